@@ -1,0 +1,2 @@
+//! `ascard`: the node binary.
+fn main() {}

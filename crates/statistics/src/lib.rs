@@ -1,0 +1,1 @@
+//! Pilot's mathematics. Pure: no I/O, no clock.
