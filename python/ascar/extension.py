@@ -1,0 +1,40 @@
+"""How kinds of things are found by name: entry points, ours and third parties' alike."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any
+
+from ascar.errors import EnvironmentLacks, StudyError
+
+__all__ = ["kinds", "load"]
+
+
+def kinds(group: str) -> list[str]:
+    """Names registered in an entry-point group such as "ascar.targets", sorted."""
+    return sorted({entry.name for entry in entry_points(group=group)})
+
+
+def load(group: str, name: str, key: str) -> Any:
+    """The object that `name` stands for in `group`.
+
+    Args:
+        group: entry-point group, e.g. "ascar.optimizers".
+        name: the kind asked for.
+        key: where the name came from, for the error, e.g. "optimizer.kind".
+
+    Raises:
+        StudyError: no such kind; names the nearest one.
+        EnvironmentLacks: the kind is registered, but its package cannot be imported.
+    """
+    found = [entry for entry in entry_points(group=group) if entry.name == name]
+    if not found:
+        known = kinds(group)
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise StudyError(f"{key} = {name!r}: must be one of {', '.join(known)}{hint}")
+    try:
+        return found[0].load()
+    except ImportError as error:
+        raise EnvironmentLacks(f"{key} = {name!r}: its package cannot be imported: {error}") from error

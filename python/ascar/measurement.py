@@ -1,0 +1,135 @@
+"""Values of measuring: readings in time, and what may be said about their mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["Measurement", "Readings", "Series"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Unit readings of one metric, in the order they were taken.
+
+    Attributes:
+        seconds: float64 (n,), when each reading's interval ended, since the load began.
+        values: float64 (n,), the readings, in the unit that the metric's name ends with.
+    """
+
+    seconds: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Assert that there is one instant a reading."""
+        assert self.seconds.shape == self.values.shape, "one instant a reading"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def of(cls, seconds: list[float], values: list[float]) -> Series:
+        """A series from two lists of equal length."""
+        return cls(np.asarray(seconds, np.float64), np.asarray(values, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """All that one run of a load told.
+
+    Attributes:
+        series: unit readings by metric name, for metrics that were read repeatedly.
+        metrics: one number a metric over the whole run (latency percentiles, totals, energy).
+        load_s: how long the load ran.
+        ended: why it ended: "enough", "time", "program".
+        notes: lines worth keeping (the program's last words).
+    """
+
+    series: Mapping[str, Series]
+    metrics: Mapping[str, float]
+    load_s: float
+    ended: str = "time"
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A mean with what is known about it.
+
+    Attributes:
+        mean: over the stable phase.
+        ci_low: lower end of the interval, None where no honest interval exists.
+        ci_high: upper end, or None.
+        confidence: the interval's, e.g. 0.95.
+        n: readings in the stable phase.
+        independent_samples: how many independent samples the interval rests on (subsessions).
+        autocorrelation: lag-1 autocorrelation of the stable phase.
+        subsession_size: readings merged into one subsession (thesis of Li, section 4.1.3).
+        stable_start: first reading of the stable phase.
+        stable_end: one past its last reading.
+        change_points: indexes at which the mean shifts.
+        method: how the interval was computed.
+        reason: why there is no interval; empty where there is one.
+    """
+
+    mean: float
+    ci_low: float | None
+    ci_high: float | None
+    confidence: float
+    n: int
+    independent_samples: int
+    autocorrelation: float
+    subsession_size: int
+    stable_start: int
+    stable_end: int
+    change_points: tuple[int, ...] = field(default=())
+    method: str = "single"
+    reason: str = ""
+
+    @classmethod
+    def single(cls, value: float, confidence: float = 0.95) -> Measurement:
+        """A number that was read once: it has no interval, and says so."""
+        return cls(
+            mean=value,
+            ci_low=None,
+            ci_high=None,
+            confidence=confidence,
+            n=1,
+            independent_samples=1,
+            autocorrelation=0.0,
+            subsession_size=1,
+            stable_start=0,
+            stable_end=1,
+            reason="one reading has no interval",
+        )
+
+    @property
+    def ci_width(self) -> float | None:
+        """Width of the interval, in the metric's unit; None where there is none."""
+        if self.ci_low is None or self.ci_high is None:
+            return None
+        return self.ci_high - self.ci_low
+
+    @property
+    def ci_width_relative(self) -> float | None:
+        """Width of the interval over the absolute mean; None where there is none."""
+        if self.ci_width is None or self.mean == 0:
+            return None
+        return self.ci_width / abs(self.mean)
+
+    @property
+    def standard_error(self) -> float | None:
+        """Half the interval over its t quantile: the mean's standard error."""
+        if self.ci_width is None or self.independent_samples < 2:
+            return None
+        from scipy.stats import t
+
+        quantile = float(t.ppf(0.5 + self.confidence / 2, self.independent_samples - 1))
+        return self.ci_width / 2 / quantile

@@ -1,0 +1,119 @@
+"""Metrics to one score: the objective, and the constraints that a result must meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.errors import ExpressionError, StudyError
+from ascar.expression import Expression, parse
+from ascar.measurement import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Objective", "unmet"]
+
+_DIRECTIONS = ("maximize", "minimize")
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A direction and a formula over metrics.
+
+    Attributes:
+        direction: "maximize" or "minimize".
+        formula: an expression over metric names; `change_s`, the seconds that the change of configuration
+            took, is a metric like any other (Cao 9.4: cost inside the objective).
+    """
+
+    direction: str
+    formula: Expression
+
+    @classmethod
+    def parse(cls, text: str) -> Objective:
+        """Read "maximize FORMULA" or "minimize FORMULA".
+
+        Raises:
+            StudyError: neither word comes first, or the formula cannot be read.
+        """
+        direction, _, formula = text.strip().partition(" ")
+        if direction not in _DIRECTIONS or not formula.strip():
+            raise StudyError(
+                f"study.objective = {text!r}: must be 'maximize FORMULA' or 'minimize FORMULA', "
+                "e.g. 'maximize throughput_ops_per_s'"
+            )
+        try:
+            return cls(direction, parse(formula))
+        except ExpressionError as error:
+            raise StudyError(f"study.objective = {text!r}: {error.message}") from error
+
+    @property
+    def sign(self) -> int:
+        """+1 where more is better, -1 where less is."""
+        return 1 if self.direction == "maximize" else -1
+
+    @property
+    def unit(self) -> str:
+        """The metric's name where the formula is just that, else the formula."""
+        return str(self.formula)
+
+    def score(self, metrics: Mapping[str, float]) -> float:
+        """The formula's value.
+
+        Raises:
+            ExpressionError: a metric that the formula names was not measured.
+        """
+        missing = sorted(set(self.formula.names) - set(metrics))
+        if missing:
+            raise ExpressionError(
+                f"objective {self.unit!r} needs the metric {missing[0]!r}, which this load does not report; "
+                f"it reports {', '.join(sorted(metrics))}"
+            )
+        return float(self.formula.evaluate(dict(metrics)))
+
+    def series(self, series: Mapping[str, Series], metrics: Mapping[str, float]) -> Series | None:
+        """The formula over time, where every unit reading it needs was taken at the same instants.
+
+        Metrics without unit readings enter as constants. None where the formula names no series, or series
+        of different lengths.
+        """
+        names = [name for name in self.formula.names if name in series]
+        lengths = {len(series[name]) for name in names}
+        known = set(series) | set(metrics)
+        if len(lengths) != 1 or not set(self.formula.names) <= known:
+            return None
+        (length,) = lengths
+        if len(names) == 1 and str(self.formula) == names[0]:
+            return series[names[0]]
+        constants = {name: metrics[name] for name in self.formula.names if name not in names}
+        values = np.empty(length)
+        for index in range(length):
+            row = {name: float(series[name].values[index]) for name in names}
+            values[index] = float(self.formula.evaluate(constants | row))
+        return Series(series[names[0]].seconds, values)
+
+    def better(self, score: float, than: float) -> bool:
+        """Whether one score beats another."""
+        return self.sign * score > self.sign * than
+
+
+def unmet(constraints: tuple[Expression, ...], metrics: Mapping[str, float]) -> tuple[str, ...]:
+    """The constraints on results that these metrics break, as text.
+
+    Raises:
+        ExpressionError: a constraint names a metric that was not measured.
+    """
+    broken: list[str] = []
+    for constraint in constraints:
+        missing = sorted(set(constraint.names) - set(metrics))
+        if missing:
+            raise ExpressionError(
+                f"constraint {str(constraint)!r} needs the metric {missing[0]!r}, which this load does not "
+                f"report; it reports {', '.join(sorted(metrics))}"
+            )
+        if not constraint.evaluate(dict(metrics)):
+            broken.append(str(constraint))
+    return tuple(broken)

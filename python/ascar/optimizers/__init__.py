@@ -1,0 +1,75 @@
+"""Search: propose configurations, learn what became of them. One file an algorithm, one interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ascar.extension import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.outcome import TrialState
+    from ascar.space import Configuration, Space
+
+__all__ = ["Evaluation", "Optimizer", "open_optimizer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an optimizer learns of one trial.
+
+    Attributes:
+        configuration: what was tried.
+        state: complete, pruned, failed, interrupted or quarantined.
+        loss: lower is better: the score with the objective's sign turned; None where nothing was measured.
+        standard_error: of the loss; None where unknown.
+        seconds: what the trial cost.
+    """
+
+    configuration: Configuration
+    state: TrialState
+    loss: float | None
+    standard_error: float | None = None
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """Ask/tell. Everything is minimised; a study's direction is turned by the loop.
+
+    Several asks may be outstanding; tells may come in any order, and for configurations never asked for
+    (a history, a known good setting). An optimizer is rebuilt after a crash by telling it the history again.
+    """
+
+    def ask(self) -> Configuration:
+        """The next configuration to try.
+
+        Raises:
+            Exhausted: nothing is left to propose.
+        """
+        ...
+
+    def tell(self, evaluation: Evaluation) -> None:
+        """What became of a configuration."""
+        ...
+
+
+def open_optimizer(
+    options: Mapping[str, Any], space: Space, seed: int, start: tuple[Configuration, ...] = ()
+) -> Optimizer:
+    """The optimizer that a study's `[optimizer]` table asks for.
+
+    Args:
+        options: the table; "kind" says which, the other keys are that kind's own.
+        space: what it searches.
+        seed: of its random choices.
+        start: configurations to propose first (defaults, known good ones).
+
+    Raises:
+        StudyError: unknown kind, or a key of the table is wrong.
+    """
+    kind = str(options.get("kind", "auto"))
+    rest = {key: value for key, value in options.items() if key != "kind"}
+    return load("ascar.optimizers", kind, "optimizer.kind")(space, seed=seed, start=start, options=rest)

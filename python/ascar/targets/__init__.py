@@ -1,0 +1,85 @@
+"""What is tuned: systems that know their space, take a configuration, and offer a place for a load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ascar.extension import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from ascar.space import Configuration, Space
+    from ascar.workspace import Change, Workspace
+
+__all__ = ["Target", "open_target"]
+
+
+@runtime_checkable
+class Target(Protocol):
+    """A system under tuning.
+
+    A target is entered before it is touched and puts everything back when it is left, whatever the reason.
+    Constructing one checks its options and what the machine offers, and touches nothing.
+    """
+
+    space: Space
+    """Every configuration it can take; the study may restrict it."""
+
+    default_workload: str | None
+    """Workload kind for studies that name none; None where one must be named."""
+
+    def __enter__(self) -> Target:
+        """Take what is needed: locks, devices, directories."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back."""
+        ...
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Put a configuration in force and make the workspace ready to be filled.
+
+        Raises:
+            StageFailed: a step failed or ran out of time; the target takes the next configuration all the same.
+        """
+        ...
+
+    def settle(self) -> Mapping[str, float]:
+        """After the fill, bring caches and layout to the same state each time; seconds by step."""
+        ...
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the load runs; valid after `apply`."""
+        ...
+
+    def counters(self) -> Mapping[str, float]:
+        """Totals that only grow (bytes, joules, CPU seconds), by name with unit; deltas become metrics."""
+        ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for: kernel, device stack, memory; JSON-ready."""
+        ...
+
+    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
+        """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned")."""
+        ...
+
+
+def open_target(options: Mapping[str, Any]) -> Target:
+    """The target that a study's `[target]` table asks for, not yet entered.
+
+    Args:
+        options: the table; "kind" says which, the other keys are that kind's own.
+
+    Raises:
+        StudyError: unknown kind, or a key of the table is wrong.
+        EnvironmentLacks: the machine lacks what it needs.
+    """
+    kind = str(options.get("kind", "localfs"))
+    rest = {key: value for key, value in options.items() if key != "kind"}
+    return load("ascar.targets", kind, "target.kind")(rest)
