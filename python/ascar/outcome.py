@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ascar.measurement import Measurement, Series
     from ascar.space import Configuration
     from ascar.workspace import Change
 
-__all__ = ["Event", "Failure", "Listener", "Purpose", "Trial", "TrialState"]
+__all__ = [
+    "Event",
+    "Failure",
+    "Listener",
+    "Outcome",
+    "Purpose",
+    "Trial",
+    "TrialState",
+    "Verdict",
+    "VerdictKind",
+    "json_ready",
+]
+
+VerdictKind = Literal["improved", "default-is-fine", "not-verified"]
 
 
 class TrialState(StrEnum):
@@ -91,6 +103,143 @@ class Trial:
     def usable(self) -> bool:
         """Whether it may be recommended: complete, and no constraint broken."""
         return self.state is TrialState.COMPLETE and self.score is not None and not self.unmet
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trial as JSON-ready values, without its unit readings."""
+        measurement, change, failure = self.measurement, self.change, self.failure
+        return {
+            "number": self.number,
+            "purpose": self.purpose.value,
+            "state": self.state.value,
+            "configuration": json_ready(self.configuration),
+            "score": json_ready(self.score),
+            "measurement": None
+            if measurement is None
+            else {field.name: json_ready(getattr(measurement, field.name)) for field in fields(measurement)},
+            "metrics": json_ready(self.metrics),
+            "change": None
+            if change is None
+            else {field.name: json_ready(getattr(change, field.name)) for field in fields(change)},
+            "stage_s": json_ready(self.stage_s),
+            "unmet": list(self.unmet),
+            "failure": None
+            if failure is None
+            else {"stage": failure.stage, "message": failure.message, "stderr": failure.stderr},
+            "started_at": self.started_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the last, interleaved comparison of the best configuration with the default says.
+
+    Attributes:
+        kind: "improved": the best beats the default at `p_value_limit`; "default-is-fine": it does not, or
+            nothing better was found; "not-verified": no comparison was made, `note` says why.
+        gain_relative: of the best over the default's mean, e.g. 0.31; above zero is better whichever way the
+            objective points. None without a comparison.
+        gain_low: lower end of the gain's interval (confidence 1 - `p_value_limit`); None without one.
+        gain_high: upper end, or None.
+        p_value: of the test that the two differ; None without a comparison.
+        runs_per_side: how often each side was measured, fixed before the first run.
+        best_scores: the best configuration's scores, in the order taken.
+        default_scores: the default's, in the order taken.
+        p_value_limit: the level at which the two are called different.
+        note: one line: the method, or why there is no comparison.
+    """
+
+    kind: VerdictKind
+    gain_relative: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    p_value: float | None = None
+    runs_per_side: int = 0
+    best_scores: tuple[float, ...] = ()
+    default_scores: tuple[float, ...] = ()
+    p_value_limit: float = 0.01
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as JSON-ready values, key by key."""
+        return {name: json_ready(getattr(self, name)) for name in self.__slots__}
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Verdict:
+        """A verdict from what `to_dict` gave; unknown keys are left aside, missing ones take their defaults.
+
+        Raises:
+            ValueError: the kind is none of the three.
+        """
+        if table.get("kind") not in get_args(VerdictKind):
+            raise ValueError(
+                f"verdict kind {table.get('kind')!r}: must be one of {', '.join(get_args(VerdictKind))}"
+            )
+        known = {name: table[name] for name in cls.__slots__ if name in table}
+        for name in ("best_scores", "default_scores"):
+            if name in known:
+                known[name] = tuple(float(score) for score in known[name])
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a study came to: its recommendation, how sure that is, and what the time went on.
+
+    Attributes:
+        run_id: the run's id in the history.
+        study: the study's name.
+        best: the best usable trial of the search; None if there is none.
+        default: the first complete trial of the default configuration; None if there is none.
+        recommended: the configuration to put in force: the best one's, or the default.
+        verdict: what the last comparison says.
+        stage_s: seconds by stage over the whole run, by the stages that a trial has.
+        counts: trials by how they ended.
+        stopped: why the search ended, one line.
+        machine: what the result is valid for, as the target describes it; JSON-ready.
+    """
+
+    run_id: int
+    study: str
+    best: Trial | None
+    default: Trial | None
+    recommended: Configuration
+    verdict: Verdict
+    stage_s: Mapping[str, float]
+    counts: Mapping[TrialState, int]
+    stopped: str
+    machine: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON-ready values; trials without their unit readings."""
+        return {
+            "run_id": self.run_id,
+            "study": self.study,
+            "best": None if self.best is None else self.best.to_dict(),
+            "default": None if self.default is None else self.default.to_dict(),
+            "recommended": json_ready(self.recommended),
+            "verdict": self.verdict.to_dict(),
+            "stage_s": json_ready(self.stage_s),
+            "counts": {
+                state.value: self.counts.get(state, 0) for state in TrialState if state in self.counts
+            },
+            "stopped": self.stopped,
+            "machine": json_ready(self.machine),
+        }
+
+
+def json_ready(value: Any) -> Any:
+    """`value` as what strict JSON can say: tuples as lists, NaN and infinities as null."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value.value if isinstance(value, StrEnum) else value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (Sequence, set, frozenset)):
+        return [json_ready(item) for item in cast("Sequence[Any]", value)]
+    if hasattr(value, "item"):  # a NumPy scalar
+        return json_ready(value.item())
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
