@@ -1,0 +1,221 @@
+"""When to end a search (Cao 9.6): pure predicates over its progress, composable with any and all.
+
+A criterion is a frozen value that is called with the progress and answers why to stop, or None to go on:
+
+    stop = AnyOf((Elapsed(600.0), AllOf((Trials(30), WindowWithoutGain(25)))))
+    reason = stop(progress)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ascar.optimizers import Evaluation
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Criterion",
+    "Diversity",
+    "Elapsed",
+    "Generation",
+    "Progress",
+    "TargetReached",
+    "Trials",
+    "WindowWithoutGain",
+    "progress_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of a genetic search, as far as stopping and plots need it (Cao Fig. 5.6).
+
+    Attributes:
+        alleles: how many members carry each value, by parameter, most frequent first. A parameter that
+            does not apply to a member counts under None.
+        size: members.
+        mutations: genes mutated in the children asked for since this generation was selected.
+    """
+
+    alleles: Mapping[str, Mapping[object, int]]
+    size: int
+    mutations: int = 0
+
+    def converged_share(self, members_percent: float) -> float:
+        """Share of the parameters, in percent, whose commonest value at least M% of the members carry."""
+        if not self.alleles or not self.size:
+            return 0.0
+        needed = members_percent / 100 * self.size
+        converged = sum(max(counts.values(), default=0) >= needed for counts in self.alleles.values())
+        return 100 * converged / len(self.alleles)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search has come.
+
+    Attributes:
+        elapsed_s: seconds since it began.
+        trials: search trials that have ended, failed ones included.
+        trials_without_gain: trials that have ended since the best loss last fell.
+        loss_best: the lowest loss of a complete trial; None before the first.
+        target_met: whether a usable trial met the study's own target.
+        generations: of a genetic search, oldest first; empty for other optimizers.
+    """
+
+    elapsed_s: float
+    trials: int
+    trials_without_gain: int
+    loss_best: float | None
+    target_met: bool = False
+    generations: Sequence[Generation] = field(default=())
+
+
+class Criterion(Protocol):
+    """Answers why to stop, or None."""
+
+    def __call__(self, progress: Progress, /) -> str | None:
+        """One line for people where the search shall end; None where it goes on."""
+        ...
+
+
+def progress_of(
+    evaluations: Iterable[Evaluation],
+    elapsed_s: float,
+    *,
+    target_met: bool = False,
+    generations: Sequence[Generation] = (),
+) -> Progress:
+    """Progress after these evaluations, told in the order in which they ended.
+
+    Interrupted trials say nothing about the search and are not counted.
+    """
+    trials, last_gain, best = 0, 0, None
+    for evaluation in evaluations:
+        if evaluation.state == "interrupted":
+            continue
+        trials += 1
+        if evaluation.state != "complete" or evaluation.loss is None:
+            continue
+        if best is None or evaluation.loss < best:
+            best, last_gain = evaluation.loss, trials
+    return Progress(elapsed_s, trials, trials - last_gain, best, target_met, tuple(generations))
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Time-based: so many seconds have passed."""
+
+    limit_s: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None."""
+        if progress.elapsed_s < self.limit_s:
+            return None
+        return f"the time is spent: {progress.elapsed_s:g} of {self.limit_s:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Time-based, counted in evaluations: so many trials have ended."""
+
+    limit: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None."""
+        return None if progress.trials < self.limit else f"{progress.trials} of {self.limit} trials are made"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowWithoutGain:
+    """Sliding window: nothing better was found within so many consecutive trials (Cao Fig. 9.5)."""
+
+    window: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None. Before the first success there is nothing to gain upon: it goes on."""
+        if progress.loss_best is None or progress.trials_without_gain < self.window:
+            return None
+        return f"nothing better within {progress.trials_without_gain} trials"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReached:
+    """User-specified: good enough.
+
+    Attributes:
+        loss: the search ends at this loss or below; None where only the study's own formula decides,
+            which the loop reports as `Progress.target_met`.
+    """
+
+    loss: float | None = None
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None."""
+        below = self.loss is not None and progress.loss_best is not None and progress.loss_best <= self.loss
+        return "the target is reached" if progress.target_met or below else None
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """Algorithm-specific: a genetic population has lost its diversity (Cao 9.6, Fig. 9.6).
+
+    A gene has converged when at least `members_percent` (M) of the population share its value; the search
+    has when at least `genes_percent` (N) of the genes have. It ends once `mutations` more genes were mutated
+    since: they may still leave a local optimum.
+
+    Attributes:
+        members_percent: M.
+        genes_percent: N.
+        mutations: that shall follow convergence.
+    """
+
+    members_percent: float = 80.0
+    genes_percent: float = 80.0
+    mutations: int = 9
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None. A population that diversifies again starts the count anew."""
+        since = 0
+        converged = False
+        for generation in reversed(progress.generations):
+            if generation.converged_share(self.members_percent) < self.genes_percent:
+                break
+            converged = True
+            since += generation.mutations
+        if not converged or since < self.mutations:
+            return None
+        return (
+            f"the population has converged: {self.genes_percent:g}% of the parameters share one value among "
+            f"{self.members_percent:g}% of its members, {since} mutations ago"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Ends when one of the criteria does; none at all never ends."""
+
+    criteria: tuple[Criterion, ...]
+
+    def __call__(self, progress: Progress) -> str | None:
+        """The first reason, or None."""
+        return next((reason for criterion in self.criteria if (reason := criterion(progress))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Ends when every one of the criteria does; none at all never ends."""
+
+    criteria: tuple[Criterion, ...]
+
+    def __call__(self, progress: Progress) -> str | None:
+        """All reasons, or None."""
+        reasons = [criterion(progress) for criterion in self.criteria]
+        if not reasons or None in reasons:
+            return None
+        return " and ".join(reason for reason in reasons if reason)
