@@ -1,0 +1,50 @@
+# The front door. `make tune` and `make test` set up everything they need.
+#
+#   SYSTEM=no     leave the system's packages alone; only say what is missing
+#   STUDY=FILE    what `make tune` tunes (default: a file system as root, SQLite otherwise)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+SYSTEM ?= yes
+STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo examples/mailserver.toml || echo examples/sqlite.toml)
+BIN := .venv/bin
+
+help: ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install what `ascar` needs (SYSTEM=no: leave the system alone)
+	@SYSTEM=$(SYSTEM) scripts/setup run
+
+setup-dev:
+	@SYSTEM=$(SYSTEM) scripts/setup dev
+
+tune: setup ## Tune a real file system (as root) or SQLite, and verify the gain
+	$(BIN)/ascar tune $(STUDY)
+
+test: setup-dev ## Run all tests
+	cargo test --workspace --exclude ascar-python --quiet
+	$(BIN)/python -m pytest
+
+lint: setup-dev ## Check style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+bench: setup-dev ## List the benchmarks; each is one command
+	@$(BIN)/python -m benchmarks
+
+docs: setup-dev ## Make the reference pages from the code
+	$(BIN)/python scripts/reference.py
+
+static: ## Build the node binary with no shared libraries
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package ascard \
+	    --target $$(rustc -vV | sed -n 's/^host: //p')
+
+clean: ## Remove everything that was built here
+	rm -rf target .venv .uv build
+
+.PHONY: help setup setup-dev tune test lint bench docs static clean

@@ -1,0 +1,59 @@
+"""Unit readings to a mean with an interval (Li's thesis, sections 4.1.3 and 4.1.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar import _core
+from ascar.errors import InputError
+from ascar.measurement import Measurement
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["analyze"]
+
+
+def analyze(values: ArrayLike, confidence: float = 0.95, method: str = "corrected") -> Measurement:
+    """The steady mean of a series of readings, with its interval.
+
+    Change points separate warm-up and cool-down from the dominant segment, the stable phase; the interval
+    allows for the autocorrelation that the readings have.
+
+    Args:
+        values: (n,) readings in the order they were taken, all finite.
+        confidence: of the interval.
+        method: "corrected", or "faithful" for the published subsession rule.
+
+    Raises:
+        InputError: no readings, readings that are not finite numbers, an impossible confidence.
+    """
+    try:
+        readings = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"readings must be numbers: {error}") from error
+    if readings.ndim != 1 or readings.size == 0:
+        raise InputError(f"readings have shape {readings.shape}: must be one row of at least one number")
+    if readings.size == 1:
+        return Measurement.single(float(readings[0]), confidence)
+    try:
+        found = _core.analyze(readings, confidence=confidence, method=method)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return Measurement(
+        mean=found.mean,
+        ci_low=found.ci_low,
+        ci_high=found.ci_high,
+        confidence=found.confidence,
+        n=found.n,
+        independent_samples=found.subsessions,
+        autocorrelation=found.autocorrelation,
+        subsession_size=found.subsession_size,
+        stable_start=found.stable_start,
+        stable_end=found.stable_end,
+        change_points=tuple(found.change_points),
+        method=found.method,
+        reason=found.reason or "",
+    )
