@@ -1,0 +1,203 @@
+"""Trials as rows and back, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+
+from ascar.errors import HistoryError
+from ascar.measurement import Measurement, Series
+from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.workspace import Change
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ascar.space import Configuration
+
+__all__ = [
+    "configuration_key",
+    "decode",
+    "dump",
+    "load",
+    "metric_rows",
+    "reading_rows",
+    "series_of",
+    "trial_of",
+    "trial_row",
+]
+
+_T = TypeVar("_T")
+
+
+class _Change(msgspec.Struct, frozen=True):
+    parameters: tuple[str, ...]
+    category: int
+    step_s: dict[str, float]
+    filled: bool = False
+
+
+def dump(value: Any) -> str:
+    """JSON text that `load` turns back, sorted by key; NaN and infinities become strings that `decode` reads.
+
+    Everything outside ASCII is escaped: the last words of a failing program may hold bytes that are no text,
+    and those (lone surrogates) no database would take as they are.
+    """
+    return json.dumps(
+        _plain(value), ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":")
+    )
+
+
+def load(text: str, where: str) -> Any:
+    """The value of JSON text from the history.
+
+    Raises:
+        HistoryError: it is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise HistoryError(f"{where}: is not JSON ({error}); put back a copy of the history") from error
+
+
+def decode(value: Any, kind: Any, where: str) -> Any:
+    """A value from `load` as type `kind`; "nan" and "inf" become numbers where a number belongs.
+
+    Raises:
+        HistoryError: the value is of another shape.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        raise HistoryError(f"{where}: {error}; put back a copy of the history, or export it again") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else repr(float(value))
+    if isinstance(value, (str, int)) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    if hasattr(value, "item"):  # a NumPy scalar
+        return _plain(value.item())
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def configuration_key(configuration: Configuration) -> str:
+    """What equal configurations have in common."""
+    return configuration.key()
+
+
+def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
+    """The columns of a trial, without its study's id."""
+    assert trial.score is None or math.isfinite(trial.score), (
+        "a score is a number or None; NaN is a failed trial"
+    )
+    return {
+        "number": trial.number,
+        "configuration_key": configuration_key(trial.configuration),
+        "configuration": dump(dict(trial.configuration)),
+        "purpose": trial.purpose.value,
+        "state": trial.state.value,
+        "score": trial.score,
+        "duration_s": float(sum(trial.stage_s.values())),
+        "measurement": None if trial.measurement is None else dump(trial.measurement),
+        "change": None if trial.change is None else dump(trial.change),
+        "stage_s": dump(trial.stage_s),
+        "unmet": dump(trial.unmet),
+        "failure": None if trial.failure is None else dump(trial.failure),
+        "boot_id": boot_id,
+        "started_at": trial.started_at,
+    }
+
+
+def metric_rows(trial: Trial) -> list[dict[str, Any]]:
+    """One row a metric; NaN is NULL."""
+    return [
+        {"number": trial.number, "name": name, "value": None if math.isnan(value) else float(value)}
+        for name, value in trial.metrics.items()
+    ]
+
+
+def reading_rows(trial: Trial) -> list[dict[str, Any]]:
+    """One row a series."""
+    return [
+        {
+            "number": trial.number,
+            "name": name,
+            "count": len(series),
+            "seconds_f64": _blob(series.seconds),
+            "values_f64": _blob(series.values),
+        }
+        for name, series in trial.series.items()
+    ]
+
+
+def series_of(row: Any, where: str) -> Series:
+    """A series from its row.
+
+    Raises:
+        HistoryError: the blobs do not hold `count` numbers each.
+    """
+    if len(row.seconds_f64) != 8 * row.count or len(row.values_f64) != 8 * row.count:
+        raise HistoryError(f"{where}: readings of {row.name!r} are cut off; put back a copy of the history")
+    return Series(_array(row.seconds_f64), _array(row.values_f64))
+
+
+def trial_of(
+    row: Any,
+    configuration: Configuration,
+    metrics: Mapping[str, float],
+    series: Mapping[str, Series],
+    where: str,
+) -> Trial:
+    """A trial from its row and what belongs to it.
+
+    Raises:
+        HistoryError: a column holds what no version of ascar wrote.
+    """
+    change = _maybe(row.change, _Change, where)
+    try:
+        purpose, state = Purpose(row.purpose), TrialState(row.state)
+    except ValueError as error:
+        raise HistoryError(f"{where}: {error}; it was written by a newer ascar: use that one") from error
+    return Trial(
+        number=row.number,
+        configuration=configuration,
+        purpose=purpose,
+        state=state,
+        score=row.score,
+        measurement=_maybe(row.measurement, Measurement, where),
+        metrics=metrics,
+        series=series,
+        change=None
+        if change is None
+        else Change(change.parameters, change.category, change.step_s, change.filled),
+        stage_s=decode(load(row.stage_s, where), dict[str, float], where),
+        unmet=decode(load(row.unmet, where), tuple[str, ...], where),
+        failure=_maybe(row.failure, Failure, where),
+        started_at=row.started_at,
+    )
+
+
+def _maybe(text: str | None, kind: type[_T], where: str) -> _T | None:
+    return None if text is None else decode(load(text, where), kind, where)
+
+
+def _blob(numbers: NDArray[np.float64]) -> bytes:
+    return np.ascontiguousarray(numbers, "<f8").tobytes()
+
+
+def _array(blob: bytes) -> NDArray[np.float64]:
+    return np.frombuffer(blob, "<f8").astype(np.float64)

@@ -1,0 +1,191 @@
+"""The one place that speaks to the database engine: opening, transactions, and its errors in our words."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from ascar.errors import HistoryError
+from ascar.history.migration import MIGRATIONS
+from ascar.history.schema import SCHEMA_VERSION, metadata, schema_version
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["Database"]
+
+_BUSY_TIMEOUT_S = 30.0
+
+# What SQLite says, and what it means to the user. The first fragment found in the message decides.
+_CAUSES = (
+    ("not a database", "is no history, or is damaged; move it away, or put back a copy"),
+    ("malformed", "is damaged; move it away, or put back a copy"),
+    ("disk is full", "cannot be written: the disk is full; free some space, then go on with `--resume`"),
+    ("disk i/o error", "cannot be read or written: the disk reports an error; see `dmesg`"),
+    ("database is locked", "has been held by another process for too long; see `fuser` on that file"),
+    ("readonly", "cannot be written: it is read-only; check its owner and mode"),
+    ("unable to open", "cannot be opened; check that its directory exists and may be written"),
+)
+
+
+class Database:
+    """An engine on SQLite or another SQL database, with the schema brought up to date.
+
+    Args:
+        location: a file, or a SQLAlchemy URL such as "postgresql+psycopg://user@host/name".
+
+    Raises:
+        HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
+    """
+
+    def __init__(self, location: Path | str) -> None:
+        self.file: Path | None = None
+        text = str(location)
+        if isinstance(location, str) and "://" in location:
+            url = _url(location)
+            self.name = url.render_as_string(hide_password=True)
+            if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+                self.file = Path(str(url.database))
+        else:
+            self.file = Path(location)
+            self.name = text
+            url = sa.URL.create("sqlite", database=text)
+        with self._translated():
+            if self.file is not None:
+                self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._engine = sa.create_engine(url, **_options(url))
+            if url.get_backend_name() == "sqlite":
+                event.listen(self._engine, "connect", _prepare_sqlite)
+                event.listen(self._engine, "begin", _begin_sqlite)
+        try:
+            self._prepare_schema()
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Generator[sa.Connection]:
+        """A transaction that sees one state of the history and changes nothing."""
+        with self._transaction(writes=False) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Generator[sa.Connection]:
+        """A transaction that happens as a whole or not at all."""
+        with self._transaction(writes=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Generator[sa.Connection]:
+        with self._translated(), self._engine.connect() as connection:
+            connection.execution_options(ascar_writes=writes)
+            with connection.begin():
+                yield connection
+
+    def _prepare_schema(self) -> None:
+        """Create the tables, or bring older ones up to date; all of it or nothing."""
+        with self.read() as connection:
+            if _version(connection) == SCHEMA_VERSION:
+                return
+        with self.write() as connection:  # two processes may get here at once: look again, holding the lock
+            version = _version(connection)
+            if version == 0:
+                others = sa.inspect(connection).get_table_names()
+                if others:
+                    raise HistoryError(
+                        f"history {self.name}: is another program's database (it has a table {others[0]!r}); "
+                        "name another file in ASCAR_HISTORY"
+                    )
+                metadata.create_all(connection)
+                connection.execute(schema_version.insert().values(version=SCHEMA_VERSION))
+            elif version > SCHEMA_VERSION:
+                raise HistoryError(
+                    f"history {self.name}: has schema version {version}, this ascar knows versions up to "
+                    f"{SCHEMA_VERSION}; use a newer ascar, or name another file in ASCAR_HISTORY"
+                )
+            else:
+                for old in range(version, SCHEMA_VERSION):
+                    MIGRATIONS[old](connection)
+                if version != SCHEMA_VERSION:
+                    connection.execute(schema_version.update().values(version=SCHEMA_VERSION))
+
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        """Turn the engine's errors into one line that says what is wrong and what to do."""
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            raise HistoryError(f"history {self.name}: {_cause(error)}") from error
+
+
+def _cause(error: Exception) -> str:
+    said = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
+    for fragment, meaning in _CAUSES:
+        if fragment in said.lower():
+            return f"{meaning} ({said})"
+    return f"cannot be used: {said}"
+
+
+def _url(text: str) -> sa.URL:
+    try:
+        url = sa.make_url(text)
+        url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise HistoryError(
+            f"history {text.partition('@')[2] or text!r}: is no database URL that can be used; "
+            "give a file, or a URL such as 'postgresql+psycopg://user@host/name'"
+        ) from error
+    return url
+
+
+def _options(url: sa.URL) -> dict[str, Any]:
+    if url.get_backend_name() != "sqlite":
+        return {}
+    return {"connect_args": {"timeout": _BUSY_TIMEOUT_S}}
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
+    # The driver's own idea of transactions begins them late, which would let two writers deadlock.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys = ON")
+    # The machine may go down because of the very configuration being tried: what was committed must be on
+    # disk, not in a cache, hence FULL.
+    cursor.execute("PRAGMA synchronous = FULL")
+    deadline = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:  # the change to WAL does not wait for locks by itself
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            break
+        except Exception as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    cursor.close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("ascar_writes", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _version(connection: sa.Connection) -> int:
+    """The schema's version; 0 where there are no tables of ours."""
+    if not sa.inspect(connection).has_table(schema_version.name):
+        return 0
+    versions = connection.execute(sa.select(schema_version.c.version)).scalars().all()
+    if len(versions) != 1 or versions[0] < 1:
+        raise HistoryError(
+            "history: its table schema_version must hold one version; put back a copy of the file"
+        )
+    return versions[0]

@@ -1,0 +1,102 @@
+"""The history's tables. Text columns that hold structures hold JSON; numbers keep all their bits."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+__all__ = ["SCHEMA_VERSION", "machine", "metadata", "metric", "reading", "schema_version", "study", "trial"]
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+
+schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+
+machine = Table(
+    "machine",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("description", Text, nullable=False),
+)
+
+# One row a run of a study; the same study may be run many times. Ids are never given twice, so that one
+# written down somewhere never comes to mean another run after a purge.
+study = Table(
+    "study",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, index=True),
+    Column("digest", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("objective", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("space", Text, nullable=False),
+    Column("versions", Text, nullable=False),
+    Column("machine_id", Integer, ForeignKey("machine.id"), nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("finished_at", Text, nullable=False),
+    Column("outcome", Text),
+    sqlite_autoincrement=True,
+)
+
+trial = Table(
+    "trial",
+    metadata,
+    Column("study_id", Integer, ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("configuration_key", Text, nullable=False),
+    Column("configuration", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("score", Float(53)),
+    Column("duration_s", Float(53), nullable=False),
+    Column("measurement", Text),
+    Column("change", Text),
+    Column("stage_s", Text, nullable=False),
+    Column("unmet", Text, nullable=False),
+    Column("failure", Text),
+    Column("boot_id", Text, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Index("trial_by_configuration", "study_id", "configuration_key"),
+    Index("trial_by_score", "study_id", "state", "number", "purpose", "score", "duration_s"),
+)
+
+# SQLite keeps NaN as NULL, so a value that is NULL is a metric that was NaN.
+metric = Table(
+    "metric",
+    metadata,
+    Column("study_id", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("value", Float(53)),
+    ForeignKeyConstraint(["study_id", "number"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
+)
+
+# One row a (trial, metric): `count` little-endian float64 in each blob. One row a reading would take eight
+# times the space and the time.
+reading = Table(
+    "reading",
+    metadata,
+    Column("study_id", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("seconds_f64", LargeBinary, nullable=False),
+    Column("values_f64", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["study_id", "number"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
+)

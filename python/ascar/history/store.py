@@ -1,0 +1,356 @@
+"""The history: every study that was run, for good."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import sqlalchemy as sa
+
+from ascar import __version__
+from ascar.errors import HistoryError, InputError, Refused, StudyError
+from ascar.history import codec, schema
+from ascar.history.database import Database
+from ascar.history.lock import StudyLock, holder
+from ascar.history.run import Moment, Run, RunState
+from ascar.outcome import TrialState
+from ascar.space import Space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from ascar.study import Study
+
+__all__ = ["History", "RunSummary", "default_path"]
+
+_study, _trial, _machine = schema.study, schema.trial, schema.machine
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the history's list.
+
+    Attributes:
+        id: the run's.
+        name: the study's.
+        state: a run that claims to be running but whose process is gone is interrupted.
+        pid: the process that runs it now, or None.
+        objective: what was to be reached.
+        started_at: ISO 8601, UTC.
+        finished_at: the same; empty while it runs.
+        counts: trials by how they ended.
+        best_score: the best usable trial's, verification left out; None where there is none.
+    """
+
+    id: int
+    name: str
+    state: RunState
+    pid: int | None
+    objective: str
+    started_at: str
+    finished_at: str
+    counts: Mapping[TrialState, int]
+    best_score: float | None
+
+
+def default_path() -> Path | str:
+    """Where the history is: $ASCAR_HISTORY (a file or a database URL), or the user's state directory."""
+    if named := os.environ.get("ASCAR_HISTORY"):
+        return named if "://" in named else Path(named)
+    return _state_directory() / "history.sqlite"
+
+
+def _state_directory() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ascar"
+
+
+class History:
+    """Every study, trial and reading.
+
+    Args:
+        location: a file, or a database URL; None: `default_path()`.
+        moment: clock and boot id; None: this machine's.
+
+    Raises:
+        HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
+    """
+
+    def __init__(self, location: Path | str | None = None, moment: Moment | None = None) -> None:
+        self._database = Database(default_path() if location is None else location)
+        self._moment = moment or Moment(_now, _boot_id())
+        self._runs: list[Run] = []
+        file = self._database.file
+        self._locks = Path(f"{file}.locks") if file else _state_directory() / "locks"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let every run go, and close the file."""
+        try:
+            for run in self._runs:
+                run.close()
+        finally:
+            self._database.close()
+
+    # Writing runs.
+
+    def begin(
+        self,
+        study: Study,
+        space: Space,
+        machine: Mapping[str, Any],
+        versions: Mapping[str, str] | None = None,
+    ) -> Run:
+        """A new run of a study, locked against a second one.
+
+        Args:
+            study: the study.
+            space: what is searched, as the study restricts it.
+            machine: what results are valid for; JSON-ready.
+            versions: of programs that take part, beside ascar's and Python's.
+
+        Raises:
+            Refused: another process runs a study of this name.
+            HistoryError: it cannot be written.
+        """
+        now = self._moment.now()
+        lock = StudyLock(self._locks, study.name, now)
+        try:
+            with self._database.write() as connection:
+                # The lock is ours: whoever left a run of this name as running is gone.
+                left = sa.and_(_study.c.name == study.name, _study.c.state == RunState.RUNNING.value)
+                connection.execute(_study.update().where(left).values(state=RunState.INTERRUPTED.value))
+                row = {
+                    "name": study.name,
+                    "digest": study.digest,
+                    "state": RunState.RUNNING.value,
+                    "objective": f"{study.objective.direction} {study.objective.formula}",
+                    "seed": study.seed,
+                    "text": study.text,
+                    "space": codec.dump(space.to_dict()),
+                    "versions": codec.dump({**_versions(), **(versions or {})}),
+                    "machine_id": _machine_id(connection, machine),
+                    "started_at": now,
+                    "finished_at": "",
+                }
+                inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
+                assert inserted is not None
+            return self._open(inserted[0], lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def resume(self, study: Study) -> Run:
+        """The latest unfinished run of a study, locked, its running trials marked as interrupted.
+
+        Raises:
+            StudyError: there is none, or the study has changed since; names the first key that differs.
+            Refused: another process runs it.
+            HistoryError: it cannot be read or written.
+        """
+        lock = StudyLock(self._locks, study.name, self._moment.now())
+        try:
+            run = self._open(self._unfinished(study), lock)
+            run.take_up()
+        except BaseException:
+            lock.release()
+            raise
+        return run
+
+    # Reading runs.
+
+    def runs(self, name: str | None = None) -> list[RunSummary]:
+        """Every run, the latest first.
+
+        Args:
+            name: only this study's.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(
+                sa.select(_study)
+                .where(*([_study.c.name == name] if name else []))
+                .order_by(_study.c.id.desc())
+            ).all()
+            counts: dict[int, dict[TrialState, int]] = {}
+            usable = (_trial.c.state == TrialState.COMPLETE.value) & (_trial.c.purpose != "verify")
+            scores: dict[int, tuple[float | None, float | None]] = {}
+            grouped = sa.select(_trial.c.study_id, _trial.c.state, sa.func.count()).group_by(
+                _trial.c.study_id, _trial.c.state
+            )
+            for study_id, state, count in connection.execute(grouped):
+                counts.setdefault(study_id, {})[TrialState(state)] = count
+            extremes = (
+                sa.select(_trial.c.study_id, sa.func.min(_trial.c.score), sa.func.max(_trial.c.score))
+                .where(usable, _trial.c.unmet == "[]")
+                .group_by(_trial.c.study_id)
+            )
+            for study_id, low, high in connection.execute(extremes):
+                scores[study_id] = (low, high)
+        return [self._summary(row, counts.get(row.id, {}), scores.get(row.id, (None, None))) for row in rows]
+
+    def run(self, which: int | str) -> Run:
+        """A run for reading: by its id, or the latest of a study's name.
+
+        Raises:
+            InputError: there is none; names those there are.
+        """
+        with self._database.read() as connection:
+            conditions = [_study.c.name == which] if isinstance(which, str) else []
+            if isinstance(which, int) or (which.isdecimal() and len(which) < 10):
+                conditions.insert(0, _study.c.id == int(which))
+            latest = sa.select(sa.func.max(_study.c.id))
+            found = next(
+                (
+                    run_id
+                    for condition in conditions
+                    if (run_id := connection.execute(latest.where(condition)).scalar()) is not None
+                ),
+                None,
+            )
+            if found is None:
+                names = connection.execute(sa.select(_study.c.name).distinct().limit(20)).scalars().all()
+                known = ", ".join(sorted(names)) or "nothing yet"
+                raise InputError(
+                    f"run {which!r}: is not in the history {self._database.name}; it holds: {known}"
+                )
+        return self._open(found, None)
+
+    def purge(self, ids: Iterable[int]) -> int:
+        """Remove runs with all their trials and readings, for good; returns how many there were.
+
+        Raises:
+            InputError: one of them is not there; nothing was removed.
+            Refused: one of them is running; nothing was removed.
+        """
+        wanted = sorted(set(ids))
+        with self._database.write() as connection:
+            found = {
+                row.id: row for row in connection.execute(sa.select(_study).where(_study.c.id.in_(wanted)))
+            }
+            for run_id in wanted:
+                if run_id not in found:
+                    raise InputError(
+                        f"run {run_id}: is not in the history; `ascar history ls` lists those that are"
+                    )
+                summary = self._summary(found[run_id], {}, (None, None))
+                if summary.state is RunState.RUNNING:
+                    raise Refused(
+                        f"run {run_id} ({summary.name}): process {summary.pid} is running it; stop that first"
+                    )
+            connection.execute(_study.delete().where(_study.c.id.in_(wanted)))
+            in_use = sa.select(_study.c.machine_id)
+            connection.execute(_machine.delete().where(_machine.c.id.not_in(in_use)))
+        return len(wanted)
+
+    # What the rest is made of.
+
+    def _unfinished(self, study: Study) -> int:
+        """The latest run of this very study that has not ended."""
+        with self._database.read() as connection:
+            row = connection.execute(
+                sa.select(_study.c.id, _study.c.digest, _study.c.text)
+                .where(_study.c.name == study.name, _study.c.state != RunState.COMPLETE.value)
+                .order_by(_study.c.id.desc())
+                .limit(1)
+            ).first()
+        if row is None:
+            raise StudyError(
+                f"study.name = {study.name!r}: has no unfinished run to go on with; "
+                "leave --resume out to begin one"
+            )
+        if row.digest != study.digest:
+            raise StudyError(
+                f"{_difference(row.text, study.text)} (run {row.id} of {study.name!r}); what was measured "
+                "would no longer fit: put it back, or leave --resume out to begin a new run"
+            )
+        return row.id
+
+    def _summary(
+        self, row: Any, counts: Mapping[TrialState, int], scores: tuple[float | None, float | None]
+    ) -> RunSummary:
+        state = RunState(row.state)
+        pid = holder(self._locks, row.name) if state is RunState.RUNNING else None
+        return RunSummary(
+            id=row.id,
+            name=row.name,
+            state=RunState.INTERRUPTED if state is RunState.RUNNING and pid is None else state,
+            pid=pid,
+            objective=row.objective,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+            counts=counts,
+            best_score=scores[0] if row.objective.startswith("minimize") else scores[1],
+        )
+
+    def _open(self, run_id: int, lock: StudyLock | None) -> Run:
+        with self._database.read() as connection:
+            row = connection.execute(
+                sa.select(_study, _machine.c.description)
+                .select_from(_study.join(_machine))
+                .where(_study.c.id == run_id)
+            ).one()
+        where = f"history {self._database.name}: run {run_id}"
+        run = Run(self._database, row, Space.from_dict(codec.load(row.space, where)), lock, self._moment)
+        self._runs.append(run)
+        return run
+
+
+def _machine_id(connection: sa.Connection, machine: Mapping[str, Any]) -> int:
+    """The row of a machine's description; the same description is kept once."""
+    description = codec.dump(machine)
+    digest = hashlib.sha256(description.encode()).hexdigest()
+    known = connection.execute(sa.select(_machine.c.id).where(_machine.c.digest == digest)).scalar()
+    if known is not None:
+        return known
+    inserted = connection.execute(_machine.insert().values(digest=digest, description=description))
+    assert inserted.inserted_primary_key is not None
+    return inserted.inserted_primary_key[0]
+
+
+def _versions() -> dict[str, str]:
+    return {"ascar": __version__, "python": platform.python_version(), "kernel": platform.release()}
+
+
+def _difference(old: str, new: str) -> str:
+    """The first key whose value differs, and how many do."""
+    before, after = _flat(tomllib.loads(old)), _flat(tomllib.loads(new))
+    keys = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    assert keys, "another digest means another key"
+    key, absent = keys[0], "absent"
+    more = f" (and {len(keys) - 1} more keys)" if len(keys) > 1 else ""
+    return f"{key}: was {before.get(key, absent)}, is now {after.get(key, absent)}{more}"
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Values by dotted key, as text."""
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(cast("dict[str, Any]", value), f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = repr(value)
+    return flat
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError as error:
+        raise HistoryError(f"this boot's id: {error}; ascar needs Linux with /proc mounted") from error
