@@ -69,7 +69,7 @@ class Measurement:
         ci_high: upper end, or None.
         confidence: the interval's, e.g. 0.95.
         n: readings in the stable phase.
-        independent_samples: how many independent samples the interval rests on (subsessions).
+        independent_samples: how many independent samples the stable phase is worth (effective sample size).
         autocorrelation: lag-1 autocorrelation of the stable phase.
         subsession_size: readings merged into one subsession (thesis of Li, section 4.1.3).
         stable_start: first reading of the stable phase.

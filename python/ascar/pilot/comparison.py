@@ -50,7 +50,7 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) ->
     ratio = float(right.mean() / left.mean()) if left.mean() != 0 else float("nan")
     if min(left.size, right.size) < 2:
         return Comparison(ratio - 1, None, None, None, left.size, right.size)
-    found = _core.welch(left, right, confidence)
+    found = _core.welch(right, left, confidence)
     low, high = found.ratio_ci_low, found.ratio_ci_high
     return Comparison(
         gain_relative=ratio - 1,
