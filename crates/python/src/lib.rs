@@ -1,9 +1,39 @@
 //! `ascar._core`: the Rust half of the Python package. Conversions only.
 
+mod analysis;
+mod change_points;
+mod comparing;
+mod convert;
+mod intervals;
+mod variation;
+
 use pyo3::prelude::*;
 
 /// The Rust half of the Python package.
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::analysis::{
+        Analysis, analyze, autocorrelation, effective_sample_size, subsession_size,
+    };
+    #[pymodule_export]
+    use super::change_points::{ChangePointDetector, change_points};
+    #[pymodule_export]
+    use super::comparing::{Welch, welch, welch_sample_size, welch_samples};
+    #[pymodule_export]
+    use super::intervals::{
+        harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
+    };
+    #[pymodule_export]
+    use super::variation::{
+        distribution_range, kolmogorov_smirnov, pearson, relative_range,
+        relative_standard_deviation, throughput_windows,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -1,0 +1,77 @@
+//! Welch's comparison.
+
+use ascar_statistics::welch::{self as core, Sample};
+use pyo3::prelude::*;
+
+use crate::convert::{Array, refuse, slice};
+
+/// The result of Welch's test of a against b.
+#[pyclass(frozen, get_all, module = "ascar._core")]
+pub struct Welch {
+    difference: f64,
+    ci_low: f64,
+    ci_high: f64,
+    ratio: f64,
+    ratio_ci_low: Option<f64>,
+    ratio_ci_high: Option<f64>,
+    p_value: f64,
+    dof: f64,
+    t: f64,
+    confidence: f64,
+}
+
+#[pymethods]
+impl Welch {
+    fn __repr__(&self) -> String {
+        format!(
+            "Welch(difference={}, {} to {}, p_value={})",
+            self.difference, self.ci_low, self.ci_high, self.p_value
+        )
+    }
+}
+
+impl Welch {
+    fn new(found: core::Welch, confidence: f64) -> Self {
+        Self {
+            difference: found.difference,
+            ci_low: found.difference_low,
+            ci_high: found.difference_high,
+            ratio: found.ratio,
+            ratio_ci_low: found.ratio_limits.map(|limits| limits.0),
+            ratio_ci_high: found.ratio_limits.map(|limits| limits.1),
+            p_value: found.p_value,
+            dof: found.dof,
+            t: found.t,
+            confidence,
+        }
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (a, b, confidence=0.95))]
+pub fn welch(a: Array<'_>, b: Array<'_>, confidence: f64) -> PyResult<Welch> {
+    let found = core::welch(slice("a", &a)?, slice("b", &b)?, confidence).map_err(refuse)?;
+    Ok(Welch::new(found, confidence))
+}
+
+/// The same from recorded (mean, variance, n) of independent samples.
+#[pyfunction]
+#[pyo3(signature = (a, b, confidence=0.95))]
+pub fn welch_samples(a: (f64, f64, f64), b: (f64, f64, f64), confidence: f64) -> PyResult<Welch> {
+    let sample = |(mean, variance, n): (f64, f64, f64)| Sample { mean, variance, n };
+    let found = core::welch_samples(&sample(a), &sample(b), confidence).map_err(refuse)?;
+    Ok(Welch::new(found, confidence))
+}
+
+#[pyfunction]
+#[pyo3(signature = (mean_a, sd_a, mean_b, sd_b, alpha=0.05, power=0.8))]
+pub fn welch_sample_size(
+    mean_a: f64,
+    sd_a: f64,
+    mean_b: f64,
+    sd_b: f64,
+    alpha: f64,
+    power: f64,
+) -> PyResult<u64> {
+    core::sample_size((mean_a, sd_a), (mean_b, sd_b), alpha, power).map_err(refuse)
+}

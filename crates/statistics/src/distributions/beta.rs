@@ -1,0 +1,34 @@
+//! The beta distribution: for Clopper and Pearson's interval and binomial tails.
+
+use crate::special::beta_regularized;
+
+/// P(X <= x).
+pub fn cdf(x: f64, a: f64, b: f64) -> f64 {
+    let inside = x.clamp(0.0, 1.0);
+    beta_regularized(a, b, inside, 1.0 - inside).0
+}
+
+/// The x with P(X <= x) = p, by halving: 60 steps leave no bit of a number in [0, 1] undecided.
+pub fn quantile(p: f64, a: f64, b: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    while high - low > f64::EPSILON * high && high > 1e-300 {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if cdf(middle, a, b) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// P(Binomial(n, p) <= k), from the beta integral (Abramowitz and Stegun 26.5.24).
+pub fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
+    if k >= n {
+        return 1.0;
+    }
+    beta_regularized((n - k) as f64, k as f64 + 1.0, 1.0 - p, p).0
+}
