@@ -119,7 +119,13 @@ def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
         "failure": None if trial.failure is None else dump(trial.failure),
         "boot_id": boot_id,
         "started_at": trial.started_at,
+        "crashed": int(_crashed(trial)),
     }
+
+
+def _crashed(trial: Trial) -> bool:
+    failure = trial.failure
+    return trial.state is TrialState.INTERRUPTED and failure is not None and failure.stage == "machine"
 
 
 def metric_rows(trial: Trial) -> list[dict[str, Any]]:

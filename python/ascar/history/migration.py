@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import sqlalchemy as sa
-
 __all__ = ["MIGRATIONS"]
 
-MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {}
+
+def _crashes_as_column(connection: sa.Connection) -> None:
+    """1 -> 2: whether the machine went down was only said inside the failure's JSON; count it in SQL."""
+    connection.execute(sa.text("ALTER TABLE trial ADD COLUMN crashed INTEGER DEFAULT '0' NOT NULL"))
+    interrupted = sa.text("SELECT study_id, number, failure FROM trial WHERE state = 'interrupted'")
+    crashed = sa.text("UPDATE trial SET crashed = 1 WHERE study_id = :study_id AND number = :number")
+    for study_id, number, failure in connection.execute(interrupted).all():
+        if failure is not None and json.loads(failure).get("stage") == "machine":
+            connection.execute(crashed, {"study_id": study_id, "number": number})
+
+
+MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {1: _crashes_as_column}
 """From a version to the step that leads to the next one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
@@ -11,8 +11,11 @@ import sqlalchemy as sa
 
 from ascar.errors import HistoryError
 from ascar.history import codec, schema
+from ascar.history.codec import configuration_key
+from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
+from ascar.history.trials import Trials
 from ascar.objective import Objective
-from ascar.outcome import Failure, Outcome, Purpose, Trial, TrialState, Verdict
+from ascar.outcome import Failure, Purpose, TrialState
 from ascar.study import Study
 
 if TYPE_CHECKING:
@@ -21,12 +24,12 @@ if TYPE_CHECKING:
 
     from ascar.history.database import Database
     from ascar.history.lock import StudyLock
-    from ascar.measurement import Series
+    from ascar.outcome import Outcome, Trial
     from ascar.space import Configuration, Space
 
 __all__ = ["BestSoFar", "Moment", "Run", "RunState"]
 
-_trial, _metric, _reading, _study = schema.trial, schema.metric, schema.reading, schema.study
+_trial, _study = schema.trial, schema.study
 
 
 class RunState(StrEnum):
@@ -94,6 +97,7 @@ class Run:
         self.versions: Mapping[str, str] = codec.decode(
             codec.load(row.versions, self._where), dict[str, str], self._where
         )
+        self._trials = Trials(self.id, space, self._where)
         self._text: str = row.text
         self._objective: str = row.objective
         self._database = database
@@ -106,7 +110,11 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+            return
+        with suppress(HistoryError):  # the error under way matters more, and `resume` cleans up all the same
+            self.close()
 
     def close(self) -> None:
         """Let the study go; if it was not finished, its running trials and the run become interrupted."""
@@ -143,7 +151,7 @@ class Run:
         """The number that the next trial gets; counts from 1."""
         with self._database.read() as connection:
             last = connection.execute(
-                sa.select(sa.func.max(_trial.c.number)).where(self._mine(_trial))
+                sa.select(sa.func.max(_trial.c.number)).where(self._trials.mine)
             ).scalar()
         return 1 + (last or 0)
 
@@ -154,11 +162,9 @@ class Run:
             HistoryError: it cannot be written.
         """
         self._assert_owned()
-        row = codec.trial_row(
-            replace(trial, started_at=trial.started_at or self._moment.now()), self._moment.boot_id
-        )
+        started = replace(trial, started_at=trial.started_at or self._moment.now())
         with self._database.write() as connection:
-            connection.execute(_trial.insert().values(study_id=self.id, **row))
+            self._trials.start(connection, started, self._moment.boot_id)
 
     def finish_trial(self, trial: Trial) -> None:
         """Put on disk what became of a trial, all of it or nothing; may be tried again after an error.
@@ -169,16 +175,7 @@ class Run:
         self._assert_owned()
         assert trial.state is not TrialState.RUNNING, "a finished trial has an end"
         with self._database.write() as connection:
-            self._put(connection, trial)
-
-    def _put(self, connection: sa.Connection, trial: Trial) -> None:
-        connection.execute(_trial.delete().where(self._mine(_trial), _trial.c.number == trial.number))
-        connection.execute(
-            _trial.insert().values(study_id=self.id, **codec.trial_row(trial, self._moment.boot_id))
-        )
-        for table, rows in ((_metric, codec.metric_rows(trial)), (_reading, codec.reading_rows(trial))):
-            if rows:
-                connection.execute(table.insert(), [{"study_id": self.id, **row} for row in rows])
+            self._trials.put(connection, trial, self._moment.boot_id)
 
     def finish(self, outcome: Outcome) -> None:
         """Put on disk what the run came to.
@@ -187,16 +184,8 @@ class Run:
             HistoryError: it cannot be written.
         """
         self._assert_owned()
-        record: dict[str, object] = {
-            "best": outcome.best and outcome.best.number,
-            "default": outcome.default and outcome.default.number,
-            "recommended": dict(outcome.recommended),
-            "verdict": outcome.verdict,
-            "stage_s": outcome.stage_s,
-            "counts": {state.value: count for state, count in outcome.counts.items()},
-            "stopped": outcome.stopped,
-        }
-        self._set_state(RunState.COMPLETE, codec.dump(record))
+        with self._database.write() as connection:
+            self._set_state(connection, RunState.COMPLETE, self._moment.now(), outcome_text(outcome))
 
     # Reading.
 
@@ -207,36 +196,36 @@ class Run:
             readings: with their unit readings; without, thousands of trials are read in a moment.
         """
         with self._database.read() as connection:
-            return self._trials(connection, _trial.c.state != TrialState.RUNNING.value, readings)
+            return self._trials.read(
+                connection, _trial.c.state != TrialState.RUNNING.value, readings=readings
+            )
 
     def trial(self, number: int) -> Trial | None:
         """The trial of that number, running or ended, with its readings; None where there is none."""
         with self._database.read() as connection:
-            found = self._trials(connection, _trial.c.number == number, readings=True)
+            found = self._trials.read(connection, _trial.c.number == number, readings=True)
         return found[0] if found else None
 
     def crashed(self) -> list[Configuration]:
         """Configurations whose last trial was running when the machine went down, in that order."""
-        last = {codec.configuration_key(trial.configuration): trial for trial in self.trials(readings=False)}
-        return [
-            trial.configuration
-            for trial in sorted(last.values(), key=lambda trial: trial.number)
-            if _crash(trial)
-        ]
+        ended = self._trials.mine & (_trial.c.state != TrialState.RUNNING.value)
+        last = sa.select(sa.func.max(_trial.c.number)).where(ended).group_by(_trial.c.configuration_key)
+        wanted = _trial.c.number.in_(last) & (_trial.c.crashed == 1)
+        with self._database.read() as connection:
+            return [trial.configuration for trial in self._trials.read(connection, wanted, readings=False)]
 
     def crash_count(self, configuration: Configuration) -> int:
         """How often the machine went down during this run while that configuration was in force."""
-        key = codec.configuration_key(configuration)
+        same = self._trials.mine & (_trial.c.configuration_key == configuration_key(configuration))
+        crashes = sa.select(sa.func.count()).where(same, _trial.c.crashed == 1)
         with self._database.read() as connection:
-            return sum(
-                map(_crash, self._trials(connection, _trial.c.configuration_key == key, readings=False))
-            )
+            return connection.execute(crashes).scalar_one()
 
     def best_so_far(self) -> list[BestSoFar]:
         """The steps of the best score over time (Cao Fig. 5.2), verification left out."""
         query = (
             sa.select(_trial.c.number, _trial.c.state, _trial.c.score, _trial.c.duration_s, _trial.c.unmet)
-            .where(self._mine(_trial), _trial.c.purpose != Purpose.VERIFY.value)
+            .where(self._trials.mine, _trial.c.purpose != Purpose.VERIFY.value)
             .order_by(_trial.c.number)
         )
         with self._database.read() as connection:
@@ -253,78 +242,17 @@ class Run:
         """What the run came to; for one that did not end, what it came to so far, not verified."""
         text = self._column(_study.c.outcome)
         trials = self.trials(readings=False)
-        if text is None:
-            return self._outcome_so_far(trials)
-        record = codec.decode(codec.load(text, self._where), dict[str, Any], self._where)
-        by_number = {trial.number: trial for trial in trials}
-        return Outcome(
-            run_id=self.id,
-            study=self.name,
-            best=by_number.get(record["best"]),
-            default=by_number.get(record["default"]),
-            recommended=self._configuration(record["recommended"]),
-            verdict=codec.decode(record["verdict"], Verdict, self._where),
-            stage_s=codec.decode(record["stage_s"], dict[str, float], self._where),
-            counts={TrialState(state): int(count) for state, count in record["counts"].items()},
-            stopped=record["stopped"],
-            machine=self.machine,
-        )
+        return outcome_so_far(self, trials) if text is None else outcome_of(self, text, trials, self._where)
 
-    def _outcome_so_far(self, trials: list[Trial]) -> Outcome:
-        defaults = [trial for trial in trials if trial.purpose is Purpose.DEFAULT and trial.usable]
-        candidates = [trial for trial in trials if trial.purpose is not Purpose.VERIFY and trial.usable]
-        sign = self.objective.sign
-        best = max(candidates, key=lambda trial: sign * (trial.score or 0.0), default=None)
-        default = defaults[0] if defaults else None
-        stage_s: Counter[str] = Counter()
-        for trial in trials:
-            stage_s.update(trial.stage_s)
-        return Outcome(
-            run_id=self.id,
-            study=self.name,
-            best=best,
-            default=default,
-            recommended=default.configuration if default else self.space.default(),
-            verdict=Verdict("not-verified", note="the run has not ended; go on with `ascar tune --resume`"),
-            stage_s=dict(stage_s),
-            counts=Counter(trial.state for trial in trials),
-            stopped="",
-            machine=self.machine,
-        )
+    def configuration(self, values: Mapping[str, Any]) -> Configuration:
+        """A configuration of this run's space.
+
+        Raises:
+            HistoryError: the space has no such configuration.
+        """
+        return self._trials.configuration(values)
 
     # What the rest is made of.
-
-    def _trials(
-        self, connection: sa.Connection, condition: sa.ColumnElement[bool], readings: bool
-    ) -> list[Trial]:
-        mine = sa.and_(self._mine(_trial), condition)
-        rows = connection.execute(sa.select(_trial).where(mine).order_by(_trial.c.number)).all()
-        metrics: dict[int, dict[str, float]] = {}
-        for row in self._belonging(connection, _metric, mine):
-            metrics.setdefault(row.number, {})[row.name] = float("nan") if row.value is None else row.value
-        series: dict[int, dict[str, Series]] = {}
-        if readings:
-            for row in self._belonging(connection, _reading, mine):
-                series.setdefault(row.number, {})[row.name] = codec.series_of(row, self._where)
-        return [
-            codec.trial_of(
-                row,
-                self._configuration(codec.load(row.configuration, self._where)),
-                metrics.get(row.number, {}),
-                series.get(row.number, {}),
-                f"{self._where}: trial {row.number}",
-            )
-            for row in rows
-        ]
-
-    def _belonging(
-        self, connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
-    ) -> Any:
-        joined = table.join(_trial)
-        return connection.execute(sa.select(table).select_from(joined).where(condition))
-
-    def _configuration(self, values: Any) -> Configuration:
-        return self.space.configuration(values)
 
     def _column(self, column: sa.Column[Any]) -> Any:
         with self._database.read() as connection:
@@ -333,62 +261,36 @@ class Run:
             raise HistoryError(f"{self._where}: is no longer in the history; it was purged")
         return found[0][0]
 
-    def _mine(self, table: sa.Table) -> sa.ColumnElement[bool]:
-        return table.c.study_id == self.id
-
     def _assert_owned(self) -> None:
         assert self._lock is not None, "only a run that was begun or resumed, and not closed, is written to"
 
-    def _set_state(self, state: RunState, outcome: str | None = None) -> None:
-        with self._database.write() as connection:
-            connection.execute(
-                _study.update()
-                .where(_study.c.id == self.id)
-                .values(state=state.value, outcome=outcome, finished_at=self._moment.now())
-            )
+    def _set_state(
+        self, connection: sa.Connection, state: RunState, finished_at: str, outcome: str | None = None
+    ) -> None:
+        ended = {"state": state.value, "finished_at": finished_at, "outcome": outcome}
+        connection.execute(_study.update().where(_study.c.id == self.id).values(**ended))
 
     def _interrupt(self) -> None:
         """End what is still running."""
         with self._database.write() as connection:
-            still = sa.and_(_study.c.id == self.id, _study.c.state == RunState.RUNNING.value)
-            ended = {"state": RunState.INTERRUPTED.value, "finished_at": self._moment.now()}
-            connection.execute(_study.update().where(still).values(**ended))
             self._end_running(connection)
+            state = connection.execute(sa.select(_study.c.state).where(_study.c.id == self.id)).scalar()
+            if state == RunState.RUNNING.value:
+                self._set_state(connection, RunState.INTERRUPTED, self._moment.now())
 
     def take_up(self) -> None:
         """Go on with a run that another process left, however it left it; `History.resume` does this."""
         self._assert_owned()
         with self._database.write() as connection:
             self._end_running(connection)
-            connection.execute(
-                _study.update()
-                .where(_study.c.id == self.id)
-                .values(state=RunState.RUNNING.value, finished_at="")
-            )
+            self._set_state(connection, RunState.RUNNING, finished_at="")
 
     def _end_running(self, connection: sa.Connection) -> None:
         """Trials left running become interrupted; those of another boot went down with the machine."""
         running = _trial.c.state == TrialState.RUNNING.value
-        boots = dict(
-            connection.execute(
-                sa.select(_trial.c.number, _trial.c.boot_id).where(self._mine(_trial), running)
-            )
-            .tuples()
-            .all()
-        )
-        for trial in self._trials(connection, running, readings=False):
-            crash = boots[trial.number] != self._moment.boot_id
-            failure = (
-                Failure("machine", "the machine went down while this configuration was in force")
-                if crash
-                else None
-            )
-            self._put(connection, replace(trial, state=TrialState.INTERRUPTED, failure=failure))
-
-
-def _crash(trial: Trial) -> bool:
-    return (
-        trial.state is TrialState.INTERRUPTED
-        and trial.failure is not None
-        and trial.failure.stage == "machine"
-    )
+        here = _trial.c.boot_id == self._moment.boot_id
+        crash = Failure("machine", "the machine went down while this configuration was in force")
+        for condition, failure in ((running & here, None), (running & ~here, crash)):
+            for trial in self._trials.read(connection, condition, readings=False):
+                ended = replace(trial, state=TrialState.INTERRUPTED, failure=failure)
+                self._trials.put(connection, ended, self._moment.boot_id)

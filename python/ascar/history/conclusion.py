@@ -1,0 +1,85 @@
+"""What a run came to, as text in the history and back; and what an unfinished one came to so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.history import codec
+from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict
+
+if TYPE_CHECKING:
+    from ascar.history.run import Run
+
+__all__ = ["outcome_of", "outcome_so_far", "outcome_text"]
+
+
+class _Record(msgspec.Struct, frozen=True):
+    best: int | None
+    default: int | None
+    recommended: dict[str, Any]
+    verdict: Verdict
+    stage_s: dict[str, float]
+    counts: dict[TrialState, int]
+    stopped: str
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """An outcome as JSON text; its trials by number, as they have rows of their own."""
+    record: dict[str, object] = {
+        "best": outcome.best and outcome.best.number,
+        "default": outcome.default and outcome.default.number,
+        "recommended": dict(outcome.recommended),
+        "verdict": outcome.verdict,
+        "stage_s": outcome.stage_s,
+        "counts": outcome.counts,
+        "stopped": outcome.stopped,
+    }
+    return codec.dump(record)
+
+
+def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
+    """The outcome that `outcome_text` wrote.
+
+    Raises:
+        HistoryError: the text is of another shape.
+    """
+    record: _Record = codec.decode(codec.load(text, where), _Record, where)
+    by_number = {trial.number: trial for trial in trials}
+    return Outcome(
+        run_id=run.id,
+        study=run.name,
+        best=None if record.best is None else by_number.get(record.best),
+        default=None if record.default is None else by_number.get(record.default),
+        recommended=run.configuration(record.recommended),
+        verdict=record.verdict,
+        stage_s=record.stage_s,
+        counts=record.counts,
+        stopped=record.stopped,
+        machine=run.machine,
+    )
+
+
+def outcome_so_far(run: Run, trials: list[Trial]) -> Outcome:
+    """The outcome of a run that has not ended: nothing is verified, so the default is recommended."""
+    defaults = [trial for trial in trials if trial.purpose is Purpose.DEFAULT and trial.usable]
+    candidates = [trial for trial in trials if trial.purpose is not Purpose.VERIFY and trial.usable]
+    sign = run.objective.sign
+    default = defaults[0] if defaults else None
+    stage_s: Counter[str] = Counter()
+    for trial in trials:
+        stage_s.update(trial.stage_s)
+    return Outcome(
+        run_id=run.id,
+        study=run.name,
+        best=max(candidates, key=lambda trial: sign * (trial.score or 0.0), default=None),
+        default=default,
+        recommended=default.configuration if default else run.space.default(),
+        verdict=Verdict("not-verified", note="the run has not ended; go on with `ascar tune --resume`"),
+        stage_s=dict(stage_s),
+        counts=Counter(trial.state for trial in trials),
+        stopped="",
+        machine=run.machine,
+    )

@@ -1,0 +1,95 @@
+"""A run's trials in the tables: written whole, read whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from ascar.errors import HistoryError, SpaceError
+from ascar.history import codec, schema
+
+if TYPE_CHECKING:
+    from ascar.measurement import Series
+    from ascar.outcome import Trial
+    from ascar.space import Configuration, Space
+
+__all__ = ["Trials"]
+
+_trial, _metric, _reading = schema.trial, schema.metric, schema.reading
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The trials of one run.
+
+    Attributes:
+        run_id: the run's.
+        space: what its configurations are taken from.
+        where: the run, for messages.
+    """
+
+    run_id: int
+    space: Space
+    where: str
+
+    @property
+    def mine(self) -> sa.ColumnElement[bool]:
+        """Rows of `trial` that belong to this run."""
+        return _trial.c.study_id == self.run_id
+
+    def start(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
+        """Write a trial that is about to begin; its number must be new."""
+        connection.execute(_trial.insert().values(study_id=self.run_id, **codec.trial_row(trial, boot_id)))
+
+    def put(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
+        """Write a trial with its metrics and readings, in place of what was there under its number."""
+        connection.execute(_trial.delete().where(self.mine, _trial.c.number == trial.number))
+        self.start(connection, trial, boot_id)
+        for table, rows in ((_metric, codec.metric_rows(trial)), (_reading, codec.reading_rows(trial))):
+            if rows:
+                connection.execute(table.insert(), [{"study_id": self.run_id, **row} for row in rows])
+
+    def read(
+        self, connection: sa.Connection, condition: sa.ColumnElement[bool], *, readings: bool
+    ) -> list[Trial]:
+        """Trials that meet a condition on `trial`, by number.
+
+        Raises:
+            HistoryError: a row holds what no version of ascar wrote.
+        """
+        wanted = self.mine & condition
+        rows = connection.execute(sa.select(_trial).where(wanted).order_by(_trial.c.number)).all()
+        metrics: dict[int, dict[str, float]] = {}
+        for row in _belonging(connection, _metric, wanted):
+            metrics.setdefault(row.number, {})[row.name] = float("nan") if row.value is None else row.value
+        series: dict[int, dict[str, Series]] = {}
+        if readings:
+            for row in _belonging(connection, _reading, wanted):
+                series.setdefault(row.number, {})[row.name] = codec.series_of(row, self.where)
+        return [
+            codec.trial_of(
+                row,
+                self.configuration(codec.load(row.configuration, self.where)),
+                metrics.get(row.number, {}),
+                series.get(row.number, {}),
+                f"{self.where}: trial {row.number}",
+            )
+            for row in rows
+        ]
+
+    def configuration(self, values: Any) -> Configuration:
+        """A configuration of this run's space from its JSON form.
+
+        Raises:
+            HistoryError: the space has no such configuration.
+        """
+        try:
+            return self.space.configuration(values)
+        except SpaceError as error:
+            raise HistoryError(f"{self.where}: {error.message}") from error
+
+
+def _belonging(connection: sa.Connection, table: sa.Table, wanted: sa.ColumnElement[bool]) -> Any:
+    return connection.execute(sa.select(table).select_from(table.join(_trial)).where(wanted))
