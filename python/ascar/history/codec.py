@@ -27,6 +27,7 @@ __all__ = [
     "dump",
     "load",
     "metric_rows",
+    "plain",
     "reading_rows",
     "series_of",
     "trial_of",
@@ -49,9 +50,7 @@ def dump(value: Any) -> str:
     Everything outside ASCII is escaped: the last words of a failing program may hold bytes that are no text,
     and those (lone surrogates) no database would take as they are.
     """
-    return json.dumps(
-        _plain(value), ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":")
-    )
+    return json.dumps(plain(value), ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def load(text: str, where: str) -> Any:
@@ -78,19 +77,20 @@ def decode(value: Any, kind: Any, where: str) -> Any:
         raise HistoryError(f"{where}: {error}; put back a copy of the history, or export it again") from error
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """`value` as what strict JSON can say; NaN and infinities as strings that `decode` reads."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else repr(float(value))
     if isinstance(value, (str, int)) or value is None:
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {str(key): plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Sequence):
-        return [_plain(item) for item in cast("Sequence[Any]", value)]
+        return [plain(item) for item in cast("Sequence[Any]", value)]
     if hasattr(value, "item"):  # a NumPy scalar
-        return _plain(value.item())
+        return plain(value.item())
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 

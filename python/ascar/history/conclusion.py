@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict
 
 if TYPE_CHECKING:
     from ascar.history.run import Run
+    from ascar.space import Space
 
-__all__ = ["outcome_of", "outcome_so_far", "outcome_text"]
+__all__ = ["check_outcome", "outcome_of", "outcome_so_far", "outcome_text"]
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -38,6 +40,19 @@ def outcome_text(outcome: Outcome) -> str:
         "stopped": outcome.stopped,
     }
     return codec.dump(record)
+
+
+def check_outcome(table: dict[str, Any], space: Space, where: str) -> None:
+    """Refuse what `outcome_of` could not read.
+
+    Raises:
+        InputError: it is of another shape, or recommends what the space does not have.
+    """
+    try:
+        record: _Record = codec.decode(table, _Record, where)
+    except HistoryError as error:
+        raise InputError(error.message) from error
+    space.configuration(record.recommended)
 
 
 def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:

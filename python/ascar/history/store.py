@@ -17,8 +17,11 @@ from ascar import __version__
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
 from ascar.history.database import Database
+from ascar.history.exchange import read_runs, write_runs
 from ascar.history.lock import StudyLock, holder
+from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Moment, Run, RunState
+from ascar.history.trials import Trials
 from ascar.outcome import TrialState
 from ascar.space import Space
 
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
+    from ascar.outcome import Trial
     from ascar.study import Study
 
 __all__ = ["History", "RunSummary", "default_path"]
 
 _study, _trial, _machine = schema.study, schema.trial, schema.machine
+# Columns of a run that an export holds as they are.
+_COPIED = ("name", "digest", "state", "objective", "seed", "text", "started_at", "finished_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +261,64 @@ class History:
             connection.execute(_machine.delete().where(_machine.c.id.not_in(in_use)))
         return len(wanted)
 
+    # Runs out and in.
+
+    def export(self, ids: Iterable[int], path: Path, *, readings: bool = True) -> None:
+        """Write runs to one file, complete: JSON, Parquet or CSV by its name.
+
+        Args:
+            ids: the runs'.
+            path: what is there is replaced.
+            readings: with every unit reading, which are most of the size.
+
+        Raises:
+            InputError: a run is not there, or the name ends otherwise.
+            HistoryError: it cannot be written.
+        """
+        runs: list[tuple[dict[str, Any], list[Trial]]] = []
+        for run_id in ids:
+            run = self.run(run_id)
+            with self._database.read() as connection:
+                row = connection.execute(sa.select(_study).where(_study.c.id == run_id)).one()
+            runs.append((_record(row, run), run.trials(readings=readings)))
+        if not runs:
+            raise InputError("history export: names no run; `ascar history ls` lists them")
+        write_runs(path, runs, readings=readings)
+
+    def import_runs(self, path: Path) -> list[int]:
+        """Add the runs of an export, all of them or none; returns their new ids.
+
+        Raises:
+            InputError: it is no export, is damaged, is newer than this ascar, or a run is here already.
+            HistoryError: it cannot be written.
+        """
+        where = f"file {str(path)!r}"
+        runs = [run_record(table, where) for table in read_runs(path)]
+        ids: list[int] = []
+        with self._database.write() as connection:
+            for run, space, trials in runs:
+                same = (_study.c.digest == run.digest) & (_study.c.started_at == run.started_at)
+                known = connection.execute(
+                    sa.select(_study.c.id).where(same, _study.c.name == run.name)
+                ).scalar()
+                if known is not None:
+                    raise InputError(
+                        f"{where}: its run of {run.name!r} is here already, as run {known}; nothing to do"
+                    )
+                complete = run.state == RunState.COMPLETE.value and run.outcome is not None
+                row = {name: getattr(run, name) for name in _COPIED}
+                row["state"] = (RunState.COMPLETE if complete else RunState.INTERRUPTED).value
+                row["space"], row["versions"] = codec.dump(space.to_dict()), codec.dump(run.versions)
+                row["machine_id"] = _machine_id(connection, run.machine)
+                row["outcome"] = codec.dump(run.outcome) if complete else None
+                inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
+                assert inserted is not None
+                ids.append(inserted[0])
+                rows = Trials(inserted[0], space, where)
+                for trial in trials:
+                    rows.put(connection, trial, "")
+        return ids
+
     # What the rest is made of.
 
     def _unfinished(self, study: Study) -> int:
@@ -306,6 +370,19 @@ class History:
         run = Run(self._database, row, Space.from_dict(codec.load(row.space, where)), lock, self._moment)
         self._runs.append(run)
         return run
+
+
+def _record(row: Any, run: Run) -> dict[str, Any]:
+    """A run without its trials, as an export has it."""
+    return {
+        **{name: getattr(row, name) for name in _COPIED},
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "space": run.space.to_dict(),
+        "machine": run.machine,
+        "versions": run.versions,
+        "outcome": None if row.outcome is None else codec.load(row.outcome, f"run {run.id}"),
+    }
 
 
 def _machine_id(connection: sa.Connection, machine: Mapping[str, Any]) -> int:

@@ -1,0 +1,148 @@
+"""Runs out of one history and into another: JSON, Parquet or CSV, complete in each of them.
+
+A table has, beside the columns that people and other programs want, two that hold everything: `trial.record`,
+and `trial.run` in the first row of each run. An import reads those two alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from ascar.errors import HistoryError, InputError
+from ascar.history import codec
+from ascar.history.record import FORMAT, FORMAT_VERSION, trial_record
+from ascar.history.table import trials_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ascar.outcome import Trial
+
+__all__ = ["read_runs", "suffix_of", "write_runs"]
+
+_FILE_BYTES_MAX = 4 * 2**30
+_SUFFIXES = (".json", ".parquet", ".csv")
+_RUN, _RECORD = "trial.run", "trial.record"
+
+
+def suffix_of(path: Path) -> str:
+    """Which of the three forms a file has, by its name.
+
+    Raises:
+        InputError: none of them.
+    """
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"file {str(path)!r}: its name must end with {', '.join(_SUFFIXES)}")
+    return path.suffix.lower()
+
+
+def write_runs(path: Path, runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: bool) -> None:
+    """Write runs to a file, in place of what is there, as a whole or not at all.
+
+    Args:
+        path: ends with .json, .parquet or .csv.
+        runs: each as a record without its trials, and its trials.
+        readings: with unit readings, which are most of the size.
+
+    Raises:
+        InputError: the name's ending is none of these.
+        HistoryError: it cannot be written.
+    """
+    suffix = suffix_of(path)
+    whole = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if suffix == ".json":
+            whole.write_text(codec.dump(_document(runs, readings=readings)), "ascii")
+        elif suffix == ".parquet":
+            _table(runs, readings=readings).write_parquet(whole, compression="zstd")
+        else:
+            _table(runs, readings=readings).write_csv(whole)
+        whole.replace(path)
+    except (OSError, PolarsError) as error:
+        whole.unlink(missing_ok=True)
+        raise HistoryError(f"file {str(path)!r}: cannot be written: {error}; name another file") from error
+
+
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    """The runs of a file, as its JSON says them; nothing is checked but that they are objects.
+
+    Raises:
+        InputError: it cannot be read, or is no export of ours.
+    """
+    suffix, where = suffix_of(path), f"file {str(path)!r}"
+    try:
+        if path.stat().st_size > _FILE_BYTES_MAX:
+            raise InputError(
+                f"{where}: is larger than {_FILE_BYTES_MAX} bytes; export fewer runs, or no readings"
+            )
+        if suffix == ".json":
+            runs = _mapping(json.loads(path.read_bytes()), where).get("runs")
+            if not isinstance(runs, list):
+                raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+            return [_mapping(run, where) for run in cast("list[Any]", runs)]
+        columns = [_RUN, _RECORD]
+        if suffix == ".parquet":
+            frame = pl.read_parquet(path, columns=columns)
+        else:
+            frame = pl.read_csv(path, columns=columns, infer_schema=False)
+        return _runs_of(frame, where)
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError, PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"{where}: is no export of a history ({reason}); `ascar history export` makes one"
+        ) from error
+
+
+def _document(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: bool) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "runs": [
+            {**run, "trials": [trial_record(trial, readings=readings) for trial in trials]}
+            for run, trials in runs
+        ],
+    }
+
+
+def _table(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: bool) -> pl.DataFrame:
+    """All runs in one table; columns that only some runs have are null in the others."""
+    frames: list[pl.DataFrame] = []
+    for run, trials in runs:
+        if not trials:
+            frames.append(
+                pl.DataFrame({_RUN: [codec.dump(run)], _RECORD: pl.Series([None], dtype=pl.String)})
+            )
+            continue
+        records = [codec.dump(trial_record(trial, readings=readings)) for trial in trials]
+        first = [codec.dump(run), *[None] * (len(trials) - 1)]
+        frames.append(
+            trials_table(trials).with_columns(pl.Series(_RECORD, records), pl.Series(_RUN, first, pl.String))
+        )
+    table = pl.concat(frames, how="diagonal_relaxed")
+    return table.select(*(name for name in table.columns if name not in (_RUN, _RECORD)), _RECORD, _RUN)
+
+
+def _runs_of(frame: pl.DataFrame, where: str) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = []
+    for run, record in frame.select(_RUN, _RECORD).cast(pl.String).iter_rows():
+        if run:
+            runs.append({**_mapping(json.loads(run), where), "trials": []})
+        if record:
+            if not runs:
+                raise InputError(f"{where}: its first row names no run; export it again, and do not sort it")
+            runs[-1]["trials"].append(_mapping(json.loads(record), where))
+    return runs
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+    return cast("dict[str, Any]", value)

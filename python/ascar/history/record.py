@@ -1,0 +1,192 @@
+"""Runs and trials as an export has them: plain JSON, checked when it comes in."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.errors import InputError
+from ascar.history import codec
+from ascar.history.conclusion import check_outcome
+from ascar.measurement import Measurement, Series
+from ascar.objective import Objective
+from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.space import Space
+from ascar.workspace import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.space import Configuration
+
+__all__ = ["FORMAT", "FORMAT_VERSION", "RunRecord", "TrialRecord", "run_record", "trial_record"]
+
+FORMAT = "ascar-history"
+FORMAT_VERSION = 1
+# The same as a study file's: it becomes part of a lock file's name.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+
+class SeriesRecord(msgspec.Struct, frozen=True):
+    """Unit readings."""
+
+    seconds: list[float]
+    values: list[float]
+
+
+class ChangeRecord(msgspec.Struct, frozen=True):
+    """What a change took."""
+
+    parameters: tuple[str, ...]
+    category: int
+    step_s: dict[str, float]
+    filled: bool = False
+
+
+class TrialRecord(msgspec.Struct, frozen=True):
+    """A trial, as an export has it."""
+
+    number: int
+    configuration: dict[str, Any]
+    purpose: Purpose
+    state: TrialState
+    started_at: str
+    score: float | None = None
+    measurement: Measurement | None = None
+    metrics: dict[str, float] = {}
+    series: dict[str, SeriesRecord] = {}
+    change: ChangeRecord | None = None
+    stage_s: dict[str, float] = {}
+    unmet: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+    def trial(self, configuration: Configuration) -> Trial:
+        """The trial itself.
+
+        Raises:
+            InputError: its parts do not fit each other.
+        """
+        if self.number < 1 or self.state is TrialState.RUNNING:
+            raise InputError(
+                f"number {self.number}, state {self.state.value!r}: must be above zero, and ended"
+            )
+        if self.score is not None and not math.isfinite(self.score):
+            raise InputError(f"score {self.score}: must be a finite number, or null")
+        for name, series in self.series.items():
+            if len(series.seconds) != len(series.values):
+                raise InputError(
+                    f"series {name!r}: {len(series.seconds)} instants, {len(series.values)} readings"
+                )
+        change = self.change
+        return Trial(
+            number=self.number,
+            configuration=configuration,
+            purpose=self.purpose,
+            state=self.state,
+            score=self.score,
+            measurement=self.measurement,
+            metrics=self.metrics,
+            series={name: Series.of(series.seconds, series.values) for name, series in self.series.items()},
+            change=change and Change(change.parameters, change.category, change.step_s, change.filled),
+            stage_s=self.stage_s,
+            unmet=self.unmet,
+            failure=self.failure,
+            started_at=self.started_at,
+        )
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """A run, as an export has it.
+
+    Attributes:
+        format: "ascar-history".
+        version: of this form.
+        name: the study's.
+        digest: of the study file's meaning.
+        state: how the run stood.
+        objective: "maximize FORMULA" or "minimize FORMULA".
+        seed: of every random choice.
+        text: the study file.
+        space: what was searched.
+        machine: what results are valid for.
+        versions: of the programs that took part.
+        started_at: ISO 8601, UTC.
+        finished_at: the same; empty where it did not end.
+        outcome: what the run came to; None where it did not end.
+        trials: by number; empty where they stand in the rows of a table.
+    """
+
+    format: str
+    version: int
+    name: str
+    digest: str
+    state: str
+    objective: str
+    seed: int
+    text: str
+    space: dict[str, Any]
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    started_at: str
+    finished_at: str
+    outcome: dict[str, Any] | None
+    trials: list[TrialRecord] = []
+
+
+def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
+    """A trial as plain JSON values, which `TrialRecord` reads.
+
+    Args:
+        trial: one that has ended.
+        readings: with its unit readings.
+    """
+    parts = ("number", "purpose", "state", "started_at", "score", "measurement", "metrics", "change")
+    record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure")}
+    record["configuration"] = dict(trial.configuration)
+    record["series"] = {
+        name: {"seconds": series.seconds.tolist(), "values": series.values.tolist()}
+        for name, series in (trial.series if readings else {}).items()
+    }
+    return codec.plain(record)
+
+
+def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, list[Trial]]:
+    """A run from outside, checked in every part.
+
+    Args:
+        table: what its JSON says.
+        where: the file, for messages.
+
+    Raises:
+        InputError: it is no run of ours, newer than this ascar, or its parts do not fit each other.
+    """
+    if table.get("format") != FORMAT:
+        raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+    version = table.get("version")
+    if not isinstance(version, int) or version < 1 or version > FORMAT_VERSION:
+        raise InputError(
+            f"{where}: has version {version!r}, this ascar reads versions up to {FORMAT_VERSION}; "
+            "use a newer ascar"
+        )
+    try:
+        run = msgspec.convert(table, RunRecord, strict=False)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise InputError(f"{where}: {error}; export it again") from error
+    if not _NAME.fullmatch(run.name):
+        raise InputError(f"{where}: name {run.name!r}: is no name of a study; export it again")
+    Objective.parse(run.objective)
+    space = Space.from_dict(run.space)
+    if run.outcome is not None:
+        check_outcome(run.outcome, space, where)
+    trials: dict[int, Trial] = {}
+    for record in run.trials:
+        if record.number in trials:
+            raise InputError(f"{where}: trial {record.number} stands there twice; export it again")
+        try:
+            trials[record.number] = record.trial(space.configuration(record.configuration))
+        except InputError as error:
+            raise InputError(f"{where}: trial {record.number}: {error.message}; export it again") from error
+    return run, space, [trials[number] for number in sorted(trials)]

@@ -1,0 +1,86 @@
+"""Trials as a table: one row a trial, one column a parameter and a metric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.outcome import Trial
+
+__all__ = ["OWN_COLUMNS", "trials_table"]
+
+_INT64 = range(-(2**63), 2**63)
+
+OWN_COLUMNS: dict[str, type[pl.DataType]] = {
+    "trial.number": pl.Int64,
+    "trial.purpose": pl.String,
+    "trial.state": pl.String,
+    "trial.started_at": pl.String,
+    "trial.seconds": pl.Float64,
+    "trial.score": pl.Float64,
+    "trial.ci_low": pl.Float64,
+    "trial.ci_high": pl.Float64,
+    "trial.unmet": pl.String,
+    "trial.change_category": pl.Int64,
+    "trial.change_s": pl.Float64,
+    "trial.failure_stage": pl.String,
+    "trial.failure": pl.String,
+}
+"""What every trial has, beside its parameters and metrics; the prefix keeps them apart from both."""
+
+
+def trials_table(trials: Sequence[Trial]) -> pl.DataFrame:
+    """Trials as a frame, in their order.
+
+    Columns: `OWN_COLUMNS`; then parameters by their names, null where a parameter does not apply; then
+    metrics by theirs, null where they were not measured ("metric." before a name that a parameter has too).
+    """
+    parameters = list(dict.fromkeys(name for trial in trials for name in trial.configuration))
+    metrics = list(dict.fromkeys(name for trial in trials for name in trial.metrics))
+    own = [_own(trial) for trial in trials]
+    columns = [pl.Series(name, [row[name] for row in own], kind) for name, kind in OWN_COLUMNS.items()]
+    columns += [_values(name, [trial.configuration.get(name) for trial in trials]) for name in parameters]
+    for name in metrics:
+        title = f"metric.{name}" if name in parameters else name
+        columns.append(pl.Series(title, [trial.metrics.get(name) for trial in trials], pl.Float64))
+    return pl.DataFrame(columns)
+
+
+def _own(trial: Trial) -> dict[str, Any]:
+    measurement, change, failure = trial.measurement, trial.change, trial.failure
+    return {
+        "trial.number": trial.number,
+        "trial.purpose": trial.purpose.value,
+        "trial.state": trial.state.value,
+        "trial.started_at": trial.started_at,
+        "trial.seconds": float(sum(trial.stage_s.values())),
+        "trial.score": trial.score,
+        "trial.ci_low": measurement and measurement.ci_low,
+        "trial.ci_high": measurement and measurement.ci_high,
+        "trial.unmet": "; ".join(trial.unmet),
+        "trial.change_category": change and change.category,
+        "trial.change_s": change and change.total_s,
+        "trial.failure_stage": failure and failure.stage,
+        # Lone surrogates, from a program's bytes that are no text, fit in no table.
+        "trial.failure": failure and failure.message.encode("utf-8", "backslashreplace").decode(),
+    }
+
+
+def _values(name: str, values: Sequence[Any]) -> pl.Series:
+    """A parameter's column in the narrowest type that holds every value; text where kinds are mixed."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    if kinds == {int} and all(value is None or value in _INT64 for value in values):
+        return pl.Series(name, values, pl.Int64)
+    if kinds and kinds <= {int, float}:
+        return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64)
+    return pl.Series(name, [None if value is None else _text(value) for value in values], pl.String)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
