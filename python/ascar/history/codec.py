@@ -14,15 +14,14 @@ import numpy as np
 from ascar.errors import HistoryError
 from ascar.measurement import Measurement, Series
 from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.space import Configuration
 from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.space import Configuration
-
 __all__ = [
-    "configuration_key",
+    "configuration_of",
     "decode",
     "dump",
     "load",
@@ -94,11 +93,6 @@ def plain(value: Any) -> Any:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-def configuration_key(configuration: Configuration) -> str:
-    """What equal configurations have in common."""
-    return configuration.key()
-
-
 def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
     """The columns of a trial, without its study's id."""
     assert trial.score is None or math.isfinite(trial.score), (
@@ -106,8 +100,8 @@ def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
     )
     return {
         "number": trial.number,
-        "configuration_key": configuration_key(trial.configuration),
-        "configuration": dump(dict(trial.configuration)),
+        "configuration_key": trial.configuration.key(),
+        "configuration": json.dumps(dict(trial.configuration), ensure_ascii=True, allow_nan=False),
         "purpose": trial.purpose.value,
         "state": trial.state.value,
         "score": trial.score,
@@ -161,9 +155,22 @@ def series_of(row: Any, where: str) -> Series:
     return Series(_array(row.seconds_f64), _array(row.values_f64))
 
 
+def configuration_of(text: str, where: str) -> Configuration:
+    """The configuration that `trial_row` wrote; valid then, so not checked again.
+
+    Raises:
+        HistoryError: it is none.
+    """
+    values = load(text, where)
+    if not isinstance(values, dict):
+        raise HistoryError(
+            f"{where}: its configuration is no table of values; put back a copy of the history"
+        )
+    return Configuration(cast("dict[str, Any]", values))
+
+
 def trial_of(
     row: Any,
-    configuration: Configuration,
     metrics: Mapping[str, float],
     series: Mapping[str, Series],
     where: str,
@@ -180,7 +187,7 @@ def trial_of(
         raise HistoryError(f"{where}: {error}; it was written by a newer ascar: use that one") from error
     return Trial(
         number=row.number,
-        configuration=configuration,
+        configuration=configuration_of(row.configuration, where),
         purpose=purpose,
         state=state,
         score=row.score,

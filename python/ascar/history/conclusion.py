@@ -10,6 +10,7 @@ import msgspec
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict
+from ascar.space import Configuration
 
 if TYPE_CHECKING:
     from ascar.history.run import Run
@@ -52,7 +53,7 @@ def check_outcome(table: dict[str, Any], space: Space, where: str) -> None:
         record: _Record = codec.decode(table, _Record, where)
     except HistoryError as error:
         raise InputError(error.message) from error
-    space.configuration(record.recommended)
+    space.validate(record.recommended)
 
 
 def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
@@ -68,7 +69,7 @@ def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
         study=run.name,
         best=None if record.best is None else by_number.get(record.best),
         default=None if record.default is None else by_number.get(record.default),
-        recommended=run.configuration(record.recommended),
+        recommended=Configuration(record.recommended),
         verdict=record.verdict,
         stage_s=record.stage_s,
         counts=record.counts,

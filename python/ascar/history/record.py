@@ -186,7 +186,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
         if record.number in trials:
             raise InputError(f"{where}: trial {record.number} stands there twice; export it again")
         try:
-            trials[record.number] = record.trial(space.configuration(record.configuration))
+            trials[record.number] = record.trial(space.validate(record.configuration))
         except InputError as error:
             raise InputError(f"{where}: trial {record.number}: {error.message}; export it again") from error
     return run, space, [trials[number] for number in sorted(trials)]

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from ascar.errors import HistoryError
 from ascar.history import codec, schema
-from ascar.history.codec import configuration_key
 from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
 from ascar.history.trials import Trials
 from ascar.objective import Objective
@@ -97,7 +96,7 @@ class Run:
         self.versions: Mapping[str, str] = codec.decode(
             codec.load(row.versions, self._where), dict[str, str], self._where
         )
-        self._trials = Trials(self.id, space, self._where)
+        self._trials = Trials(self.id, self._where)
         self._text: str = row.text
         self._objective: str = row.objective
         self._database = database
@@ -216,7 +215,7 @@ class Run:
 
     def crash_count(self, configuration: Configuration) -> int:
         """How often the machine went down during this run while that configuration was in force."""
-        same = self._trials.mine & (_trial.c.configuration_key == configuration_key(configuration))
+        same = self._trials.mine & (_trial.c.configuration_key == configuration.key())
         crashes = sa.select(sa.func.count()).where(same, _trial.c.crashed == 1)
         with self._database.read() as connection:
             return connection.execute(crashes).scalar_one()
@@ -243,14 +242,6 @@ class Run:
         text = self._column(_study.c.outcome)
         trials = self.trials(readings=False)
         return outcome_so_far(self, trials) if text is None else outcome_of(self, text, trials, self._where)
-
-    def configuration(self, values: Mapping[str, Any]) -> Configuration:
-        """A configuration of this run's space.
-
-        Raises:
-            HistoryError: the space has no such configuration.
-        """
-        return self._trials.configuration(values)
 
     # What the rest is made of.
 

@@ -314,7 +314,7 @@ class History:
                 inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])
-                rows = Trials(inserted[0], space, where)
+                rows = Trials(inserted[0], where)
                 for trial in trials:
                     rows.put(connection, trial, "")
         return ids

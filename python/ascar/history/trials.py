@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from ascar.errors import HistoryError, SpaceError
 from ascar.history import codec, schema
 
 if TYPE_CHECKING:
     from ascar.measurement import Series
     from ascar.outcome import Trial
-    from ascar.space import Configuration, Space
 
 __all__ = ["Trials"]
 
@@ -26,12 +24,10 @@ class Trials:
 
     Attributes:
         run_id: the run's.
-        space: what its configurations are taken from.
         where: the run, for messages.
     """
 
     run_id: int
-    space: Space
     where: str
 
     @property
@@ -71,24 +67,12 @@ class Trials:
         return [
             codec.trial_of(
                 row,
-                self.configuration(codec.load(row.configuration, self.where)),
                 metrics.get(row.number, {}),
                 series.get(row.number, {}),
                 f"{self.where}: trial {row.number}",
             )
             for row in rows
         ]
-
-    def configuration(self, values: Any) -> Configuration:
-        """A configuration of this run's space from its JSON form.
-
-        Raises:
-            HistoryError: the space has no such configuration.
-        """
-        try:
-            return self.space.configuration(values)
-        except SpaceError as error:
-            raise HistoryError(f"{self.where}: {error.message}") from error
 
 
 def _belonging(connection: sa.Connection, table: sa.Table, wanted: sa.ColumnElement[bool]) -> Any:
