@@ -56,7 +56,7 @@ from typing import Final
 
 from ascar.errors import ExpressionError
 
-__all__ = ["DEPTH_MAX", "LENGTH_MAX", "RESERVED", "Expression", "Result", "parse"]
+__all__ = ["DEPTH_MAX", "LENGTH_MAX", "RESERVED", "Expression", "Result", "literal", "parse"]
 
 LENGTH_MAX: Final = 4096
 DEPTH_MAX: Final = 64
@@ -154,7 +154,9 @@ class Expression:
         result = self.evaluate(values)
         if isinstance(result, float):
             return result
-        raise ExpressionError(f"{self} is {_show(result)}, not a number; write a formula that gives a number")
+        raise ExpressionError(
+            f"{self} is {literal(result)}, not a number; write a formula that gives a number"
+        )
 
     def holds(self, values: Values) -> bool | None:
         """Whether it is true; None where it is n/a.
@@ -165,7 +167,7 @@ class Expression:
         result = _evaluate(self.root, values)
         if result is None or isinstance(result, bool):
             return result
-        raise ExpressionError(f"{self} is {_show(result)}, not true or false; write a comparison")
+        raise ExpressionError(f"{self} is {literal(result)}, not true or false; write a comparison")
 
 
 def parse(text: str) -> Expression:
@@ -196,13 +198,13 @@ def _number_operation(function: Callable[..., float]) -> Callable[[str, Sequence
     def apply(operator: str, operands: Sequence[Result]) -> float:
         for operand in operands:
             if not isinstance(operand, float):
-                raise ExpressionError(f"{_called(operator)} takes numbers, not {_show(operand)}")
+                raise ExpressionError(f"{_called(operator)} takes numbers, not {literal(operand)}")
         try:
             result = function(*operands)
         except (ValueError, OverflowError, ZeroDivisionError):
             result = math.nan
         if not math.isfinite(result):
-            shown = ", ".join(_show(operand) for operand in operands)
+            shown = ", ".join(literal(operand) for operand in operands)
             raise ExpressionError(
                 f"{_called(operator)} of {shown} has no finite value; guard it with if(...)"
             )
@@ -217,7 +219,7 @@ def _order(function: Callable[[float, float], bool]) -> Callable[[str, Sequence[
         if isinstance(left, float) and isinstance(right, float):
             return function(left, right)
         raise ExpressionError(
-            f"{operator!r} orders numbers, not {_show(left)} and {_show(right)}; use == or in"
+            f"{operator!r} orders numbers, not {literal(left)} and {literal(right)}; use == or in"
         )
 
     return apply
@@ -295,7 +297,7 @@ def _truth(node: Node, values: Values, operator: str) -> bool | None:
     value = _evaluate(node, values)
     if value is None or isinstance(value, bool):
         return value
-    raise ExpressionError(f"{operator!r} takes true or false, not {_show(value)}; write a comparison")
+    raise ExpressionError(f"{operator!r} takes true or false, not {literal(value)}; write a comparison")
 
 
 def _connect(node: Operation, values: Values) -> bool | None:
@@ -360,7 +362,7 @@ _ATOM: Final = 9
 def _text(node: Node, least: int) -> str:
     """The text of `node`, in parentheses where it binds less than `least`."""
     if isinstance(node, Literal):
-        return _show(node.value)
+        return literal(node.value)
     if isinstance(node, Name):
         return node.name
     operator, operands = node.operator, node.operands
@@ -389,7 +391,8 @@ def _membership_text(node: Operation, operator: str) -> str:
     return f"{value} {operator} ({', '.join(elements)})"
 
 
-def _show(value: Result) -> str:
+def literal(value: Result) -> str:
+    """A value as the text that parses to it (a negative number: to the minus of one)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

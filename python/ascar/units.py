@@ -104,14 +104,14 @@ def parse_size(text: str) -> int:
 def format_duration(seconds: float) -> str:
     """A duration for people, e.g. "250 ms", "90 s", "12 min 5 s", "1 h 30 min".
 
-    From ten minutes on in whole seconds; at least three significant digits below. `parse_duration` reads it.
+    From two minutes on in whole seconds, in its two largest units. `parse_duration` reads it.
     """
     if not math.isfinite(seconds) or seconds < 0:
         raise InputError(f"{seconds!r} seconds is no duration; it must be finite and not negative")
     for unit, limit in (("us", 1e-3), ("ms", 1.0)):
         if 0 < seconds < limit:
             return f"{seconds / _SECONDS[unit]:.3g} {unit}"
-    if seconds < 600:
+    if seconds < 120:
         return f"{round(seconds, 1):g} s"
     rest = round(seconds)
     parts: list[str] = []

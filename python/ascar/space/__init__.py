@@ -1,0 +1,29 @@
+"""What can be set, to what, at which cost, and with which promises: spaces and their configurations."""
+
+from ascar.space.configuration import Configuration
+from ascar.space.cost import ChangeCost
+from ascar.space.domain import Choices, Domain, Range, Value
+from ascar.space.guarantee import Guarantee
+from ascar.space.parameter import Parameter, boolean, categorical, floating, integer, ordinal
+from ascar.space.presets import PRESETS, preset
+from ascar.space.space import Difference, Space
+
+__all__ = [
+    "PRESETS",
+    "ChangeCost",
+    "Choices",
+    "Configuration",
+    "Difference",
+    "Domain",
+    "Guarantee",
+    "Parameter",
+    "Range",
+    "Space",
+    "Value",
+    "boolean",
+    "categorical",
+    "floating",
+    "integer",
+    "ordinal",
+    "preset",
+]

@@ -1,0 +1,91 @@
+"""What changing a parameter costs: the categories of Cao's Table 9.1, with all their named sub-categories."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ascar.errors import SpaceError
+from ascar.space.suggestion import hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ChangeCost", "costs_named"]
+
+
+class ChangeCost(StrEnum):
+    """A sub-category of Table 9.1 (Cao 9.4); members stand in order of rising cost."""
+
+    DYN_KERNEL = "dyn-kernel"
+    DYN_APP = "dyn-app"
+    APP_RESTART = "app-restart"
+    REMOUNT = "remount"
+    UMOUNT_MOUNT = "umount-mount"
+    REBOOT = "reboot"
+    BIOS = "bios"
+    REFORMAT_RESTORE = "reformat-restore"
+    HARDWARE_CHANGE = "hardware-change"
+
+    @property
+    def category(self) -> int:
+        """0 no downtime, 1 seconds, 2 minutes, 3 hours to days."""
+        return _CATEGORY[self]
+
+    @property
+    def rank(self) -> int:
+        """Position in the order of rising cost."""
+        return _RANK[self]
+
+    @property
+    def description(self) -> str:
+        """Table 9.1's own words."""
+        return _DESCRIPTION[self]
+
+
+_RANK = {cost: rank for rank, cost in enumerate(ChangeCost)}
+_CATEGORY = {
+    ChangeCost.DYN_KERNEL: 0,
+    ChangeCost.DYN_APP: 0,
+    ChangeCost.APP_RESTART: 1,
+    ChangeCost.REMOUNT: 1,
+    ChangeCost.UMOUNT_MOUNT: 1,
+    ChangeCost.REBOOT: 2,
+    ChangeCost.BIOS: 2,
+    ChangeCost.REFORMAT_RESTORE: 3,
+    ChangeCost.HARDWARE_CHANGE: 3,
+}
+_DESCRIPTION = {
+    ChangeCost.DYN_KERNEL: "dynamically changeable parameter of the operating system",
+    ChangeCost.DYN_APP: "change the application's parameter without restarting it",
+    ChangeCost.APP_RESTART: "restart the application",
+    ChangeCost.REMOUNT: "remount the file system",
+    ChangeCost.UMOUNT_MOUNT: "unmount the file system and mount it again",
+    ChangeCost.REBOOT: "reboot the system",
+    ChangeCost.BIOS: "change a BIOS setting",
+    ChangeCost.REFORMAT_RESTORE: "create the file system anew: back up, format, restore",
+    ChangeCost.HARDWARE_CHANGE: "change the hardware",
+}
+
+
+def costs_named(names: Iterable[str | int], key: str = "allow_cost") -> frozenset[ChangeCost]:
+    """The costs that a list of names means; a category's number means all its sub-categories.
+
+    Raises:
+        SpaceError: a name that Table 9.1 does not have.
+    """
+    costs: set[ChangeCost] = set()
+    for name in names:
+        if isinstance(name, int) and not isinstance(name, bool) and 0 <= name <= 3:
+            costs |= {cost for cost in ChangeCost if cost.category == name}
+        elif isinstance(name, str) and name in _BY_NAME:
+            costs.add(_BY_NAME[name])
+        else:
+            allowed = ", ".join(_BY_NAME)
+            raise SpaceError(
+                f"{key}: {name!r} is no change cost; allowed: {allowed}, 0 to 3{hint(name, _BY_NAME)}"
+            )
+    return frozenset(costs)
+
+
+_BY_NAME = {cost.value: cost for cost in ChangeCost}

@@ -1,0 +1,336 @@
+"""Solver: what a space knows about its valid configurations, worked out once.
+
+Constraints that mention only parameters with few values go into a decision diagram (`ascar.space.diagram`)
+and cost nothing afterwards. A constraint on a continuous or very wide range is checked on each draw instead,
+and the draw repeated, at most 10,000 times.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ascar.errors import SpaceError
+from ascar.space.configuration import Configuration
+from ascar.space.diagram import Diagram, Free, Level, TooLarge, build, holds
+from ascar.space.domain import Choices, Range, Value, same
+from ascar.space.suggestion import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ascar.expression import Expression
+    from ascar.space.diagram import Key, Node
+    from ascar.space.domain import Domain
+    from ascar.space.parameter import Parameter
+
+__all__ = ["TRIES_MAX", "Solver"]
+
+TRIES_MAX: Final = 10_000
+_VALUES_MAX: Final = 4096  # a range with more is never listed value by value
+_COMBINATIONS_MAX: Final = 50_000  # of a constraint's values, beyond which it is checked on each draw
+
+
+@dataclass(slots=True)
+class Solver:
+    """The compiled space.
+
+    Attributes:
+        parameters: in the space's order.
+        domains: their values as pins and guarantees leave them, by name.
+        order: the levels, in the order of decision.
+        checked: constraints that are in the diagram.
+        drawn: constraints that each draw has to satisfy by itself.
+    """
+
+    parameters: tuple[Parameter, ...]
+    domains: Mapping[str, Domain]
+    order: tuple[Level, ...]
+    checked: list[Expression]
+    drawn: list[Expression]
+    _diagram: Diagram | None = field(default=None, init=False)
+
+    @classmethod
+    def of(
+        cls,
+        parameters: tuple[Parameter, ...],
+        domains: Mapping[str, Domain],
+        constraints: Sequence[Expression],
+    ) -> Solver:
+        """Sort constraints into those for the diagram and those for each draw.
+
+        Raises:
+            SpaceError: conditions depend on each other in a circle, or on a range too wide to list.
+        """
+        sizes = {name: _listable(domain) for name, domain in domains.items()}
+        for parameter in parameters:
+            for name in parameter.condition.names if parameter.condition else ():
+                if sizes[name] is None:
+                    raise SpaceError(
+                        f"parameter {parameter.name}: when {str(parameter.condition)!r}: {name} has more "
+                        f"than {_VALUES_MAX} values; let it depend on a parameter with fewer, e.g. a switch"
+                    )
+        checked: list[Expression] = []
+        drawn: list[Expression] = []
+        for constraint in constraints:
+            known = [sizes[name] for name in constraint.names]
+            combinations = math.prod(size for size in known if size is not None)
+            (drawn if None in known or combinations > _COMBINATIONS_MAX else checked).append(constraint)
+        return cls(parameters, domains, _levels(parameters, domains, checked), checked, drawn)
+
+    @property
+    def diagram(self) -> Diagram:
+        """The decision diagram, built when first needed."""
+        if self._diagram is None:
+            self._diagram = self._build()
+        return self._diagram
+
+    def _build(self) -> Diagram:
+        while True:
+            for reorder in (False, True):
+                order = _levels(self.parameters, self.domains, self.checked, by_frontier=reorder)
+                try:
+                    diagram = build(order, self.checked)
+                except TooLarge:
+                    continue
+                self.order = order
+                return diagram
+            if not self.checked:
+                raise SpaceError(
+                    "the parameters' conditions depend on each other in too many ways to be counted; "
+                    "let fewer parameters depend on several others"
+                )
+            widest = max(
+                self.checked, key=lambda rule: math.prod(self.domains[n].size or 1 for n in rule.names)
+            )
+            self.checked.remove(widest)
+            self.drawn.append(widest)
+
+    def ensure_some(self) -> None:
+        """Pass only where a configuration is valid, as far as the diagram can tell.
+
+        Raises:
+            SpaceError: naming a smallest set of constraints that cannot hold together.
+        """
+        if self.diagram.root.mass:
+            return
+        core = list(self.checked)
+        for constraint in self.checked:
+            rest = [other for other in core if other is not constraint]
+            if not build(_levels(self.parameters, self.domains, rest), rest).root.mass:
+                core = rest
+        names = dict.fromkeys(name for constraint in core for name in constraint.names)
+        fixed = [f"{name} = {value}" for name in names if (value := self._only_value(name)) is not None]
+        also = f" with {listed(fixed)}" if fixed else ""
+        formulas = listed([repr(str(constraint)) for constraint in core])
+        raise SpaceError(
+            f"no configuration is valid: constraint{'s' if len(core) > 1 else ''} {formulas} cannot be "
+            f"satisfied{' together' if len(core) > 1 else ''}{also}; drop or widen one"
+        )
+
+    def _only_value(self, name: str) -> Value | None:
+        domain = self.domains[name]
+        return domain.values[0] if isinstance(domain, Choices) and domain.size == 1 else None
+
+    def count(self) -> int | None:
+        """How many configurations are valid; None where that is not known, or not finite."""
+        self.ensure_some()
+        return None if self.drawn else self.diagram.root.count
+
+    def configuration(self, known: Mapping[str, Value | None]) -> Configuration:
+        """A configuration of the active values, in the space's order."""
+        return Configuration({p.name: value for p in self.parameters if (value := known[p.name]) is not None})
+
+    def accepts(self, known: Mapping[str, Value | None]) -> bool:
+        """Whether the constraints that are not in the diagram hold."""
+        return all(holds(constraint, known) is not False for constraint in self.drawn)
+
+    def draw(self, rng: np.random.Generator) -> Configuration:
+        """One configuration, uniform over the valid ones.
+
+        Raises:
+            SpaceError: none is valid, or none was found in 10,000 tries.
+        """
+        self.ensure_some()
+        for _ in range(TRIES_MAX):
+            known = self._drawn(rng)
+            if not self.drawn or self.accepts(known):
+                return self.configuration(known)
+        formulas = listed([repr(str(constraint)) for constraint in self.drawn])
+        raise SpaceError(
+            f"no valid configuration in {TRIES_MAX} draws: constraints {formulas} cannot be satisfied, or "
+            "hardly ever; widen one, or narrow the ranges to where it holds"
+        )
+
+    def _drawn(self, rng: np.random.Generator) -> dict[str, Value | None]:
+        node = self.diagram.root
+        known: dict[str, Value | None] = {}
+        for level, share in zip(self.order, rng.random(len(self.order)).tolist(), strict=True):
+            key = node.draw(share)
+            node = node.edges[key]
+            known[level.name] = _any_value(level, float(rng.random())) if isinstance(key, Free) else key
+        return known
+
+    def enumerate(self) -> Iterator[Configuration]:
+        """Every valid configuration, lazily.
+
+        Raises:
+            SpaceError: a continuous parameter is among them, or none is valid.
+        """
+        self.ensure_some()
+        for level in self.order:
+            if level.domain.size is None:
+                raise SpaceError(
+                    f"parameter {level.name} is continuous: its values cannot be listed; give it a step"
+                )
+        return self._each()
+
+    def _each(self) -> Iterator[Configuration]:
+        names = [level.name for level in self.order]
+        for path in self.diagram.assignments():
+            known = dict(zip(names, path, strict=True))
+            if not self.drawn or self.accepts(known):
+                yield self.configuration(known)
+
+    def nearest(self, wanted: Mapping[str, Any]) -> Configuration:
+        """The configuration that keeps the wanted values as far as it can; see `Space.nearest`.
+
+        Raises:
+            SpaceError: no configuration is valid, or none was found.
+        """
+        self.ensure_some()
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
+        node = self.diagram.root
+        known: dict[str, Value | None] = {}
+        free: list[Level] = []
+        for level in self.order:
+            key = nearest_key(level, node, wanted.get(level.name, defaults[level.name]), defaults[level.name])
+            node = node.edges[key]
+            if isinstance(key, Free):
+                free.append(level)
+                known[level.name] = nearest_value(level.domain, wanted.get(level.name), defaults[level.name])
+            else:
+                known[level.name] = key
+        if self.accepts(known):
+            return self.configuration(known)
+        return self._moved(known, free, defaults)
+
+    def _moved(
+        self, known: dict[str, Value | None], free: Sequence[Level], defaults: Mapping[str, Value]
+    ) -> Configuration:
+        """Move values of ranges until the constraints on them hold: to the defaults, else somewhere."""
+        at_default = known | {
+            level.name: nearest_value(level.domain, None, defaults[level.name]) for level in free
+        }
+        if self.accepts(at_default):
+            return self.configuration(at_default)
+        rng = np.random.default_rng(0)  # any fixed stream: the same wish always gives the same configuration
+        for _ in range(TRIES_MAX if free else 0):
+            moved = known | {level.name: _any_value(level, float(rng.random())) for level in free}
+            if self.accepts(moved):
+                return self.configuration(moved)
+        return self.draw(rng)
+
+
+def nearest_key(level: Level, node: Node, wanted: object, default: Value) -> Key:
+    """Of the choices that a state leaves, the one nearest to what is wanted."""
+    keys = node.keys
+    if len(keys) == 1:
+        return keys[0]
+    for target in (wanted, default):
+        exact = _canonical(level.domain, target)
+        if exact is not None and exact in node.edges:
+            return exact
+        distances = [_distance(level.domain, key, target) for key in keys]
+        if min(distances) < math.inf:
+            return keys[distances.index(min(distances))]
+    return keys[0]
+
+
+def nearest_value(domain: Domain, wanted: object, default: Value) -> Value:
+    """The value of a range nearest to the one wanted, or else to the default."""
+    assert isinstance(domain, Range)
+    for target in (wanted, default):
+        exact = _canonical(domain, target)
+        if exact is not None:
+            return exact
+        if isinstance(target, (int, float)) and not isinstance(target, bool) and math.isfinite(target):
+            return domain.nearest(domain.position(min(max(target, domain.low), domain.high)))
+    return domain.low
+
+
+def _canonical(domain: Domain, value: object) -> Value | None:
+    try:
+        return domain.canonical(value)
+    except SpaceError:
+        return None
+
+
+def _distance(domain: Domain, key: Key, target: object) -> float:
+    """How far a choice is from a value; infinite where there is no saying."""
+    if isinstance(domain, Choices) and not domain.ordered:
+        return math.inf
+    if isinstance(key, Free) or key is None:
+        return math.inf
+    if not isinstance(key, (bool, str)) and isinstance(target, (int, float)) and not isinstance(target, bool):
+        return abs(key - target)
+    if isinstance(domain, Choices) and isinstance(target, str) and target in domain.values:
+        places = [index for index, value in enumerate(domain.values) if same(value, key)]
+        return abs(places[0] - domain.values.index(target))
+    return math.inf
+
+
+def _any_value(level: Level, share: float) -> Value:
+    assert isinstance(level.domain, Range)
+    return level.domain.draw(share)
+
+
+def _listable(domain: Domain) -> int | None:
+    """How many values there are to list; None for too many."""
+    size = domain.size
+    return size if size is not None and (isinstance(domain, Choices) or size <= _VALUES_MAX) else None
+
+
+def _levels(
+    parameters: Sequence[Parameter],
+    domains: Mapping[str, Domain],
+    rules: Sequence[Expression],
+    *,
+    by_frontier: bool = False,
+) -> tuple[Level, ...]:
+    """The order of decision: what a condition mentions first; else as declared, or for a small frontier."""
+    mentioned = {name for rule in rules for name in rule.names}
+    mentioned |= {name for p in parameters if p.condition for name in p.condition.names}
+    waiting = {p.name: set(p.condition.names if p.condition else ()) for p in parameters}
+    links = [set(rule.names) for rule in rules] + [
+        {p.name, *p.condition.names} for p in parameters if p.condition
+    ]
+    by_name = {parameter.name: parameter for parameter in parameters}
+    placed: list[Level] = []
+    done: set[str] = set()
+    while waiting:
+        ready = [name for name, needed in waiting.items() if needed <= done]
+        if not ready:
+            raise SpaceError(
+                f"the conditions of {listed(waiting)} depend on each other in a circle; break it"
+            )
+        name = (
+            min(ready, key=lambda name: _open_states(done | {name}, links, domains))
+            if by_frontier
+            else ready[0]
+        )
+        domain, condition = domains[name], by_name[name].condition
+        listed_values = isinstance(domain, Choices) or name in mentioned
+        placed.append(Level(name, domain, tuple(domain.each()) if listed_values else None, condition))
+        done.add(name)
+        del waiting[name]
+    return tuple(placed)
+
+
+def _open_states(done: set[str], links: Sequence[set[str]], domains: Mapping[str, Domain]) -> float:
+    """Logarithm of how many states the frontier after these parameters can have."""
+    frontier = {name for link in links if not link <= done for name in link & done}
+    return sum(math.log(domains[name].size or 1) for name in frontier)

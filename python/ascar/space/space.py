@@ -1,0 +1,469 @@
+"""Space: parameters, conditions and constraints; which configurations are valid, and how to get at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import ExpressionError, SpaceError
+from ascar.expression import Expression, literal, parse
+from ascar.space.configuration import Configuration
+from ascar.space.cost import ChangeCost, costs_named
+from ascar.space.diagram import holds
+from ascar.space.domain import Choices, Domain, Value
+from ascar.space.parameter import Parameter, value_text
+from ascar.space.policy import check_permission, permits, permitted, too_weak
+from ascar.space.solver import Solver
+from ascar.space.suggestion import hint, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import numpy as np
+
+    from ascar.space.encoding import Encoding
+    from ascar.space.guarantee import Guarantee
+
+__all__ = ["Difference", "Space"]
+
+_PARAMETERS_MAX = 500
+_CONSTRAINTS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What it takes to get from one configuration to another.
+
+    Attributes:
+        parameters: those whose value differs, or that are active in only one, in the space's order.
+        cost: the highest change cost among them; None where nothing differs.
+    """
+
+    parameters: tuple[str, ...]
+    cost: ChangeCost | None
+
+    @property
+    def category(self) -> int | None:
+        """The highest category of Table 9.1 among them; None where nothing differs."""
+        return None if self.cost is None else self.cost.category
+
+
+@dataclass(frozen=True)
+class Space:
+    """A set of configurations.
+
+    A configuration is valid when every parameter is present exactly if it is active, every value is one that
+    its parameter allows (pins and guarantees heeded), and no constraint is false.
+
+    Attributes:
+        parameters: the knobs, in the order in which tables and vectors list them.
+        constraints: formulas over parameters; one that is n/a (it depends on an inactive parameter) holds.
+        pinned: parameters fixed at a value by policy.
+        allow_weaker: which values that promise less than the default may be used: guarantees
+            ("durability") or values ("btrfs_data_mode=nodatacow"); None: all of them.
+        name: of the preset or target it comes from.
+    """
+
+    parameters: tuple[Parameter, ...] = ()
+    constraints: tuple[Expression, ...] = ()
+    pinned: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
+    allow_weaker: tuple[str, ...] | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", tuple(self.parameters))
+        object.__setattr__(self, "constraints", tuple(_expression(formula) for formula in self.constraints))
+        if len(self.parameters) > _PARAMETERS_MAX or len(self.constraints) > _CONSTRAINTS_MAX:
+            raise SpaceError(
+                f"{len(self.parameters)} parameters, {len(self.constraints)} constraints; at most "
+                f"{_PARAMETERS_MAX} and {_CONSTRAINTS_MAX}"
+            )
+        seen: set[str] = set()
+        for parameter in self.parameters:
+            if parameter.name in seen:
+                raise SpaceError(f"parameter {parameter.name} stands twice; give each its own name")
+            seen.add(parameter.name)
+        for parameter in self.parameters:
+            if parameter.condition is not None:
+                self._check_names(f"parameter {parameter.name}: when", parameter.condition)
+        for constraint in self.constraints:
+            self._check_names("constraint", constraint)
+            if not constraint.names:
+                raise SpaceError(f"constraint {str(constraint)!r} mentions no parameter; remove it")
+        self._check_policy()
+
+    # Looking things up.
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names, in their order."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
+
+    def __getitem__(self, name: str) -> Parameter:
+        """The parameter of that name.
+
+        Raises:
+            SpaceError: there is none.
+        """
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = listed(self.names, 60) or "none"
+            raise SpaceError(f"unknown parameter {name!r}; known: {known}{hint(name, self.names)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def domain(self, name: str) -> Domain:
+        """The values that a parameter may take here: without the too weak ones, the pinned one alone.
+
+        Raises:
+            SpaceError: no such parameter.
+        """
+        self[name]
+        return self._domains[name]
+
+    @cached_property
+    def _domains(self) -> dict[str, Domain]:
+        return {
+            parameter.name: Choices((self.pinned[parameter.name],))
+            if parameter.name in self.pinned
+            else permitted(parameter, self.allow_weaker)
+            for parameter in self.parameters
+        }
+
+    # Which configurations are valid.
+
+    def validate(self, values: Mapping[str, Any]) -> Configuration:
+        """The configuration that these values are.
+
+        Raises:
+            SpaceError: one line naming the parameter, its value and what is allowed, or the constraint.
+        """
+        for name in values:
+            self[name]
+        known: dict[str, Value | None] = {}
+        for level in self._solver.order:
+            name = level.name
+            active = self._active(name, known)
+            if active and name not in values:
+                raise SpaceError(f"parameter {name}: missing; give it a value, e.g. {self._suggested(name)}")
+            if not active and name in values:
+                raise SpaceError(
+                    f"parameter {name} = {value_text(values[name])}: not active here, its condition is "
+                    f"{str(self[name].condition)!r}; leave it out"
+                )
+            known[name] = self._checked(self[name], values[name]) if active else None
+        self._check_constraints(known)
+        return self._configuration(known)
+
+    def is_valid(self, values: Mapping[str, Any]) -> bool:
+        """Whether these values are a configuration of this space."""
+        try:
+            self.validate(values)
+        except SpaceError:
+            return False
+        return True
+
+    def check(self) -> Space:
+        """The space itself, once it is known that a configuration is valid, the default among them.
+
+        Raises:
+            SpaceError: the constraints cannot be satisfied (naming a smallest set that cannot), a formula
+                cannot be evaluated, or the default breaks a constraint.
+        """
+        self.default()
+        return self
+
+    def count(self) -> int | None:
+        """How many configurations are valid, exactly.
+
+        None where a parameter is continuous, or where constraints on wide ranges forbid counting.
+
+        Raises:
+            SpaceError: none is.
+        """
+        return self._solver.count()
+
+    def default(self) -> Configuration:
+        """The default of every active parameter.
+
+        Where pins forbid one, the value nearest to it that leads to a valid configuration.
+
+        Raises:
+            SpaceError: no configuration is valid, or the defaults break a constraint where nothing is pinned.
+        """
+        return self._default
+
+    @cached_property
+    def _default(self) -> Configuration:
+        configuration = self._solver.nearest({})
+        if not self.pinned and any(self[name].default != value for name, value in configuration.items()):
+            self._check_constraints(self._active_defaults(), "the defaults: ")
+        return configuration
+
+    def enumerate(self) -> Iterator[Configuration]:
+        """Every valid configuration, lazily, in lexicographic order of the parameters and their values.
+
+        Raises:
+            SpaceError: a continuous parameter is among them, or none is valid.
+        """
+        return self._solver.enumerate()
+
+    def sample(self, rng: np.random.Generator, n: int) -> list[Configuration]:
+        """`n` independent draws, each uniform over the valid configurations.
+
+        On a logarithmic parameter uniform on its logarithmic scale. A continuous parameter counts as one
+        value against discrete alternatives (its absence, other branches). No rejections, but for constraints
+        on wide ranges (see docs/algorithms/sampling.md).
+
+        Raises:
+            SpaceError: no configuration is valid, or none was found in 10,000 tries.
+        """
+        return [self._solver.draw(rng) for _ in range(n)]
+
+    def latin_hypercube(self, rng: np.random.Generator, n: int) -> list[Configuration]:
+        """`n` configurations in which the values of each parameter occur as evenly as validity allows.
+
+        See `ascar.space.latin_hypercube`.
+
+        Raises:
+            SpaceError: as `sample`.
+        """
+        from ascar.space.latin_hypercube import latin_hypercube  # noqa: PLC0415
+
+        return latin_hypercube(self._solver, rng, n)
+
+    def nearest(self, wanted: Mapping[str, Any]) -> Configuration:
+        """The configuration that keeps the wanted values as far as it can, in the space's order.
+
+        A value that leads to nothing valid gives way to the nearest that does; missing ones are defaults;
+        those of inactive or unknown parameters are dropped. For crossovers and interpolations.
+
+        Raises:
+            SpaceError: no configuration is valid.
+        """
+        return self._solver.nearest(wanted)
+
+    def neighbours(self, configuration: Configuration) -> list[Configuration]:
+        """Valid configurations that differ in one choice.
+
+        See `ascar.space.neighbourhood`.
+
+        Raises:
+            SpaceError: `configuration` is not valid here.
+        """
+        from ascar.space.neighbourhood import neighbours  # noqa: PLC0415
+
+        return neighbours(self._solver, self.validate(configuration))
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The layout of this space's vectors."""
+        from ascar.space.encoding import Encoding  # noqa: PLC0415
+
+        return Encoding.of(self._solver)
+
+    def encode(self, configuration: Configuration) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """A configuration as a vector in the unit cube; `encoding` has the layout."""
+        return self.encoding.encode(configuration)
+
+    def decode(self, vector: np.ndarray[Any, np.dtype[np.float64]]) -> Configuration:
+        """The valid configuration nearest to a vector, parameter by parameter; the inverse of `encode`."""
+        return self.encoding.decode(vector)
+
+    def change(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> Difference:
+        """Which parameters differ, and the highest cost among them (Cao 9.4)."""
+        changed = [p for p in self.parameters if not _equal(before.get(p.name), after.get(p.name))]
+        return Difference(
+            tuple(parameter.name for parameter in changed),
+            max((parameter.cost for parameter in changed), key=lambda cost: cost.rank, default=None),
+        )
+
+    def weakened(self, configuration: Mapping[str, Value]) -> dict[str, frozenset[Guarantee]]:
+        """What a configuration promises less of than the default, by parameter; empty where nothing."""
+        labels = {name: self[name].weakens(value) for name, value in configuration.items()}
+        return {name: guarantees for name, guarantees in labels.items() if guarantees}
+
+    # Other spaces made from this one.
+
+    def pin(self, values: Mapping[str, Any]) -> Space:
+        """With parameters fixed at values, by policy.
+
+        Raises:
+            SpaceError: an unknown parameter, a value it does not allow, or nothing valid is left.
+        """
+        return replace(self, pinned={**self.pinned, **values})._satisfiable()
+
+    def restrict(self, allow_cost: Iterable[str | int], current: Mapping[str, Any] | None = None) -> Space:
+        """With every parameter pinned whose change cost is not allowed (Cao 9.4's infinite weight).
+
+        Args:
+            allow_cost: names of Table 9.1, or numbers for whole categories.
+            current: the values in force, at which they are pinned; else at their defaults.
+
+        Raises:
+            SpaceError: an unknown cost, a current value that is not allowed, or nothing valid is left.
+        """
+        allowed = costs_named(allow_cost)
+        current = {} if current is None else current
+        fixed = {p.name: current.get(p.name, p.default) for p in self.parameters if p.cost not in allowed}
+        return replace(self, pinned={**fixed, **self.pinned})._satisfiable()
+
+    def restrict_guarantees(self, allow_weaker: Iterable[str] = ()) -> Space:
+        """Without the values that promise less than the default, but for those named.
+
+        Args:
+            allow_weaker: "parameter=value", or a guarantee for every value that weakens no other.
+
+        Raises:
+            SpaceError: a name that is neither, or nothing valid is left.
+        """
+        return replace(self, allow_weaker=tuple(allow_weaker))._satisfiable()
+
+    def constrain(self, *formulas: str | Expression) -> Space:
+        """With further constraints.
+
+        Raises:
+            SpaceError: a formula cannot be read, names an unknown parameter, or nothing valid is left.
+        """
+        return replace(self, constraints=(*self.constraints, *formulas))._satisfiable()  # type: ignore[arg-type]
+
+    def forbid(self, *combinations: Mapping[str, Any]) -> Space:
+        """With combinations of values excluded, e.g. {"fs": "btrfs", "scheduler": "bfq"}.
+
+        Raises:
+            SpaceError: an unknown parameter or value, or nothing valid is left.
+        """
+        return self.constrain(*(self._forbidding(combination) for combination in combinations))
+
+    def only(self, name: str, values: Iterable[Any]) -> Space:
+        """With fewer values of one parameter, as where a machine lacks an I/O scheduler.
+
+        Raises:
+            SpaceError: a value is not allowed, none is given, or the default is not among them.
+        """
+        parameter = self[name]
+        kept = [parameter.canonical(value) for value in values]
+        ordered = not isinstance(parameter.domain, Choices) or parameter.domain.ordered
+        if isinstance(parameter.domain, Choices):
+            kept = [value for value in parameter.domain.values if value in kept]
+        try:
+            domain = Choices(tuple(dict.fromkeys(kept)), ordered)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name}: {error.message}") from None
+        return self._with(parameter.with_domain(domain))._satisfiable()
+
+    def with_defaults(self, values: Mapping[str, Any]) -> Space:
+        """With the values in force on a machine as the defaults; see `Parameter.with_default`.
+
+        Raises:
+            SpaceError: an unknown parameter, a value it cannot take, or defaults that break a constraint.
+        """
+        space = self
+        for name, value in values.items():
+            space = space._with(self[name].with_default(value))
+        return space.check()
+
+    # Private parts.
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return Solver.of(self.parameters, self._domains, self.constraints)
+
+    def _satisfiable(self) -> Space:
+        self._solver.ensure_some()
+        return self
+
+    def _with(self, parameter: Parameter) -> Space:
+        return replace(
+            self, parameters=tuple(parameter if p.name == parameter.name else p for p in self.parameters)
+        )
+
+    def _active(self, name: str, known: Mapping[str, Value | None]) -> bool:
+        condition = self._by_name[name].condition
+        return condition is None or holds(condition, known) is True
+
+    def _active_defaults(self) -> dict[str, Value | None]:
+        known: dict[str, Value | None] = {}
+        for level in self._solver.order:
+            known[level.name] = self[level.name].default if self._active(level.name, known) else None
+        return known
+
+    def _check_constraints(self, known: Mapping[str, Value | None], whose: str = "") -> None:
+        for constraint in self.constraints:
+            if holds(constraint, known) is False:
+                given = ", ".join(f"{name} = {_shown(known[name])}" for name in constraint.names)
+                raise SpaceError(
+                    f"{whose}constraint {str(constraint)!r} is broken by {given}; change one of them"
+                )
+
+    def _configuration(self, known: Mapping[str, Value | None]) -> Configuration:
+        return Configuration({name: value for name in self.names if (value := known[name]) is not None})
+
+    def _suggested(self, name: str) -> str:
+        return value_text(self.pinned.get(name, self[name].default))
+
+    def _checked(self, parameter: Parameter, value: object) -> Value:
+        """The value as the parameter holds it, if policy allows it too."""
+        canonical = parameter.canonical(value)
+        if parameter.name in self.pinned and not _equal(self.pinned[parameter.name], canonical):
+            fixed = value_text(self.pinned[parameter.name])
+            raise SpaceError(
+                f"parameter {parameter.name} = {value_text(canonical)}: pinned at {fixed}; leave it there"
+            )
+        if not permits(parameter, canonical, self.allow_weaker):
+            raise too_weak(parameter, canonical)
+        return canonical
+
+    def _check_names(self, what: str, formula: Expression) -> None:
+        for name in formula.names:
+            if name not in self._by_name:
+                raise SpaceError(
+                    f"{what} {str(formula)!r}: unknown parameter {name!r}; known: "
+                    f"{listed(self.names, 60)}{hint(name, self.names)}"
+                )
+
+    def _check_policy(self) -> None:
+        for entry in self.allow_weaker or ():
+            check_permission(self, entry)
+        pinned: dict[str, Value] = {}
+        for name, value in self.pinned.items():
+            try:
+                pinned[name] = self[name].canonical(value)
+                if not permits(self[name], pinned[name], self.allow_weaker):
+                    raise too_weak(self[name], pinned[name])
+            except SpaceError as error:
+                raise SpaceError(f"pinned: {error.message}") from None
+        object.__setattr__(self, "pinned", pinned)
+
+    def _forbidding(self, combination: Mapping[str, Any]) -> str:
+        if not combination:
+            raise SpaceError("forbidden: the combination is empty; name at least one parameter and its value")
+        parts = [f"{name} == {literal(self[name].canonical(value))}" for name, value in combination.items()]
+        return f"not ({' and '.join(parts)})"
+
+
+def _expression(formula: str | Expression) -> Expression:
+    if isinstance(formula, Expression):
+        return formula
+    try:
+        return parse(formula)
+    except ExpressionError as error:
+        raise SpaceError(f"constraint: {error.message}") from error
+
+
+def _equal(left: Value | None, right: Value | None) -> bool:
+    return type(left) is type(right) and left == right
+
+
+def _shown(value: Value | None) -> str:
+    return "n/a" if value is None else value_text(value)
