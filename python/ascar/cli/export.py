@@ -1,0 +1,64 @@
+"""`ascar export`: a configuration as commands and files for an administrator."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, StudyOrRun, examples
+
+__all__ = ["EXAMPLES", "Form", "export"]
+
+EXAMPLES = examples(
+    "ascar export mailserver --as shell",
+    "ascar export 3 --as sysctl > /etc/sysctl.d/90-ascar.conf",
+    "ascar export 3 --as fstab --trial 17      a trial's configuration instead of the recommended one",
+)
+
+
+class Form(StrEnum):
+    """What an administrator can use."""
+
+    SHELL = "shell"
+    SYSCTL = "sysctl"
+    UDEV = "udev"
+    FSTAB = "fstab"
+    TUNED = "tuned"
+
+
+def export(
+    run: StudyOrRun,
+    form: Annotated[Form, typer.Option("--as", help="The form.")] = Form.SHELL,
+    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
+    json: Json = False,
+) -> int:
+    """Print the recommended configuration as an administrator can use it.
+
+    As shell commands, sysctl.d lines, udev rules, fstab lines or a TuneD profile. Nothing is run.
+    """
+    from ascar.cli.output import emit, people
+    from ascar.cli.studies import configuration_of, find_run
+    from ascar.history import History
+    from ascar.outcome import json_ready
+
+    with History() as history:
+        found = find_run(history, run)
+        configuration = configuration_of(found, trial)
+        lines = commands_of(found, configuration).get(form.value, [])
+    if json:
+        emit(
+            "export",
+            {
+                "run_id": found.id,
+                "form": form.value,
+                "configuration": json_ready(configuration),
+                "lines": lines,
+            },
+        )
+    else:
+        people().out(
+            "\n".join(lines) if lines else f"# nothing in this configuration can be said as {form.value}"
+        )
+    return 0

@@ -1,0 +1,82 @@
+"""`ascar history ls`: every run, the latest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.history import RunSummary
+
+__all__ = ["EXAMPLES", "ls"]
+
+EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
+
+
+def ls(
+    study: Annotated[str | None, typer.Argument(metavar="\\[STUDY]", help="Only runs of this study.")] = None,
+    json: Json = False,
+) -> int:
+    """List every run, the latest first."""
+    from ascar.cli.output import emit, people
+    from ascar.history import History
+
+    with History() as history:
+        runs = history.runs(study)
+    if json:
+        emit("history-ls", {"runs": [_document(run) for run in runs]})
+    elif runs:
+        people().print(_table(runs))
+    else:
+        people().print(
+            "no runs yet; `ascar init` and `ascar tune` make one" if study is None else f"no runs of {study}"
+        )
+    return 0
+
+
+def _document(run: RunSummary) -> dict[str, object]:
+    return {
+        "run_id": run.id,
+        "study": run.name,
+        "state": run.state.value,
+        "pid": run.pid,
+        "objective": run.objective,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at or None,
+        "counts": {state.value: count for state, count in run.counts.items()},
+        "best_score": run.best_score,
+    }
+
+
+def _table(runs: Sequence[RunSummary]):
+    from rich.table import Table
+
+    from ascar.cli.text import number
+    from ascar.outcome import TrialState
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "study", "state", "started (UTC)", "trials", "failed", "best", "objective"):
+        table.add_column(
+            heading, justify="right" if heading in {"run", "trials", "failed", "best"} else "left"
+        )
+    for run in runs:
+        failed = run.counts.get(TrialState.FAILED, 0) + run.counts.get(TrialState.QUARANTINED, 0)
+        state = run.state.value if run.pid is None else f"{run.state.value} (process {run.pid})"
+        started = run.started_at[:19].replace("T", " ")
+        trials = sum(run.counts.values())
+        table.add_row(
+            str(run.id),
+            run.name,
+            state,
+            started,
+            str(trials),
+            str(failed),
+            number(run.best_score),
+            run.objective,
+        )
+    return table

@@ -1,0 +1,42 @@
+"""`ascar history purge`: remove runs for good."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+
+__all__ = ["EXAMPLES", "purge"]
+
+EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")
+
+
+def purge(
+    runs: Annotated[
+        list[int], typer.Argument(metavar="RUN...", help="Numbers of runs; names are not taken.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> int:
+    """Remove runs with all their trials and readings, for good: all that are named, or none."""
+    import sys
+
+    from ascar.cli.output import emit, people
+    from ascar.errors import InputError
+    from ascar.history import History
+
+    with History() as history:
+        if not yes:
+            if json or not sys.stdin.isatty():
+                raise InputError("--yes: missing; without a terminal to ask on, purging needs it")
+            named = ", ".join(f"{history.run(run).name} (run {run})" for run in runs)
+            if not typer.confirm(f"Remove {named} for good?", err=True):
+                return 0
+        removed = history.purge(runs)
+    if json:
+        emit("history-purge", {"runs": sorted(set(runs)), "removed": removed})
+    else:
+        people().print(f"{removed} runs removed")
+    return 0

@@ -1,0 +1,128 @@
+"""`ascar history show`: one run, or one trial of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, StudyOrRun, examples
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ascar.history import Run
+    from ascar.outcome import Trial
+
+__all__ = ["EXAMPLES", "show"]
+
+EXAMPLES = examples(
+    "ascar history show mailserver",
+    "ascar history show 3 --top 50",
+    "ascar history show 3 --trial 17       its metrics, its configuration, why it failed",
+)
+
+
+def show(
+    run: StudyOrRun,
+    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="Only this trial, in full.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="So many of the best trials.")] = 10,
+    json: Json = False,
+) -> int:
+    """Show what a run came to and its best trials; with --json all of its trials."""
+    from ascar.cli.output import emit, people
+    from ascar.cli.studies import find_run
+    from ascar.cli.summary import print_outcome
+    from ascar.errors import InputError
+    from ascar.history import History
+
+    with History() as history:
+        found = find_run(history, run)
+        if trial is not None:
+            one = found.trial(trial)
+            if one is None:
+                raise InputError(
+                    f"--trial = {trial}: run {found.id} has no such trial; it has {len(found.trials(readings=False))}"
+                )
+            trials = [one]
+        else:
+            trials = found.trials(readings=False)
+        if json:
+            emit("history-show", _document(found, trials))
+        elif trial is not None:
+            _print_trial(people(), trials[0], found)
+        else:
+            print_outcome(people(), found.outcome(), found.space, found.objective)
+            _print_trials(people(), _best(trials, found, top), found)
+    return 0
+
+
+def _document(run: Run, trials: list[Trial]) -> dict[str, object]:
+    from ascar.outcome import json_ready
+
+    return {
+        "run_id": run.id,
+        "study": run.name,
+        "state": run.state.value,
+        "objective": f"{run.objective.direction} {run.objective.formula}",
+        "started_at": run.started_at,
+        "versions": dict(run.versions),
+        "machine": json_ready(run.machine),
+        "outcome": run.outcome().to_dict(),
+        "trials": [trial.to_dict() for trial in trials],
+    }
+
+
+def _best(trials: list[Trial], run: Run, top: int) -> list[Trial]:
+    usable = [trial for trial in trials if trial.usable]
+    return sorted(usable, key=lambda trial: -run.objective.sign * (trial.score or 0.0))[:top]
+
+
+def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
+    from rich.table import Table
+
+    from ascar.cli.summary import changes
+    from ascar.cli.text import score, seconds, value
+
+    if not trials:
+        return
+    table = Table(box=None, pad_edge=False, title="best trials", title_justify="left", title_style="")
+    for heading in ("trial", "for", "score", "took", "differs from the default in"):
+        table.add_column(heading, justify="right" if heading in {"trial", "took"} else "left")
+    for trial in trials:
+        differs = " ".join(
+            f"{name}={value(after)}" for name, _, after, *_ in changes(run.space, trial.configuration)
+        )
+        table.add_row(
+            str(trial.number),
+            trial.purpose.value,
+            score(trial, ""),
+            seconds(sum(trial.stage_s.values())),
+            differs,
+        )
+    console.print()
+    console.print(table)
+
+
+def _print_trial(console: Console, trial: Trial, run: Run) -> None:
+    from ascar.cli.text import number, score, seconds, value
+
+    console.print(
+        f"trial {trial.number} of {run.name} (run {run.id}): {trial.purpose.value}, {trial.state.value}"
+    )
+    if trial.score is not None:
+        console.print(f"score: {score(trial, run.objective.unit)}", soft_wrap=True)
+    if trial.failure is not None:
+        console.print(
+            f"failed in {trial.failure.stage}: {trial.failure.message}", soft_wrap=True, markup=False
+        )
+        if trial.failure.stderr:
+            console.print(trial.failure.stderr, soft_wrap=True, markup=False, style="dim")
+    for title, facts in (
+        ("configuration", {name: value(setting) for name, setting in trial.configuration.items()}),
+        ("metrics", {name: number(metric) for name, metric in trial.metrics.items()}),
+        ("stages", {name: seconds(spent_s) for name, spent_s in trial.stage_s.items()}),
+    ):
+        console.print(f"\n{title}:")
+        for name, text in facts.items():
+            console.print(f"  {name}: {text}", soft_wrap=True, markup=False)

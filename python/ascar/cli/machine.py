@@ -1,0 +1,180 @@
+"""What this machine has of what tuning needs: looked up, never tried out; nothing is started or changed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Need", "describe", "missing_packages", "needs"]
+
+_PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that tuning needs, and whether it is here.
+
+    Attributes:
+        name: a program, a privilege, a facility of the kernel.
+        purpose: what it is for.
+        found: where it is, or what was found instead; empty if it is missing.
+        targets: target kinds that cannot do without it.
+        debian: package that brings it, if one does.
+        fedora: the same.
+        remedy: what to do if it is missing and no package brings it.
+    """
+
+    name: str
+    purpose: str
+    found: str
+    targets: tuple[str, ...] = ()
+    debian: str = ""
+    fedora: str = ""
+    remedy: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready values."""
+        return {
+            "name": self.name,
+            "purpose": self.purpose,
+            "found": self.found or None,
+            "needed_by": list(self.targets),
+            "debian_package": self.debian or None,
+            "fedora_package": self.fedora or None,
+            "remedy": self.remedy or None,
+        }
+
+
+def _program(name: str, purpose: str, package: tuple[str, str], targets: tuple[str, ...] = ()) -> Need:
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_PATH_EXTRA))
+    return Need(name, purpose, shutil.which(name, path=path) or "", targets, *package)
+
+
+def _root() -> Need:
+    found = "yes" if os.geteuid() == 0 else ""
+    if not found and shutil.which("sudo"):
+        found = "through sudo"
+    remedy = "run as root (sudo ascar ...); the target sqlite needs no root"
+    return Need("root", "format, mount, change kernel settings", found, ("localfs",), remedy=remedy)
+
+
+def _keeper() -> Need:
+    beside = Path(sys.executable).with_name("ascard")
+    found = str(beside) if os.access(beside, os.X_OK) else (shutil.which("ascard") or "")
+    remedy = "run `make setup`: it builds ascard and puts it beside ascar"
+    return Need("ascard", "the keeper: changes the machine, puts it back", found, ("localfs",), remedy=remedy)
+
+
+def _loop_devices() -> Need:
+    device = Path("/dev/loop-control")
+    remedy = "run `modprobe loop`; in a container, pass /dev/loop-control and the loop devices through"
+    return Need(
+        "loop devices",
+        "image files as disks",
+        str(device) if device.exists() else "",
+        ("localfs",),
+        remedy=remedy,
+    )
+
+
+def _memory_group() -> Need:
+    """A control group that limits memory: v2's file of controllers, or v1's directory."""
+    found = ""
+    for controllers in (
+        Path("/sys/fs/cgroup/cgroup.controllers"),
+        Path("/sys/fs/cgroup/unified/cgroup.controllers"),
+    ):
+        if "memory" in _text(controllers).split():
+            found = "version 2"
+    if Path("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists():
+        found = found or "version 1"
+    remedy = "boot with cgroup_enable=memory, or mount the memory controller"
+    return Need("memory control group", "limit the page cache that a load may use", found, remedy=remedy)
+
+
+def _file_system(name: str) -> Need:
+    known = name in _text(Path("/proc/filesystems")).split()
+    module = Path("/lib/modules", platform.release())
+    lists = "".join(_text(module / listing) for listing in ("modules.dep", "modules.builtin"))
+    found = "kernel" if known else "module" if f"/{name}.ko" in lists else ""
+    remedy = f"install the kernel's module {name}, or leave {name} out of the study"
+    return Need(f"kernel: {name}", "a file system to compare", found, remedy=remedy)
+
+
+def _energy() -> Need:
+    domains = sorted(Path("/sys/class/powercap").glob("intel-rapl:*"))
+    readable = [domain for domain in domains if os.access(domain / "energy_uj", os.R_OK)]
+    remedy = "virtual machines rarely have it; without it there is no metric energy_j"
+    return Need(
+        "energy counters (RAPL)",
+        "the metric energy_j",
+        f"{len(readable)} domains" if readable else "",
+        remedy=remedy,
+    )
+
+
+_FIO = ("fio", "fio")
+_E2FS = ("e2fsprogs", "e2fsprogs")
+_UTIL = ("util-linux", "util-linux")
+_MOUNT = ("mount", "util-linux")
+
+
+def needs() -> tuple[Need, ...]:
+    """Everything that is looked for, found or not."""
+    return (
+        _root(),
+        _keeper(),
+        _loop_devices(),
+        _program("mount", "mount file systems", _MOUNT, ("localfs",)),
+        _program("blkid", "see what a device holds before it is written", _UTIL, ("localfs",)),
+        _program("mkfs.ext4", "make ext2, ext3, ext4", _E2FS, ("localfs",)),
+        _program("mkfs.xfs", "make xfs", ("xfsprogs", "xfsprogs")),
+        _program("mkfs.btrfs", "make btrfs", ("btrfs-progs", "btrfs-progs")),
+        _program("fio", "the load of most studies", _FIO, ("localfs",)),
+        _file_system("ext4"),
+        _file_system("xfs"),
+        _file_system("btrfs"),
+        _memory_group(),
+        _energy(),
+    )
+
+
+def missing_packages(all_needs: tuple[Need, ...]) -> tuple[list[str], list[str]]:
+    """Debian and Fedora packages that bring what is missing."""
+    missing = [need for need in all_needs if not need.found]
+    return (
+        sorted({need.debian for need in missing if need.debian}),
+        sorted({need.fedora for need in missing if need.fedora}),
+    )
+
+
+def describe() -> dict[str, object]:
+    """The machine in a few numbers; JSON-ready."""
+    pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "system": _distribution(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": pages * page_bytes,
+        "free_disk_bytes": shutil.disk_usage(Path.cwd()).free,
+    }
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    except OSError:
+        return platform.system()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,50 @@
+"""From the process's first line to its exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ascar.cli.app import app
+from ascar.cli.interrupts import interruptible
+from ascar.cli.output import emit, json_wanted, keep_stdout_for_json, say
+from ascar.cli.problems import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: without the program's name; None: the process's own.
+
+    Returns:
+        The exit status: 0 done, 1 the work failed, 2 bad input, 3 stopped early with partial results kept,
+        130 interrupted with everything put back.
+    """
+    own = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = json_wanted(own)
+    if as_json:
+        keep_stdout_for_json()
+    try:
+        with interruptible():
+            status = app(own, standalone_mode=False, prog_name="ascar")
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`): say nothing, not even at the interpreter's exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the last line of defence: one line
+        problem = explain(error)
+        say(f"error: {problem.message}")
+        if as_json:
+            with contextlib.suppress(OSError):
+                emit("error", {"error": problem.to_dict()})
+        return problem.exit_status
+    return status if isinstance(status, int) else 0

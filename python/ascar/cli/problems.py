@@ -1,0 +1,93 @@
+"""An exception as one line for people, a kind for programs, and an exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import traceback
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from ascar.errors import AscarError
+
+__all__ = ["INTERRUPTED", "Problem", "explain"]
+
+INTERRUPTED = 130
+"""Exit status: interrupted, with everything put back."""
+
+# The parser's own errors: a public name for their class is missing in some versions of Typer.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong.
+
+    Attributes:
+        kind: the error's class in `ascar.errors`, "UsageError", "Interrupted", or another exception's class.
+        message: one line.
+        exit_status: what the command ends with.
+    """
+
+    kind: str
+    message: str
+    exit_status: int
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready values."""
+        return {"kind": self.kind, "message": self.message, "exit_status": self.exit_status}
+
+
+def explain(error: BaseException) -> Problem:
+    """What an exception means to the user; an unexpected one is written to a file for its report."""
+    match error:
+        case AscarError():
+            kind, message, status = type(error).__name__, error.message, error.exit_status
+        case KeyboardInterrupt():
+            kind, status = "Interrupted", INTERRUPTED
+            message = str(error) or "interrupted; everything was put back"
+        case typer.Abort():
+            kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
+        case _UsageError():
+            kind, message, status = "UsageError", _usage(error), 2
+        case OSError(errno=code) if code in _NO_SPACE:
+            kind, status = "NoSpace", 1
+            message = f"cannot write {error.filename or 'the output'}: {error.strerror}; free some space"
+        case _:
+            kind, message, status = type(error).__name__, _crash(error), 1
+    return Problem(kind, " ".join(message.split()), status)
+
+
+def _usage(error: BaseException) -> str:
+    """The parser's complaint with the way to help."""
+    message = str(getattr(error, "format_message", lambda: str(error))()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "ascar"
+    return f"{message}; see `{command} --help`"
+
+
+def _crash(error: BaseException) -> str:
+    """Write the traceback to a file of its own; one line that says what happened and where that file is."""
+    summary = f"unexpected {type(error).__name__}: {error}; this is a bug in ascar"
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    for directory in (_state_directory(), Path("/tmp")):  # noqa: S108  # the file is made with O_EXCL
+        path = directory / f"crash-{stamp}-{os.getpid()}.txt"
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.writelines(traceback.format_exception(error))
+        except OSError:
+            continue
+        return f"{summary}, please report it with the traceback in {path}"
+    return f"{summary}; the traceback could not be written anywhere"
+
+
+def _state_directory() -> Path:
+    """Where a user's program state goes by the XDG base directory specification."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111  # "~" may stay
+    return Path(home) / "ascar"

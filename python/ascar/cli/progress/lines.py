@@ -1,0 +1,57 @@
+"""One line for what is worth one, where there is no terminal to draw on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascar.cli.text import duration, score, seconds
+from ascar.outcome import TrialState
+
+if TYPE_CHECKING:
+    from ascar.cli.progress.state import Progress
+    from ascar.outcome import Event, Trial
+
+__all__ = ["line_of"]
+
+
+def line_of(progress: Progress, event: Event) -> str:
+    """The line for an event that `progress` has already taken; empty for what is not worth one."""
+    match event.kind:
+        case "study-started":
+            return _started(progress, event)
+        case "trial-finished" if event.trial is not None:
+            return _finished(progress, event.trial)
+        case "verifying":
+            return f"verifying: best and default, interleaved, {progress.planned // 2} runs a side"
+        case _:
+            return ""
+
+
+def _started(progress: Progress, event: Event) -> str:
+    parts = [f"study {progress.study}, run {progress.run_id}"]
+    if progress.valid_configurations is not None:
+        parts.append(f"{progress.valid_configurations:,} valid configurations")
+    if progress.budget_s:
+        parts.append(f"budget {duration(progress.budget_s)}")
+    recalled = event.data.get("trials_recalled")
+    if recalled:
+        parts.append(f"{recalled} trials recalled")
+    return ", ".join(parts)
+
+
+def _finished(progress: Progress, trial: Trial) -> str:
+    unit = progress.objective.unit
+    parts = [f"trial {trial.number} ({trial.purpose.value})"]
+    if trial.state is TrialState.COMPLETE:
+        parts.append(score(trial, unit))
+        if trial.unmet:
+            parts.append(f"breaks {'; '.join(trial.unmet)}")
+    else:
+        stage = f" in {trial.failure.stage}: {trial.failure.message}" if trial.failure else ""
+        parts.append(f"{trial.state.value}{stage}")
+    parts.append(seconds(sum(trial.stage_s.values())))
+    if progress.best is not None:
+        parts.append("best so far" if progress.best is trial else f"best {score(progress.best, '')}")
+    if progress.budget_s:
+        parts.append(f"{duration(progress.left_s)} left")
+    return ", ".join(parts)

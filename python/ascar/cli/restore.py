@@ -1,0 +1,54 @@
+"""`ascar restore`: put back what a keeper that died left behind, and what `ascar apply` put in force."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+
+__all__ = ["EXAMPLES", "restore"]
+
+EXAMPLES = examples(
+    "ascar restore",
+    "ascar restore --keep-applied      only what a crash left behind",
+)
+
+
+def restore(
+    keep_applied: Annotated[
+        bool, typer.Option("--keep-applied", help="Leave in force what `ascar apply` put in force.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Put back what was there before: what `ascar apply` put in force, and what a crash left behind.
+
+    Works from the journal, which every change was written to before it was made. A value that someone else
+    has changed since is left alone and named. Studies that are running are not touched. Exit status 1 if
+    something could not be put back.
+    """
+    from ascar.cli.output import emit, people
+    from ascar.targets.keeper import restore_all
+
+    report = restore_all(everything=not keep_applied)
+    left_alone = [
+        {"target": left.target, "expected": left.expected, "found": left.found} for left in report.left_alone
+    ]
+    if json:
+        emit(
+            "restore",
+            {"restored": list(report.restored), "left_alone": left_alone, "failed": list(report.failed)},
+        )
+        return 1 if report.failed else 0
+    console = people()
+    for restored in report.restored:
+        console.print(f"restored: {restored}", soft_wrap=True, markup=False)
+    for left in left_alone:
+        line = f"left alone: {left['target']}: is {left['found']}, not {left['expected']} as ascar left it"
+        console.print(f"{line}: someone else changed it", soft_wrap=True, markup=False, style="yellow")
+    for failed in report.failed:
+        console.print(f"not restored: {failed}", soft_wrap=True, markup=False, style="red")
+    if not (report.restored or report.left_alone or report.failed):
+        console.print("nothing to restore")
+    return 1 if report.failed else 0

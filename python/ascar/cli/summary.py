@@ -1,0 +1,183 @@
+"""The end of a study for people: verdict, what to set, what the time went on, validity, what next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ascar.cli.text import duration, number, p_value, percent, score, value
+from ascar.outcome import TrialState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from ascar.objective import Objective
+    from ascar.outcome import Outcome
+    from ascar.space import Configuration, Space
+
+__all__ = ["changes", "print_outcome", "print_sweep", "verdict_line"]
+
+_STAGES = ("load", "change", "fill", "settle", "measurement", "other")
+_STAGE_MEANS = {
+    "load": "the load, measured",
+    "change": "putting configurations in force",
+    "fill": "filling with files",
+    "settle": "bringing caches to the same state",
+    "measurement": "statistics",
+    "other": "search, history, start and end",
+}
+
+
+def print_outcome(console: Console, outcome: Outcome, space: Space, objective: Objective) -> None:
+    """Print all of it."""
+    style = {"improved": "bold green", "default-is-fine": "bold", "not-verified": "bold yellow"}[
+        outcome.verdict.kind
+    ]
+    console.print(verdict_line(outcome, objective.unit), style=style, soft_wrap=True)
+    console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True)
+    if outcome.default is not None and outcome.best is not None:
+        console.print(f"  default {score(outcome.default, objective.unit)}", soft_wrap=True)
+        console.print(
+            f"  best    {score(outcome.best, objective.unit)} (trial {outcome.best.number})", soft_wrap=True
+        )
+    console.print()
+    shown = outcome.best.configuration if outcome.verdict.kind != "default-is-fine" and outcome.best else None
+    if shown is None:
+        console.print("recommended: keep the default configuration")
+    else:
+        console.print("recommended:" if outcome.verdict.kind == "improved" else "best found, not verified:")
+        console.print(_configuration_table(space, shown))
+    console.print()
+    console.print(_time_table(outcome))
+    console.print(f"{_counts(outcome)}; the search ended because {outcome.stopped}", soft_wrap=True)
+    console.print()
+    console.print("valid for:")
+    for line in _facts(outcome.machine):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+    console.print()
+    console.print("next:")
+    for command, purpose in _next_commands(outcome):
+        console.print(f"  {command:<36} {purpose}", soft_wrap=True)
+
+
+def print_sweep(console: Console, outcome: Outcome, unit: str) -> None:
+    """The end of a sweep: what was seen, and no claim."""
+    whole = (
+        f"stopped early: {outcome.stopped}; go on with --resume"
+        if outcome.stopped
+        else "every configuration measured"
+    )
+    console.print(whole, style="bold", soft_wrap=True)
+    console.print(_counts(outcome), soft_wrap=True)
+    if outcome.default is not None:
+        console.print(f"  default  {score(outcome.default, unit)}", soft_wrap=True)
+    if outcome.best is not None:
+        console.print(
+            f"  highest ranked  {score(outcome.best, unit)} (trial {outcome.best.number})", soft_wrap=True
+        )
+        console.print(
+            "  the best of many looks better than it is: `ascar tune` verifies before it claims a gain"
+        )
+    console.print()
+    console.print(_time_table(outcome))
+
+
+def _next_commands(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    run = outcome.run_id
+    if outcome.verdict.kind == "improved":
+        yield f"ascar apply {run} --dry-run", "what would be changed to put it in force here"
+        yield f"ascar export {run} --as shell", "as commands; also sysctl, udev, fstab, tuned"
+    yield f"ascar report {run} --out report", "one page with the plots"
+
+
+def verdict_line(outcome: Outcome, unit: str) -> str:
+    """The verdict in one line."""
+    verdict = outcome.verdict
+    gain = percent(verdict.gain_relative)
+    if verdict.gain_low is not None and verdict.gain_high is not None:
+        confidence = f"{1 - verdict.p_value_limit:.4g}".removeprefix("0.").ljust(2, "0")
+        gain += f" ({confidence}% interval {percent(verdict.gain_low)} to {percent(verdict.gain_high)})"
+    tested = f"{p_value(verdict.p_value)}, {verdict.runs_per_side} runs a side"
+    match verdict.kind:
+        case "improved":
+            return f"improved: {gain} {unit} over the default, {tested}"
+        case "default-is-fine" if verdict.gain_relative is not None:
+            return f"the default is fine: the best found is not told apart from it, {gain} {unit}, {tested}"
+        case "default-is-fine":
+            return "the default is fine: nothing better was found"
+        case "not-verified":
+            return "not verified: no gain is claimed"
+
+
+def changes(
+    space: Space, configuration: Configuration
+) -> Iterator[tuple[str, object, object, str, list[str]]]:
+    """Name, default, value, cost and weakened guarantees of each parameter that differs from the default."""
+    default = space.default()
+    for parameter in space.parameters:
+        name = parameter.name
+        before, after = default.get(name), configuration.get(name)
+        if before == after:
+            continue
+        weaker = [] if after is None else sorted(guarantee.value for guarantee in parameter.weakens(after))
+        yield name, before, after, parameter.cost.value, weaker
+
+
+def _configuration_table(space: Space, configuration: Configuration) -> Table:
+    from rich.table import Table
+
+    rows = list(changes(space, configuration))
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    for heading in ("parameter", "default", "recommended", "change cost"):
+        table.add_column(heading)
+    if any(weaker for *_, weaker in rows):
+        table.add_column("weakens", style="red")
+    for name, before, after, cost, weaker in rows:
+        table.add_row(name, value(before), value(after), cost, ", ".join(weaker))
+    return table
+
+
+def _time_table(outcome: Outcome) -> Table:
+    from rich.table import Table
+
+    total_s = sum(outcome.stage_s.values())
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), title="what the time went on", title_justify="left", title_style=""
+    )
+    table.add_column("")
+    table.add_column("time", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    known = [stage for stage in _STAGES if stage in outcome.stage_s]
+    for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]:
+        spent_s = outcome.stage_s[stage]
+        share = spent_s / total_s if total_s > 0 else 0.0
+        table.add_row(f"  {stage}", duration(spent_s), f"{share:.0%}", _STAGE_MEANS.get(stage, ""))
+    table.add_row("  all", duration(total_s), "", "")
+    return table
+
+
+def _counts(outcome: Outcome) -> str:
+    total = sum(outcome.counts.values())
+    parts = [f"{outcome.counts[state]} {state.value}" for state in TrialState if outcome.counts.get(state)]
+    return f"{total} trials: {', '.join(parts)}"
+
+
+def _facts(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """A description, one line a fact; tables inside it keep their name in front."""
+    from ascar.units import format_size
+
+    for key, fact in table.items():
+        if isinstance(fact, dict):
+            yield from _facts(cast("dict[str, Any]", fact), f"{prefix}{key}.")
+            continue
+        text = fact
+        if isinstance(fact, int) and not isinstance(fact, bool) and key.endswith("_bytes"):
+            text = format_size(fact)
+        elif isinstance(fact, float):
+            text = number(fact)
+        elif isinstance(fact, (list, tuple)):
+            text = ", ".join(str(item) for item in cast("list[object]", fact))
+        yield f"{prefix}{key.removesuffix('_bytes')}: {text}"

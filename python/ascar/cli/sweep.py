@@ -1,0 +1,78 @@
+"""`ascar sweep`: every configuration, which makes a dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, StudyFile, examples
+
+__all__ = ["EXAMPLES", "sweep"]
+
+EXAMPLES = examples(
+    "ascar sweep study.toml --out dataset.csv",
+    "ascar sweep study.toml --replicates 3 --budget '8 h'",
+    "ascar sweep study.toml --resume --budget '8 h'      go on",
+)
+
+
+def sweep(
+    study: StudyFile,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with this study's latest unfinished sweep.")
+    ] = False,
+    replicates: Annotated[
+        int, typer.Option(min=1, max=1000, help="Measure each configuration so often.")
+    ] = 1,
+    budget: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Stop after so long; the default is not to stop.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write a table: .csv, .parquet or .json."),
+    ] = None,
+    format_device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Measure every valid configuration of a study's space: a dataset, no search and no claim of a gain.
+
+    Parameters that are expensive to change vary slowest. The study's own budget does not limit a sweep. Kept
+    in the history under the study's name with "-sweep" added. Exit status 3 when the budget ended it first;
+    --resume goes on.
+    """
+    from ascar.cli.output import emit, people
+    from ascar.cli.progress import showing
+    from ascar.cli.studies import read_study
+    from ascar.cli.summary import print_sweep
+    from ascar.history import History
+    from ascar.history.exchange import suffix_of
+    from ascar.study import duration
+    from ascar.sweep import Plan
+    from ascar.sweep import sweep as run_loop
+
+    wanted = read_study(study, format_device=format_device)
+    plan = Plan(replicates, None if budget is None else duration("--budget", budget))
+    if out is not None:
+        suffix_of(out)
+    with History() as history:
+        with showing(wanted.objective, quiet=quiet) as listener:
+            outcome = run_loop(wanted, history, plan, resume=resume, listener=listener)
+        if out is not None:
+            history.export([outcome.run_id], out)
+    complete = outcome.stopped == ""
+    if json:
+        document = {**outcome.to_dict(), "complete": complete, "file": None if out is None else str(out)}
+        emit("sweep", document)
+    else:
+        print_sweep(people(), outcome, wanted.objective.unit)
+        if out is not None:
+            people().print(f"dataset: {out}", soft_wrap=True)
+    return 0 if complete else 3

@@ -1,0 +1,95 @@
+"""Numbers for people: significant digits, intervals, durations, sparklines."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ascar.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.outcome import Trial
+
+__all__ = ["clock", "duration", "number", "p_value", "percent", "score", "seconds", "sparkline", "value"]
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII_BLOCKS = "_.-~=+*#"
+
+
+def number(x: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits and separators between thousands; "-" for none."""
+    if x is None or not math.isfinite(x):
+        return "-"
+    if x == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(x)))
+    if decimals <= 0:
+        return f"{round(x):,}"
+    if decimals > digits + 4:
+        return f"{x:.{digits}g}"
+    return f"{x:,.{decimals}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share with its sign, e.g. "+31.2%"."""
+    return "-" if share is None or not math.isfinite(share) else f"{share:+.1%}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value as it is usually written, e.g. "p = 0.003", "p < 0.0001"."""
+    if p is None or not math.isfinite(p):
+        return "p unknown"
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def duration(s: float) -> str:
+    """A duration for people; never negative."""
+    return format_duration(max(0.0, s))
+
+
+def seconds(s: float) -> str:
+    """Seconds to a tenth, e.g. "4.2 s"."""
+    return f"{s:.1f} s"
+
+
+def clock(s: float) -> str:
+    """Minutes and seconds as a clock shows them, e.g. "4:05" or "1:02:33"."""
+    minutes, rest = divmod(max(0, round(s)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def score(trial: Trial, unit: str) -> str:
+    """A trial's score with the interval of its mean, and the unit where one is given."""
+    if trial.score is None:
+        return trial.state.value
+    text = number(trial.score)
+    measurement = trial.measurement
+    if measurement is not None and measurement.ci_low is not None and measurement.ci_high is not None:
+        text += f" [{number(measurement.ci_low)}, {number(measurement.ci_high)}]"
+    return f"{text} {unit}".rstrip()
+
+
+def sparkline(values: Sequence[float], *, unicode: bool = True) -> str:
+    """One character a value, from zero (or the least, where that is negative) to the greatest."""
+    blocks = _BLOCKS if unicode else _ASCII_BLOCKS
+    finite = [x for x in values if math.isfinite(x)]
+    if not finite:
+        return ""
+    low, high = min(0.0, *finite), max(finite)
+    span = (high - low) or 1.0
+    return "".join(
+        blocks[min(len(blocks) - 1, int((x - low) / span * len(blocks)))] if math.isfinite(x) else " "
+        for x in values
+    )
+
+
+def value(x: object) -> str:
+    """A parameter's value as a study file writes it; "n/a" where the parameter does not apply."""
+    if x is None:
+        return "n/a"
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    return str(x)

@@ -1,0 +1,73 @@
+"""`ascar tune`: the offline loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, StudyFile, examples
+
+if TYPE_CHECKING:
+    from ascar.history import History
+    from ascar.outcome import Outcome
+    from ascar.study import Study
+
+__all__ = ["EXAMPLES", "tune"]
+
+EXAMPLES = examples(
+    "ascar tune study.toml",
+    "ascar tune study.toml --budget '30 min'",
+    "ascar tune study.toml --resume          go on after an interruption",
+    "ascar tune study.toml --json > outcome.json",
+)
+
+
+def tune(
+    study: StudyFile,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with this study's latest unfinished run; completed trials count."
+        ),
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Time for all of it, e.g. '10 min', instead of the study's."),
+    ] = None,
+    format_device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Search for the best configuration of a study, and verify it against the default.
+
+    Exit status: 0 done ("the default is fine" is a result too), 1 the work failed, 2 something in the study
+    is wrong and nothing was touched, 3 ended without a verdict, 130 interrupted; then everything was put
+    back, and --resume goes on.
+    """
+    from ascar.cli.progress import showing
+    from ascar.cli.studies import read_study
+    from ascar.history import History
+    from ascar.tune import tune as run_loop
+
+    wanted = read_study(study, budget, format_device)
+    with History() as history:
+        with showing(wanted.objective, quiet=quiet) as listener:
+            outcome = run_loop(wanted, history, resume=resume, listener=listener)
+        _show(outcome, wanted, history, as_json=json)
+    return 3 if outcome.verdict.kind == "not-verified" else 0
+
+
+def _show(outcome: Outcome, study: Study, history: History, *, as_json: bool) -> None:
+    from ascar.cli.output import emit, people
+    from ascar.cli.summary import print_outcome
+
+    if as_json:
+        emit("tune", outcome.to_dict())
+    else:
+        print_outcome(people(), outcome, history.run(outcome.run_id).space, study.objective)
