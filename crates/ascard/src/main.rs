@@ -1,2 +1,40 @@
-//! `ascard`: the node binary.
-fn main() {}
+//! `ascard`: the node binary. Arguments -> subcommand; each subcommand is a crate behind a Cargo feature.
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+ascard: the parts of ascar that run on a node
+
+Usage: ascard COMMAND [OPTIONS]
+       ascard --help | --version
+
+Commands:
+  keeper  change the machine on behalf of ascar, and put everything back
+
+`ascard COMMAND --help` tells more.
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next();
+    match first.as_ref().and_then(|argument| argument.to_str()) {
+        #[cfg(feature = "keeper")]
+        Some("keeper") => ascar_keeper::cli::run(arguments),
+        Some("--help" | "-h") => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Some("--version" | "-V") => {
+            println!("ascard {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprint!("{HELP}");
+            ExitCode::from(2)
+        }
+        Some(_) => {
+            eprintln!("ascard: {first:?}: unknown command: see `ascard --help`");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,1 +1,34 @@
-//! The keeper.
+//! The keeper: the one small privileged process through which everything that changes a machine goes.
+//!
+//! A client sends JSON lines; each names one operation of an allow-list ([`protocol::Operation`]). The order is
+//! always the same: check everything, take the lock, put the present state on disk ([`journal`]), change, read
+//! back. When the client is gone, for whatever reason, everything is put back ([`restore`]); when the keeper dies
+//! too, its journal lets the next one do it.
+//!
+//! In flow order: [`server`] reads lines and watches for the end; [`protocol`] checks their form; [`session`] does
+//! the work with [`knobs`] and their [`catalogue`], [`images`], [`loops`], [`devices`], [`format`],
+//! [`mount_options`], [`mounts`] and [`cgroup`]; [`locks`] keep sessions apart.
+
+pub mod catalogue;
+pub mod cgroup;
+pub mod cli;
+pub mod devices;
+pub mod fault;
+pub mod file_id;
+pub mod format;
+pub mod images;
+pub mod interrupt;
+pub mod invoker;
+pub mod journal;
+pub mod kernel;
+pub mod knobs;
+pub mod locks;
+pub mod loops;
+pub mod mount_options;
+pub mod mounts;
+pub mod program;
+pub mod protocol;
+pub mod report;
+pub mod restore;
+pub mod server;
+pub mod session;

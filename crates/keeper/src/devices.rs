@@ -1,0 +1,134 @@
+//! When a block device may be written: the checks before anything is.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::stat::{major, minor};
+
+use crate::fault::{Doing, Fault, Result};
+use crate::interrupt::Limit;
+use crate::mounts;
+use crate::program;
+
+/// The label of every file system we make.
+pub const LABEL: &str = "ascar";
+/// How the UUID of every file system we make begins: "ascar" in ASCII.
+pub const UUID_PREFIX: &str = "61736361-72";
+
+/// A block device that may be written.
+#[derive(Debug)]
+pub struct Claimed {
+    /// Its canonical path.
+    pub path: PathBuf,
+    /// `major:minor`.
+    pub number: String,
+    /// Its length.
+    pub size_bytes: u64,
+}
+
+/// Checks that nobody uses the device and that nothing is on it that anybody could miss.
+///
+/// # Errors
+/// Refused, naming what was found.
+pub fn claim(path: &Path, confirmed: bool, limit: &Limit) -> Result<Claimed> {
+    let canonical =
+        path.canonicalize().map_err(|error| Fault::input(format!("path = {path:?}: {error}: name a block device")))?;
+    let metadata = canonical.metadata().doing(format!("look at {}", canonical.display()))?;
+    if !path.is_absolute() || !metadata.file_type().is_block_device() {
+        return Err(Fault::input(format!("path = {path:?}: is not a block device: name one such as /dev/sdb")));
+    }
+    if !confirmed {
+        return Err(Fault::refused(format!("{path:?} would be overwritten: confirm it explicitly")));
+    }
+    let number = format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev()));
+    let device = check_unused(&canonical, &number)?;
+    check_blank(&canonical, limit)?;
+    let size_bytes = size(&device)?;
+    Ok(Claimed { path: canonical, number, size_bytes })
+}
+
+/// Not mounted, not swap, nothing built on top of it, and opened by nobody exclusively.
+pub fn check_unused(path: &Path, number: &str) -> Result<File> {
+    let refused = |why: String| Err(Fault::refused(format!("{}: {why}", path.display())));
+    if let Some(mount) = mounts::list()?.into_iter().find(|it| it.device == number || Path::new(&it.source) == path) {
+        return refused(format!("is mounted at {}", mount.mountpoint.display()));
+    }
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let is_swap = |line: &str| {
+        let named = line.split_whitespace().next().map(Path::new);
+        named.is_some_and(|named| named.metadata().is_ok_and(|it| device_number(it.rdev()) == number))
+    };
+    if swaps.lines().skip(1).any(is_swap) {
+        return refused("is used as swap".to_owned());
+    }
+    if let Some(holder) = holders(number).first() {
+        return refused(format!("is part of {holder}"));
+    }
+    let mut options = OpenOptions::new();
+    match options.read(true).write(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(path) {
+        Ok(device) => Ok(device),
+        Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
+            refused("is in use (the kernel refuses exclusive access)".to_owned())
+        }
+        Err(error) => Err(Fault::failed(format!("cannot open {}: {error}", path.display()))),
+    }
+}
+
+fn device_number(device: u64) -> String {
+    format!("{}:{}", major(device), minor(device))
+}
+
+/// Devices built on this one or on one of its partitions.
+fn holders(number: &str) -> Vec<String> {
+    let base = PathBuf::from("/sys/dev/block").join(number);
+    let mut places = vec![base.join("holders")];
+    for entry in std::fs::read_dir(&base).into_iter().flatten().flatten() {
+        if entry.path().join("partition").exists() {
+            places.push(entry.path().join("holders"));
+        }
+    }
+    let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// No signature that blkid knows, or our own.
+pub fn check_blank(path: &Path, limit: &Limit) -> Result<()> {
+    let arguments = ["-p", "-o", "export", "--"].map(Into::into).into_iter().chain([path.as_os_str().to_owned()]);
+    let finished = program::run("blkid", &arguments.collect::<Vec<_>>(), limit)?;
+    let refused = |found: String| {
+        Err(Fault::refused(format!(
+            "{}: carries {found}: if nobody needs it, remove it with `wipefs -a {}`",
+            path.display(),
+            path.display()
+        )))
+    };
+    match finished.status.code() {
+        // Nothing found.
+        Some(2) if finished.stdout.is_empty() => Ok(()),
+        Some(0) => {
+            let field = |name: &str| {
+                finished.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default()
+            };
+            if field("LABEL") == LABEL && field("UUID").starts_with(UUID_PREFIX) {
+                return Ok(());
+            }
+            let found: Vec<String> = ["TYPE", "PTTYPE", "LABEL", "UUID"]
+                .iter()
+                .filter(|name| !field(name).is_empty())
+                .map(|name| format!("{name}={}", field(name)))
+                .collect();
+            refused(if found.is_empty() { finished.stdout.replace('\n', " ") } else { found.join(" ") })
+        }
+        Some(8) => refused("several signatures".to_owned()),
+        _ => Err(finished.success("blkid").err().unwrap_or_else(|| Fault::failed("blkid: no answer"))),
+    }
+}
+
+fn size(device: &File) -> Result<u64> {
+    use std::io::{Seek, SeekFrom};
+    let mut device = device;
+    device.seek(SeekFrom::End(0)).doing("measure the device")
+}

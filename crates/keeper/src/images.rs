@@ -1,0 +1,249 @@
+//! Image files: making, copying, removing.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, FallocateFlags, copy_file_range, fallocate};
+use nix::libc;
+use nix::unistd::{Whence, linkat, lseek, unlinkat};
+use serde::Serialize;
+
+use crate::fault::{Doing, Fault, Result};
+use crate::file_id::FileId;
+use crate::interrupt::Limit;
+use crate::invoker::Invoker;
+use crate::journal::{Change, Journal};
+
+/// Smallest image: no file system fits into less.
+pub const SIZE_BYTES_MIN: u64 = 1 << 20;
+/// Largest image, a quarter of what the largest of our file systems can hold.
+pub const SIZE_BYTES_MAX: u64 = 1 << 52;
+/// Copied between two looks at the limit.
+const CHUNK_BYTES: usize = 32 << 20;
+
+/// What a copy took.
+#[derive(Debug, Serialize)]
+pub struct Copied {
+    seconds: f64,
+    copied_bytes: u64,
+    method: &'static str,
+}
+
+/// Makes a sparse image file that only root may read or write, in a directory of the invoking user.
+///
+/// The file gets its name only after it is in the journal: until then it has none, and is gone with us.
+pub fn create(journal: &mut Journal, invoker: &Invoker, path: &Path, size_bytes: u64) -> Result<(File, FileId)> {
+    if !(SIZE_BYTES_MIN..=SIZE_BYTES_MAX).contains(&size_bytes) || size_bytes % 4096 != 0 {
+        return Err(Fault::input(format!(
+            "size_bytes = {size_bytes}: allowed are multiples of 4096 in [{SIZE_BYTES_MIN}, {SIZE_BYTES_MAX}]"
+        )));
+    }
+    let place = Place::open(path)?;
+    place.check_owner(invoker)?;
+    place.check_absent()?;
+    place.check_space(size_bytes)?;
+    let file = place.nameless()?;
+    file.set_len(size_bytes).doing(format!("make {} {size_bytes} bytes long", path.display()))?;
+    let id = place.name(journal, &file)?;
+    Ok((file, id))
+}
+
+/// Copies the image's data to a new file beside it.
+pub fn save(journal: &mut Journal, image: &File, to: &Path, limit: &Limit) -> Result<(File, FileId, Copied)> {
+    let started = Instant::now();
+    let place = Place::open(to)?;
+    place.check_absent()?;
+    let metadata = image.metadata().doing("look at the image")?;
+    let copy = place.nameless()?;
+    copy.set_len(metadata.len()).doing(format!("make {} as long as the image", to.display()))?;
+    let (method, copied_bytes) = match reflink(image, &copy) {
+        Ok(()) => ("reflink", 0),
+        Err(_) => {
+            place.check_space(metadata.blocks() * 512)?;
+            ("copy", copy_data(image, &copy, limit)?)
+        }
+    };
+    let id = place.name(journal, &copy)?;
+    Ok((copy, id, Copied { seconds: started.elapsed().as_secs_f64(), copied_bytes, method }))
+}
+
+/// Makes the image's content that of a saved copy, in place and on disk when it returns: a load that follows
+/// does not share the device with its own restoration.
+pub fn load(saved: &File, image: &File, limit: &Limit) -> Result<Copied> {
+    let started = Instant::now();
+    let (method, copied_bytes) = match reflink(saved, image) {
+        Ok(()) => ("reflink", 0),
+        Err(_) => {
+            punch(image)?;
+            ("copy", copy_data(saved, image, limit)?)
+        }
+    };
+    image.sync_data().doing("write the image back")?;
+    Ok(Copied { seconds: started.elapsed().as_secs_f64(), copied_bytes, method })
+}
+
+/// Gives all blocks of the image back: a file system made on it starts from the same state each time.
+pub fn punch(image: &File) -> Result<()> {
+    let length = image.metadata().doing("look at the image")?.len();
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(image, flags, 0, length as libc::off_t).doing("empty the image")
+}
+
+/// Removes a file of ours unless another one has taken its name. Returns whether it was there.
+pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<bool> {
+    let Ok(place) = Place::open(path) else {
+        return Ok(false);
+    };
+    match place.present() {
+        Some(file) if FileId::of(&file.metadata().doing("look at a file")?).is(expected, rebooted) => {
+            let how = nix::unistd::UnlinkatFlags::NoRemoveDir;
+            unlinkat(&place.directory, place.name.as_os_str(), how).doing(format!("remove {}", path.display()))?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Opens an existing image of ours for attaching.
+pub fn open(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
+    options.open(path).doing(format!("open {}", path.display()))
+}
+
+fn reflink(from: &File, to: &File) -> nix::Result<()> {
+    const FICLONE: libc::c_ulong = 0x4004_9409;
+    // SAFETY: the argument is a descriptor that lives through the call.
+    Errno::result(unsafe { libc::ioctl(to.as_raw_fd(), FICLONE, from.as_raw_fd()) }).map(|_| ())
+}
+
+/// Copies what is not a hole, and writes it back piece by piece so that it can be stopped at any time.
+fn copy_data(from: &File, to: &File, limit: &Limit) -> Result<u64> {
+    let length = from.metadata().doing("look at a file")?.len() as i64;
+    let mut copied = 0;
+    let mut end = 0;
+    loop {
+        let start = match lseek(from, end, Whence::SeekData) {
+            Ok(start) => start,
+            Err(Errno::ENXIO) => return Ok(copied),
+            Err(error) => return Err(error).doing("find the data of an image"),
+        };
+        end = lseek(from, start, Whence::SeekHole).doing("find the holes of an image")?.min(length);
+        let (mut source, mut target) = (start, start);
+        while source < end {
+            limit.check("copying the image")?;
+            let wanted = CHUNK_BYTES.min((end - source) as usize);
+            let done = copy_file_range(from.as_fd(), Some(&mut source), to.as_fd(), Some(&mut target), wanted)
+                .doing("copy an image")?;
+            if done == 0 {
+                return Err(Fault::failed("copying the image: it became shorter meanwhile"));
+            }
+            write_back(to, target - done as i64, done as i64);
+            copied += done as u64;
+        }
+    }
+}
+
+fn write_back(file: &File, offset: i64, length: i64) {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: integers only. An error shows at the fdatasync that follows.
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) };
+}
+
+/// A name in an open directory: what is checked is what is used.
+struct Place {
+    directory: File,
+    directory_path: PathBuf,
+    name: std::ffi::OsString,
+    path: PathBuf,
+}
+
+impl Place {
+    fn open(path: &Path) -> Result<Self> {
+        let wrong = || Fault::input(format!("path = {:?}: must be absolute and end in a file name", path));
+        let name = path.file_name().filter(|_| path.is_absolute()).ok_or_else(wrong)?.to_owned();
+        let directory_path = path.parent().ok_or_else(wrong)?.to_owned();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        let directory = options.open(&directory_path).map_err(|error| {
+            Fault::input(format!("path = {:?}: cannot open its directory: {error}: make it first", path))
+        })?;
+        Ok(Self { directory, directory_path, name, path: path.to_owned() })
+    }
+
+    fn check_owner(&self, invoker: &Invoker) -> Result<()> {
+        let owner = self.directory.metadata().doing("look at a directory")?.uid();
+        if invoker.uid == 0 || owner == invoker.uid {
+            return Ok(());
+        }
+        Err(Fault::refused(format!(
+            "path = {:?}: its directory belongs to user {owner}, not to you (user {}): use a directory of your own",
+            self.path, invoker.uid
+        )))
+    }
+
+    fn check_absent(&self) -> Result<()> {
+        match nix::sys::stat::fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => Ok(()),
+            _ => Err(self.exists()),
+        }
+    }
+
+    fn exists(&self) -> Fault {
+        Fault::refused(format!("path = {:?}: exists already: name another file or remove it", self.path))
+    }
+
+    fn check_space(&self, needed: u64) -> Result<()> {
+        let space = nix::sys::statvfs::fstatvfs(&self.directory).doing("ask for free space")?;
+        let available = space.blocks_available() as u64 * space.fragment_size() as u64;
+        if available >= needed {
+            return Ok(());
+        }
+        Err(Fault::refused(format!(
+            "path = {:?}: needs {needed} bytes, available are {available} in {}: free space, or ask for less",
+            self.path,
+            self.directory_path.display()
+        )))
+    }
+
+    fn nameless(&self) -> Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC);
+        let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+        options.open(path).map_err(|error| {
+            Fault::failed(format!(
+                "cannot make {}: {error}: its directory must be writable and on a file system such as ext4, xfs, \
+                 btrfs or tmpfs",
+                self.path.display()
+            ))
+        })
+    }
+
+    /// Journals the nameless file, then gives it its name.
+    fn name(&self, journal: &mut Journal, file: &File) -> Result<FileId> {
+        let id = FileId::of(&file.metadata().doing("look at a new file")?);
+        let numbers = journal.record(vec![Change::File { target: self.path.clone(), expected: id }])?;
+        let empty: &OsStr = OsStr::new("");
+        let linked = linkat(file, empty, &self.directory, self.name.as_os_str(), AtFlags::AT_EMPTY_PATH);
+        if let Err(error) = linked {
+            journal.undone(&numbers)?;
+            return Err(match error {
+                Errno::EEXIST => self.exists(),
+                error => Fault::failed(format!("cannot name {}: {error}", self.path.display())),
+            });
+        }
+        Ok(id)
+    }
+
+    /// The file of this name, if there is one, without following a link or waiting for anything.
+    fn present(&self) -> Option<File> {
+        let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_CLOEXEC;
+        let mode = nix::sys::stat::Mode::empty();
+        nix::fcntl::openat(&self.directory, self.name.as_os_str(), flags, mode).ok().map(File::from)
+    }
+}

@@ -1,0 +1,375 @@
+//! What was changed, on disk before it is changed.
+//!
+//! One file a session, one JSON document a line: a header, then changes, what they really led to, and what has
+//! been undone. The living keeper holds a lock on its file, so that a file without a lock belongs to a dead one.
+//! The file goes when everything in it is undone.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Doing, Fault, Result};
+use crate::file_id::FileId;
+
+/// Version of the journal's format.
+pub const SCHEMA: u64 = 1;
+/// Where journals live unless told otherwise.
+pub const DIRECTORY: &str = "/var/lib/ascar/journal";
+/// Largest journal that is read: far above what a year-long study writes.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// How long to wait for another keeper that is restoring.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whose changes these are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Format of the file.
+    pub schema: u64,
+    /// The boot the changes belong to.
+    pub boot_id: String,
+    /// The study's name.
+    pub owner: String,
+    /// The keeper.
+    pub pid: u32,
+    /// The invoking user.
+    pub uid: u32,
+    /// When the first change was made.
+    pub started_unix_s: u64,
+}
+
+/// One change of the machine. `target` says where, `old` and `expected` what was there and what should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// A knob's value. `expected` is None for a coupled knob: the kernel chooses.
+    Knob {
+        /// The knob's name.
+        target: String,
+        /// What was in force.
+        old: String,
+        /// What is written.
+        expected: Option<String>,
+    },
+    /// A file that we make: an image or the saved copy of one.
+    File {
+        /// Its path.
+        target: PathBuf,
+        /// Which file it is.
+        expected: FileId,
+    },
+    /// A loop device, found by its backing file.
+    Attach {
+        /// The image's path.
+        target: PathBuf,
+        /// Which file it is.
+        expected: FileId,
+    },
+    /// A directory that we make.
+    Directory {
+        /// Its path.
+        target: PathBuf,
+    },
+    /// A mounted file system.
+    Mount {
+        /// Where.
+        target: PathBuf,
+        /// The device's path, by which the kernel's list of mounts names it.
+        expected: PathBuf,
+        /// Whether nobody needs what is on it once the session has ended.
+        scratch: bool,
+    },
+    /// A control group.
+    Cgroup {
+        /// Its directory.
+        target: PathBuf,
+    },
+    /// The memory controller, switched on for the children of a control group.
+    Controller {
+        /// The file that lists the controllers.
+        target: PathBuf,
+    },
+    /// The write cache flag of a scratch device, switched off so that its end is not waited for.
+    WriteCache {
+        /// The flag's file.
+        target: PathBuf,
+        /// What was in force.
+        old: String,
+    },
+}
+
+/// One line after the header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Line {
+    /// Change number `n` is about to be made.
+    Change { n: u64, change: Change },
+    /// What a knob read after its write; None when it went away.
+    Found { n: u64, value: Option<String> },
+    /// These are undone.
+    Undone { n: Vec<u64> },
+    /// The session ended and its changes are to stay until they are asked back.
+    Held,
+}
+
+/// A change that is not undone yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub n: u64,
+    /// The change.
+    pub change: Change,
+    /// For a knob: what it read after the write; None while that is not known.
+    pub found: Option<Option<String>>,
+}
+
+/// The journal of one session.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    header: Header,
+    file: Option<(PathBuf, Flock<File>)>,
+    entries: Vec<Entry>,
+    next: u64,
+    sealed: bool,
+}
+
+impl Journal {
+    /// A journal without a file: that comes with the first change.
+    pub fn new(directory: &Path, header: Header) -> Self {
+        Self { directory: directory.to_owned(), header, file: None, entries: Vec::new(), next: 0, sealed: false }
+    }
+
+    /// Whose changes these are.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What is not undone, in the order it was done.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// From now on nothing new may be changed.
+    pub fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// Puts changes on disk; only after that may they be made. Returns their numbers.
+    pub fn record(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        if self.sealed {
+            return Err(Fault::failed("the session ends: nothing is changed any more"));
+        }
+        self.open()?;
+        let entries: Vec<Entry> = changes
+            .into_iter()
+            .zip(self.next..)
+            .map(|(change, n)| Entry { n, change, found: None })
+            .collect();
+        let lines: Vec<Line> =
+            entries.iter().map(|entry| Line::Change { n: entry.n, change: entry.change.clone() }).collect();
+        self.append(&lines, true)?;
+        self.next += entries.len() as u64;
+        let numbers = entries.iter().map(|entry| entry.n).collect();
+        self.entries.extend(entries);
+        Ok(numbers)
+    }
+
+    /// Notes what a knob read after its write. Knobs are not replayed after a reboot, so that what the page
+    /// cache has is enough here.
+    pub fn found(&mut self, n: u64, value: Option<String>) -> Result<()> {
+        self.append(&[Line::Found { n, value: value.clone() }], false)?;
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.n == n) {
+            entry.found = Some(value);
+        }
+        Ok(())
+    }
+
+    /// Notes that changes are undone (or were never made). The last one takes the file along.
+    pub fn undone(&mut self, numbers: &[u64]) -> Result<()> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.entries.retain(|entry| !numbers.contains(&entry.n));
+        if self.entries.is_empty() {
+            return self.remove();
+        }
+        self.append(&[Line::Undone { n: numbers.to_vec() }], false)
+    }
+
+    /// Notes that every change that `is` such a one is undone.
+    pub fn undone_where(&mut self, is: impl Fn(&Change) -> bool) -> Result<()> {
+        let numbers: Vec<u64> = self.entries.iter().filter(|entry| is(&entry.change)).map(|entry| entry.n).collect();
+        self.undone(&numbers)
+    }
+
+    /// Names the study, before anything is changed.
+    pub fn set_owner(&mut self, owner: &str) {
+        owner.clone_into(&mut self.header.owner);
+    }
+
+    /// Ends the session with its changes in force; only `--restore --all` undoes them.
+    pub fn hold(&mut self) -> Result<()> {
+        if self.entries.is_empty() { Ok(()) } else { self.append(&[Line::Held], true) }
+    }
+
+    fn remove(&mut self) -> Result<()> {
+        if let Some((path, _lock)) = self.file.take() {
+            std::fs::remove_file(&path).doing(format!("remove {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, lines: &[Line], durable: bool) -> Result<()> {
+        let Some((path, file)) = &mut self.file else {
+            return Ok(());
+        };
+        let mut text = String::new();
+        for line in lines {
+            text.push_str(&serde_json::to_string(line).expect("a journal line is plain data"));
+            text.push('\n');
+        }
+        let written = file.write_all(text.as_bytes()).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+        written.doing(format!("write the journal {}", path.display()))
+    }
+
+    fn open(&mut self) -> Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let _alone = Alone::wait(&self.directory)?;
+        let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let path = self.directory.join(format!("{stamp:020}-{}.jsonl", self.header.pid));
+        let doing = format!("make the journal {}", path.display());
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create_new(true).mode(0o600).open(&path).doing(&doing)?;
+        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error).doing(&doing)?;
+        let header = serde_json::to_string(&self.header).expect("a header is plain data");
+        file.write_all(format!("{header}\n").as_bytes()).and_then(|()| file.sync_data()).doing(&doing)?;
+        File::open(&self.directory).and_then(|directory| directory.sync_all()).doing(&doing)?;
+        self.file = Some((path, file));
+        Ok(())
+    }
+}
+
+/// Held while journals are made, looked for or restored, so that no keeper takes a new file for a dead one.
+#[derive(Debug)]
+pub struct Alone(#[allow(dead_code)] Flock<File>);
+
+impl Alone {
+    /// Waits until no other keeper is at it.
+    pub fn wait(directory: &Path) -> Result<Self> {
+        let doing = format!("lock {}", directory.display());
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).doing(&doing)?;
+        let path = directory.join(".lock");
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).doing(&doing)?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(Self(lock)),
+                Err((_, error)) if Instant::now() > deadline => {
+                    return Err(Fault::failed(format!("cannot {doing}: another keeper is restoring: {error}")));
+                }
+                Err((back, _)) => file = back,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A journal whose keeper is dead.
+#[derive(Debug)]
+pub struct Stale {
+    /// The journal, locked by us.
+    pub journal: Journal,
+    /// Whether its changes are meant to stay.
+    pub held: bool,
+}
+
+/// Finds the journals of dead keepers, newest first: changes are undone in the reverse order of their making.
+/// Files that cannot be understood come back as faults; they are left where they are.
+pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
+    let doing = format!("read {}", directory.display());
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).doing(&doing)? {
+        let path = entry.doing(&doing)?.path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths.into_iter().rev().filter_map(|path| load(directory, path).transpose()).collect())
+}
+
+/// None when its keeper lives.
+fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
+    let doing = format!("read the journal {}", path.display());
+    let file = OpenOptions::new().read(true).append(true).open(&path).doing(&doing)?;
+    let Ok(mut file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+        return Ok(None);
+    };
+    let mut text = Vec::new();
+    let file_ref: &mut File = &mut file;
+    file_ref.take(FILE_BYTES_MAX).read_to_end(&mut text).doing(&doing)?;
+    let complete = complete_length(&text);
+    if complete < text.len() {
+        file.set_len(complete as u64).doing(&doing)?;
+    }
+    let mut lines = text[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let Some(first) = lines.next() else {
+        // Its keeper died before the header was on disk, and so before any change.
+        std::fs::remove_file(&path).doing(&doing)?;
+        return Ok(None);
+    };
+    let header = parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let (entries, held) = replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let next = entries.last().map_or(0, |entry| entry.n + 1);
+    let journal =
+        Journal { directory: directory.to_owned(), header, file: Some((path, file)), entries, next, sealed: true };
+    Ok(Some(Stale { journal, held }))
+}
+
+/// How much of the file was written to the end of a line. A torn last line announces a change never made.
+fn complete_length(text: &[u8]) -> usize {
+    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1)
+}
+
+fn parse_header(line: &[u8]) -> std::result::Result<Header, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: u64,
+    }
+    let version: Version = serde_json::from_slice(line).map_err(|error| format!("header: {error}"))?;
+    if version.schema != SCHEMA {
+        return Err(format!(
+            "its schema is {}, this ascard knows {SCHEMA}: restore with the ascard that wrote it, or a newer one",
+            version.schema
+        ));
+    }
+    serde_json::from_slice(line).map_err(|error| format!("header: {error}"))
+}
+
+fn replay<'a>(lines: impl Iterator<Item = &'a [u8]>) -> std::result::Result<(Vec<Entry>, bool), String> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut held = false;
+    for (number, line) in lines.enumerate() {
+        let line = serde_json::from_slice(line).map_err(|error| format!("line {}: {error}", number + 2))?;
+        match line {
+            Line::Change { n, change } => entries.push(Entry { n, change, found: None }),
+            Line::Found { n, value } => {
+                if let Some(entry) = entries.iter_mut().find(|entry| entry.n == n) {
+                    entry.found = Some(value);
+                }
+            }
+            Line::Undone { n } => entries.retain(|entry| !n.contains(&entry.n)),
+            Line::Held => held = true,
+        }
+    }
+    Ok((entries, held))
+}

@@ -1,0 +1,189 @@
+//! Writes knobs, and puts them back.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::catalogue::{self, Knob};
+use crate::fault::{Fault, Result};
+use crate::journal::{Change, Entry, Journal};
+use crate::protocol::Scalar;
+use crate::report::{LeftAlone, Report};
+
+/// A knob and what it may be set to.
+#[derive(Debug, Serialize)]
+pub struct Reading {
+    knob: String,
+    value: Scalar,
+    choices: Vec<String>,
+    minimum: Option<i64>,
+    maximum: Option<i64>,
+}
+
+/// What a write did.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    knob: String,
+    old: Scalar,
+    effective: Scalar,
+    coupled: BTreeMap<String, Scalar>,
+}
+
+/// Reads a knob.
+pub fn read(name: &str) -> Result<Reading> {
+    let knob = catalogue::resolve(name)?;
+    let text = knob.present()?;
+    let bounds = knob.bounds();
+    Ok(Reading {
+        value: knob.scalar(&text),
+        choices: knob.choices(),
+        minimum: bounds.map(|bounds| bounds.0),
+        maximum: bounds.map(|bounds| bounds.1),
+        knob: knob.name,
+    })
+}
+
+/// Sets a knob: checks, journals it with those it changes, writes, and reads all of them back. The caller holds
+/// the knob's lock. What is in force afterwards may differ from `value` where the kernel rounds.
+pub fn write(journal: &mut Journal, knob: &Knob, value: &Scalar) -> Result<Written> {
+    let old = knob.present()?;
+    let text = knob.check(value)?;
+    let mut coupled = Vec::new();
+    if text != old {
+        coupled = knob.coupled();
+        let mut changes = vec![change(knob, &old, Some(text.clone()))];
+        for other in &coupled {
+            changes.extend(other.read().map(|old| change(other, &old, None)));
+        }
+        let numbers = journal.record(changes)?;
+        let written = knob.write(&text);
+        for (n, knob) in numbers.iter().zip(std::iter::once(knob).chain(&coupled)) {
+            journal.found(*n, knob.read())?;
+        }
+        if let Err(error) = written {
+            return Err(Fault::input(format!("{} = {value}: the kernel refuses it: {error}", knob.name)));
+        }
+    }
+    let effective = knob.present()?;
+    if knob.rule.values == catalogue::Values::Listed && effective != text {
+        return Err(Fault::failed(format!("{} = {value}: reads {effective:?} after the write", knob.name)));
+    }
+    let coupled = coupled.iter().filter_map(|knob| Some((knob.name.clone(), knob.scalar(&knob.read()?)))).collect();
+    Ok(Written { old: knob.scalar(&old), effective: knob.scalar(&effective), coupled, knob: knob.name.clone() })
+}
+
+fn change(knob: &Knob, old: &str, expected: Option<String>) -> Change {
+    Change::Knob { target: knob.name.clone(), old: old.to_owned(), expected }
+}
+
+/// Everything the journal says about one knob.
+struct Story {
+    knob: Knob,
+    numbers: Vec<u64>,
+    /// Before the session's first write.
+    old: String,
+    /// What the last write asked for.
+    expected: Option<String>,
+    /// What it read after the last write; None while that is not known.
+    found: Option<Option<String>>,
+}
+
+impl Story {
+    /// Whether somebody else has written the knob meanwhile. When the keeper died between writing and reading
+    /// back, the value in force is taken for its own.
+    fn is_foreign(&self, now: Option<&str>) -> bool {
+        match (&self.found, now) {
+            (_, Some(now)) if now == self.old => false,
+            // The device, file system or scheduler it belonged to is gone.
+            (_, None) => false,
+            (None, _) => false,
+            (Some(found), now) => found.as_deref() != now,
+        }
+    }
+
+    fn expected_text(&self) -> String {
+        self.found.clone().flatten().or_else(|| self.expected.clone()).unwrap_or_default()
+    }
+}
+
+/// Puts every journaled knob back, cluster by cluster, and reads all of them back.
+pub fn restore(journal: &mut Journal, report: &mut Report) {
+    let mut clusters: BTreeMap<String, Vec<Story>> = BTreeMap::new();
+    for story in stories(journal.entries()) {
+        clusters.entry(story.knob.cluster()).or_default().push(story);
+    }
+    for (_, mut cluster) in clusters {
+        cluster.sort_by_key(|story| story.knob.rank());
+        let numbers: Vec<u64> = cluster.iter().flat_map(|story| story.numbers.clone()).collect();
+        restore_cluster(&cluster, report);
+        if let Err(fault) = journal.undone(&numbers) {
+            report.failed.push(fault.message);
+        }
+    }
+}
+
+fn stories(entries: &[Entry]) -> Vec<Story> {
+    let mut stories: BTreeMap<String, Story> = BTreeMap::new();
+    for entry in entries {
+        let Change::Knob { target, old, expected } = &entry.change else {
+            continue;
+        };
+        let Ok(knob) = catalogue::resolve(target) else {
+            continue;
+        };
+        let story = stories.entry(target.clone()).or_insert_with(|| Story {
+            knob,
+            numbers: Vec::new(),
+            old: old.clone(),
+            expected: None,
+            found: None,
+        });
+        story.numbers.push(entry.n);
+        story.expected.clone_from(expected);
+        story.found.clone_from(&entry.found);
+    }
+    stories.into_values().collect()
+}
+
+fn restore_cluster(cluster: &[Story], report: &mut Report) {
+    let now: Vec<Option<String>> = cluster.iter().map(|story| story.knob.read()).collect();
+    let changed = |(story, now): &(&Story, &Option<String>)| now.as_ref() != Some(&story.old);
+    if cluster.iter().zip(&now).any(|(story, now)| story.is_foreign(now.as_deref())) {
+        for (story, now) in cluster.iter().zip(&now).filter(changed) {
+            if let Some(now) = now {
+                report.left_alone.push(LeftAlone {
+                    target: story.knob.name.clone(),
+                    expected: story.expected_text(),
+                    found: now.clone(),
+                });
+            }
+        }
+        return;
+    }
+    // Once more where a later write disturbed an earlier one.
+    for _ in 0..2 {
+        for story in cluster {
+            if story.knob.read().is_some_and(|now| now != story.old) && !is_zeroed(story, cluster) {
+                // The read-back below says whether it worked.
+                let _ = story.knob.write(&story.old);
+            }
+        }
+    }
+    for (story, before) in cluster.iter().zip(&now) {
+        match story.knob.read() {
+            Some(now) if now != story.old => report.failed.push(format!(
+                "{}: is {now:?}, was {:?}: set it back by hand",
+                story.knob.name, story.old
+            )),
+            Some(_) if before.as_ref() != Some(&story.old) => report.restored.push(story.knob.name.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Of a pair that zero each other the one that was zero is not written: writing the other one zeroes it.
+fn is_zeroed(story: &Story, cluster: &[Story]) -> bool {
+    matches!(story.knob.rule.coupling, catalogue::Coupling::Zeroes(_))
+        && story.old == "0"
+        && cluster.iter().any(|other| other.knob.name != story.knob.name && other.old != "0")
+}

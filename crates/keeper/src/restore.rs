@@ -1,0 +1,187 @@
+//! Puts back what a journal says was changed.
+//!
+//! Everything here works from the journal alone, so that the living keeper, the next one and
+//! `ascard keeper --restore` do the same.
+
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::{self, Cgroup};
+use crate::fault::Result;
+use crate::file_id::FileId;
+use crate::images;
+use crate::journal::{self, Alone, Change, Entry, Journal};
+use crate::kernel;
+use crate::knobs;
+use crate::loops;
+use crate::mounts;
+use crate::report::Report;
+
+/// Undoes everything of one session: knobs at once, then processes, mounts, devices, files.
+pub fn restore(journal: &mut Journal) -> Report {
+    let mut report = Report::default();
+    if journal.header().boot_id == kernel::boot_id() {
+        knobs::restore(journal, &mut report);
+        stop(journal.entries());
+        each(journal, &mut report, kill);
+        each(journal, &mut report, unmount);
+        each(journal, &mut report, write_cache);
+        each(journal, &mut report, detach);
+        each(journal, &mut report, |change| file(change, false));
+        each(journal, &mut report, ungroup);
+        each(journal, &mut report, uncontrol);
+    } else {
+        forget_runtime(journal, &mut report);
+        each(journal, &mut report, |change| file(change, true));
+    }
+    each(journal, &mut report, directory);
+    report
+}
+
+/// What cannot wait: load and write-back of scratch file systems end now. Safe to do more than once.
+pub fn stop(entries: &[Entry]) {
+    for entry in entries {
+        if let Change::Cgroup { target } = &entry.change {
+            Cgroup::existing(target).signal();
+        }
+    }
+    for entry in entries {
+        if let Change::Mount { target, expected, scratch: true } = &entry.change
+            && is_ours(target, expected)
+        {
+            mounts::shut_down(target);
+        }
+    }
+}
+
+/// Undoes what dead keepers left. Held sessions are undone only when `everything` is asked for.
+pub fn restore_stale(directory: &Path, everything: bool) -> Result<Report> {
+    let mut report = Report::default();
+    if !directory.exists() {
+        return Ok(report);
+    }
+    let alone = Alone::wait(directory)?;
+    for stale in journal::stale(directory, &alone)? {
+        match stale {
+            Ok(mut stale) if everything || !stale.held => report.extend(restore(&mut stale.journal)),
+            Ok(_) => {}
+            Err(fault) => report.failed.push(fault.message),
+        }
+    }
+    Ok(report)
+}
+
+/// What became of one change: None means that this step is not about it.
+type Undone = Option<Result<Option<String>>>;
+
+/// Undoes the changes that a step is about, the last one first.
+fn each(journal: &mut Journal, report: &mut Report, step: impl Fn(&Change) -> Undone) {
+    let entries: Vec<Entry> = journal.entries().iter().rev().cloned().collect();
+    for entry in entries {
+        match step(&entry.change) {
+            None => {}
+            Some(Ok(what)) => {
+                report.restored.extend(what);
+                if let Err(fault) = journal.undone(&[entry.n]) {
+                    report.failed.push(fault.message);
+                }
+            }
+            Some(Err(fault)) => report.failed.push(fault.message),
+        }
+    }
+}
+
+/// After a reboot there is nothing to put back but files.
+fn forget_runtime(journal: &mut Journal, report: &mut Report) {
+    let is_runtime = |change: &Change| !matches!(change, Change::File { .. } | Change::Directory { .. });
+    if let Err(fault) = journal.undone_where(is_runtime) {
+        report.failed.push(fault.message);
+    }
+}
+
+fn is_ours(mountpoint: &Path, device: &Path) -> bool {
+    mounts::at(mountpoint).is_ok_and(|mount| mount.is_some_and(|mount| Path::new(&mount.source) == device))
+}
+
+/// Empties a control group. It is removed later: its processes may still be dying.
+fn kill(change: &Change) -> Undone {
+    if let Change::Cgroup { target } = change {
+        Cgroup::existing(target).kill();
+    }
+    None
+}
+
+fn unmount(change: &Change) -> Undone {
+    let Change::Mount { target, expected, .. } = change else {
+        return None;
+    };
+    if !is_ours(target, expected) {
+        return Some(Ok(None));
+    }
+    Some(mounts::unmount_surely(target).map(|gone| {
+        let still = if gone { "" } else { " (still busy: it goes with its last user)" };
+        Some(format!("mount {}{still}", target.display()))
+    }))
+}
+
+fn write_cache(change: &Change) -> Undone {
+    let Change::WriteCache { target, old } = change else {
+        return None;
+    };
+    // The device may be gone.
+    let _ = std::fs::write(target, old);
+    Some(Ok(None))
+}
+
+fn detach(change: &Change) -> Undone {
+    let Change::Attach { expected, .. } = change else {
+        return None;
+    };
+    Some(detach_all(expected))
+}
+
+fn detach_all(file: &FileId) -> Result<Option<String>> {
+    let mut what = None;
+    for device in loops::backed_by(file) {
+        for mountpoint in mounted_from(&device)? {
+            mounts::unmount_surely(&mountpoint)?;
+        }
+        let still = if loops::detach(&device, file)? { "" } else { " (still busy: it goes with its last user)" };
+        what = Some(format!("loop device {}{still}", device.display()));
+    }
+    Ok(what)
+}
+
+fn mounted_from(device: &Path) -> Result<Vec<PathBuf>> {
+    let mounts = mounts::list()?.into_iter().rev();
+    Ok(mounts.filter(|mount| Path::new(&mount.source) == device).map(|mount| mount.mountpoint).collect())
+}
+
+fn file(change: &Change, rebooted: bool) -> Undone {
+    let Change::File { target, expected } = change else {
+        return None;
+    };
+    let removed = images::remove(target, expected, rebooted);
+    Some(removed.map(|removed| removed.then(|| format!("file {}", target.display()))))
+}
+
+fn ungroup(change: &Change) -> Undone {
+    let Change::Cgroup { target } = change else {
+        return None;
+    };
+    Some(Cgroup::existing(target).remove().map(|()| Some(format!("control group {}", target.display()))))
+}
+
+fn uncontrol(change: &Change) -> Undone {
+    let Change::Controller { target } = change else {
+        return None;
+    };
+    Some(cgroup::disable_controller(target).map(|()| Some(format!("controller in {}", target.display()))))
+}
+
+fn directory(change: &Change) -> Undone {
+    let Change::Directory { target } = change else {
+        return None;
+    };
+    // Only an empty one goes; what it is a leftover of has been reported.
+    Some(Ok(std::fs::remove_dir(target).ok().map(|()| format!("directory {}", target.display()))))
+}

@@ -1,0 +1,207 @@
+//! The keeper's life: restore what others left, serve one client, put everything back.
+
+use std::io::{Read, Stdout};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::fault::{Doing, Fault, Result};
+use crate::interrupt::Interrupt;
+use crate::invoker::Invoker;
+use crate::journal::{Header, Journal, SCHEMA};
+use crate::kernel;
+use crate::protocol::{Lines, Operation, Replies, Request};
+use crate::report::Report;
+use crate::restore;
+use crate::session::{Session, Setup};
+
+/// Requests that may wait while one is worked on.
+const WAITING_MAX: usize = 16;
+/// How long the end of a session waits for the request at work before it takes harder measures.
+const GRACE: Duration = Duration::from_millis(50);
+/// How long it waits after those.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves the client on stdin and stdout until it is gone. Returns what could not be put back at the end.
+pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
+    let signals = block_signals()?;
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    let invoker = Arc::new(Invoker::discover());
+    let stale = restore::restore_stale(state_directory, false)?;
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let header = Header {
+        schema: SCHEMA,
+        boot_id: kernel::boot_id(),
+        owner: String::new(),
+        pid: std::process::id(),
+        uid: invoker.uid,
+        started_unix_s: started.as_secs(),
+    };
+    let journal = Arc::new(Mutex::new(Journal::new(state_directory, header)));
+    let interrupt = Arc::new(Interrupt::new()?);
+    let session = Session::new(Setup {
+        name: format!("{:x}-{}", started.as_micros(), std::process::id()),
+        hold,
+        invoker: Arc::clone(&invoker),
+        journal: Arc::clone(&journal),
+        interrupt: Arc::clone(&interrupt),
+        stale,
+    });
+    let mut worker = Worker::start(session)?;
+    let listened = listen(&worker, &signals, &invoker);
+    if !worker.ended() {
+        interrupt.raise();
+        worker.close();
+        worker.wait(GRACE);
+        let entries = || journal.try_lock().map(|journal| journal.entries().to_vec()).unwrap_or_default();
+        restore::stop(&entries());
+        worker.wait(PATIENCE);
+    }
+    let kept = worker.ended() && hold && worker.shut_down();
+    let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+    journal.seal();
+    let report = if kept { Report::default() } else { restore::restore(&mut journal) };
+    listened.map(|()| report)
+}
+
+/// Signals that end a session come through a descriptor; all threads started later inherit the block.
+fn block_signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+        set.add(signal);
+    }
+    set.thread_block().doing("block signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).doing("make a signalfd")
+}
+
+/// Passes requests on until the client is gone, a signal comes, or the worker has ended.
+fn listen(worker: &Worker, signals: &SignalFd, invoker: &Invoker) -> Result<()> {
+    let mut stdin = std::io::stdin().lock();
+    let mut lines = Lines::default();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let descriptor = std::io::stdin();
+        let mut watched = vec![
+            PollFd::new(descriptor.as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(worker.ended.as_fd(), PollFlags::POLLIN),
+        ];
+        if let Some(client) = &invoker.client {
+            watched.push(PollFd::new(client.ended.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut watched, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => continue,
+            Err(error) => return Err(error).doing("wait for requests"),
+        }
+        let is_ready = |index: usize| watched.get(index).is_some_and(|it| it.any().unwrap_or(true));
+        if is_ready(1) || is_ready(2) || is_ready(3) {
+            return Ok(());
+        }
+        match stdin.read(&mut piece) {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(count) => lines.feed(&piece[..count], |line| worker.take(line)),
+        }
+    }
+}
+
+/// The thread that does the work.
+struct Worker {
+    /// None when no more requests will be taken.
+    requests: Option<SyncSender<Request>>,
+    replies: Arc<Replies<Stdout>>,
+    ended: Arc<EventFd>,
+    shut_down: Arc<Mutex<bool>>,
+}
+
+impl Worker {
+    fn start(session: Session) -> Result<Self> {
+        let (requests, receiver) = sync_channel(WAITING_MAX);
+        let replies = Arc::new(Replies::new(std::io::stdout()));
+        let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).doing("make an eventfd")?;
+        let worker =
+            Self { requests: Some(requests), replies: Arc::clone(&replies), ended: Arc::new(ended), shut_down: Arc::default() };
+        let (ended, shut_down) = (Ended(Arc::clone(&worker.ended)), Arc::clone(&worker.shut_down));
+        let work = move || {
+            let _ended = ended;
+            if serve_all(session, &receiver, &replies) {
+                *shut_down.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
+        };
+        std::thread::Builder::new().name("worker".to_owned()).spawn(work).doing("start a thread")?;
+        Ok(worker)
+    }
+
+    fn take(&self, line: Result<&[u8]>) {
+        let request = match line {
+            Ok(line) => Request::parse(line),
+            Err(fault) => Err((None, fault)),
+        };
+        match request {
+            Err((id, fault)) => self.replies.send(id, &Err(fault)),
+            Ok(request) => {
+                let id = request.id;
+                let sent = self.requests.as_ref().map(|requests| requests.try_send(request));
+                if let Some(Err(TrySendError::Full(_))) = sent {
+                    let fault = Fault::input(format!("more than {WAITING_MAX} requests wait: read the replies first"));
+                    self.replies.send(Some(id), &Err(fault));
+                }
+            }
+        }
+    }
+
+    /// An idle worker ends at once, a busy one with its request.
+    fn close(&mut self) {
+        self.requests = None;
+    }
+
+    fn ended(&self) -> bool {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Whether the worker has ended, after at most this time.
+    fn wait(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now()).as_millis() as u16;
+            match poll(&mut [PollFd::new(self.ended.as_fd(), PollFlags::POLLIN)], left) {
+                Err(nix::Error::EINTR) => {}
+                ready => return ready.is_ok_and(|count| count > 0),
+            }
+        }
+    }
+
+    fn shut_down(&self) -> bool {
+        *self.shut_down.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says so when the worker ends, also by a panic.
+struct Ended(Arc<EventFd>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.write(1);
+    }
+}
+
+/// Serves request after request. Returns whether the client ended the session properly.
+fn serve_all(mut session: Session, requests: &Receiver<Request>, replies: &Replies<Stdout>) -> bool {
+    while let Ok(request) = requests.recv() {
+        let id = request.id;
+        let last = matches!(request.operation, Operation::Shutdown {});
+        let outcome = session.serve(request);
+        replies.send(Some(id), &outcome);
+        if last && outcome.is_ok() {
+            return true;
+        }
+    }
+    false
+}
