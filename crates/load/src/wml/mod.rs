@@ -1,0 +1,39 @@
+//! The workload language: the part of Filebench's WML that its personalities use, and nothing else.
+//!
+//! `set`, `define fileset | process | randvar`, `thread`, `flowop`, `eventgen`, `run`. A file with any other
+//! word is refused with its line; no input makes the parser panic.
+
+mod attribute;
+mod check;
+mod error;
+mod fileset;
+mod parse;
+mod randvar;
+mod slots;
+mod syntax;
+mod token;
+mod variable;
+
+pub use error::WmlError;
+
+use crate::definition::Definition;
+
+/// Longest workload file read; a personality has about 2 KiB.
+pub const LONGEST_BYTES: usize = 1 << 20;
+
+/// Read and check a workload file's text.
+///
+/// # Errors
+/// The first thing that is not understood, or does not fit together, with its line and word.
+pub fn parse(text: &str) -> Result<Definition, WmlError> {
+    if text.len() > LONGEST_BYTES {
+        return Err(WmlError::new(
+            1,
+            "",
+            format!("the file is longer than {LONGEST_BYTES} bytes"),
+        ));
+    }
+    let tokens = token::tokens(text)?;
+    let syntax = parse::Parser::new(tokens).file()?;
+    check::definition(syntax)
+}
