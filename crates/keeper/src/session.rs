@@ -554,7 +554,11 @@ impl Session {
 
     fn status(&self) -> Result<Value> {
         let changes: Result<Vec<Value>> = self.journal().entries().iter().map(|it| reply(&it.change)).collect();
-        let part = |change: &Value, name: &str| change.get(name).cloned().unwrap_or(Value::Null);
+        let part = |change: &Value, name: &str| match change.get(name) {
+            None | Some(Value::Null) => Value::Null,
+            Some(Value::String(text)) => json!(text),
+            Some(other) => json!(other.to_string()),
+        };
         let changes = changes?.into_iter().map(|it| {
             let (old, expected) = (part(&it, "old"), part(&it, "expected"));
             json!({"kind": part(&it, "kind"), "target": part(&it, "target"), "old": old, "expected": expected})

@@ -1,0 +1,367 @@
+"""The client of `ascard keeper`: everything that changes the machine goes through here.
+
+    with Keeper("my study") as keeper:
+        keeper.knob_write("vm.swappiness", 10)
+
+On leaving, by whatever way, the keeper puts everything back: it does so when its pipe closes.
+
+Errors: what is wrong in a request is an InputError and has touched nothing; what a safety rule forbids is
+Refused; work that failed or ran out of time is StageFailed, with the failing program's words; a keeper that
+is gone is KeeperLost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
+from ascar.targets import keeper_replies as replies
+from ascar.targets.keeper_process import KeeperProcess, command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+__all__ = ["Keeper", "restore_all"]
+
+PROTOCOL = 1
+STAGE_TIMEOUT_S = 120.0
+"""How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
+GRACE_S = 15.0
+"""How much later than the operation's own limit a reply may come."""
+
+Reply = TypeVar("Reply")
+
+
+class _Error(msgspec.Struct, frozen=True):
+    kind: str
+    message: str
+    stderr: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    id: int | None
+    ok: msgspec.Raw = msgspec.Raw()
+    error: _Error | None = None
+
+
+class Keeper:
+    """A session with a keeper of its own.
+
+    Args:
+        owner: the study's name; others who are refused a lock are told it.
+        ascard: the binary; found beside this Python or in PATH when None.
+        state_dir: where the journal is; the machine's own place when None.
+        hold: keep the knobs as they are after `close`; `restore_all(everything=True)` undoes them. Such a
+            keeper only sets knobs.
+    """
+
+    def __init__(
+        self, owner: str, *, ascard: Path | None = None, state_dir: Path | None = None, hold: bool = False
+    ) -> None:
+        self._owner = owner
+        self._ascard = ascard
+        self._arguments = (*(("--hold",) if hold else ()), *_state(state_dir))
+        self._process: KeeperProcess | None = None
+        self._hello: replies.Hello | None = None
+        self._last_id = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Keeper:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> Keeper:
+        """Starts the keeper, which first puts back what dead keepers have left.
+
+        Raises:
+            EnvironmentLacks: no binary, or no way to become root.
+            KeeperLost: it does not answer.
+        """
+        assert self._process is None, "a keeper is started once"
+        self._process = KeeperProcess(command(self._ascard, *self._arguments))
+        try:
+            self._hello = self._ask(replies.Hello, "hello", {"version": PROTOCOL, "owner": self._owner})
+        except AscarError:
+            self._abandon()
+            raise
+        return self
+
+    def close(self) -> replies.RestoreReport | None:
+        """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone."""
+        if self._process is None:
+            return None
+        try:
+            return self._ask(replies.RestoreReport, "shutdown")
+        except AscarError:
+            return None  # the closing pipe makes it restore, and its journal whoever comes next
+        finally:
+            self._abandon()
+
+    @property
+    def hello(self) -> replies.Hello:
+        """Who the keeper is and what this machine offers."""
+        assert self._hello is not None, "the keeper is not started"
+        return self._hello
+
+    @property
+    def capabilities(self) -> replies.Capabilities:
+        """What this machine offers."""
+        return self.hello.capabilities
+
+    @property
+    def pid(self) -> int:
+        """The keeper's process."""
+        return self.hello.pid
+
+    # Locks and knobs
+
+    def lock(self, *resources: str) -> None:
+        """Takes machine-wide locks and holds them until the keeper ends.
+
+        Raises:
+            Refused: another session holds one; the message names it.
+        """
+        self._ask(replies.Nothing, "lock", {"resources": resources})
+
+    def knob_read(self, knob: str) -> replies.Knob:
+        """A knob's value in force, and what it may be set to."""
+        return self._ask(replies.Knob, "knob_read", {"knob": knob})
+
+    def knob_write(self, knob: str, value: int | str) -> replies.KnobWritten:
+        """Sets a knob; takes its lock. Write a scheduler before the knobs it resets."""
+        return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": value})
+
+    # Images and devices. `device` may be left out while the session has exactly one.
+
+    def image_create(self, path: Path, size_bytes: int) -> replies.Image:
+        """Makes a sparse image file in a directory of the invoking user; it is removed at the end.
+
+        Raises:
+            Refused: the file exists, the directory is somebody else's, or the disk has not enough room.
+        """
+        return self._ask(replies.Image, "image_create", {"path": str(path), "size_bytes": size_bytes})
+
+    def image_attach(self, path: Path, *, direct_io: bool = False) -> replies.Attached:
+        """Attaches an image to a loop device; `direct_io` goes past the page cache of the disk below."""
+        return self._ask(replies.Attached, "image_attach", {"path": str(path), "direct_io": direct_io})
+
+    def image_detach(self, device: Path | None = None) -> None:
+        """Detaches an image, and removes its saved copies; it can be attached again."""
+        self._ask(replies.Nothing, "image_detach", _on(device))
+
+    def image_save(
+        self, name: str, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S
+    ) -> replies.Copied:
+        """Keeps a copy of the unmounted image as it is now (Cao, section 6.6: "+alloc")."""
+        return self._ask(replies.Copied, "image_save", {"name": name} | _on(device), timeout_s)
+
+    def image_load(
+        self, name: str, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S
+    ) -> replies.Copied:
+        """Makes the unmounted image what it was when the copy was saved; on disk when it returns."""
+        return self._ask(replies.Copied, "image_load", {"name": name} | _on(device), timeout_s)
+
+    def image_forget(self, name: str, device: Path | None = None) -> None:
+        """Removes a copy."""
+        self._ask(replies.Nothing, "image_forget", {"name": name} | _on(device))
+
+    def device_claim(self, path: Path, *, confirmed: bool) -> replies.Claimed:
+        """Takes a block device of the machine, which may then be overwritten.
+
+        Raises:
+            Refused: not confirmed, in use, or something is on it; the message names what was found.
+        """
+        return self._ask(replies.Claimed, "device_claim", {"path": str(path), "confirmed": confirmed})
+
+    # File systems
+
+    def format(
+        self,
+        fs: str,
+        options: Mapping[str, int | str | bool] | None = None,
+        features: Sequence[str] = (),
+        device: Path | None = None,
+        *,
+        timeout_s: float = STAGE_TIMEOUT_S,
+    ) -> replies.Formatted:
+        """Makes a file system on an emptied device: nothing lazy, the same hashes every time.
+
+        Raises:
+            InputError: an unknown option or a value that is not allowed; the message names those that are.
+            StageFailed: mkfs failed or ran out of time.
+        """
+        fields = {"fs": fs, "options": dict(options or {}), "features": features} | _on(device)
+        return self._ask(replies.Formatted, "format", fields, timeout_s)
+
+    def mount(
+        self,
+        fs: str,
+        options: Sequence[str] = (),
+        device: Path | None = None,
+        *,
+        owner: tuple[int, int] | None = None,
+        timeout_s: float = STAGE_TIMEOUT_S,
+    ) -> replies.Mounted:
+        """Mounts what `format` has made, always nosuid and nodev, and gives its root directory away.
+
+        Args:
+            fs: the file system.
+            options: such as "noatime", "commit=30".
+            device: when the session has several.
+            owner: uid and gid of whoever runs the load; the invoking user when None.
+            timeout_s: how long it may take.
+        """
+        fields: dict[str, Any] = {"fs": fs, "options": options} | _on(device)
+        if owner is not None:
+            fields |= {"uid": owner[0], "gid": owner[1]}
+        return self._ask(replies.Mounted, "mount", fields, timeout_s)
+
+    def remount(
+        self, options: Sequence[str], device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S
+    ) -> replies.Mounted:
+        """Changes the options of a mounted file system."""
+        return self._ask(replies.Mounted, "remount", {"options": options} | _on(device), timeout_s)
+
+    def unmount(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+        """Writes everything back and unmounts."""
+        return self._ask(replies.Done, "unmount", _on(device), timeout_s)
+
+    def sync_fs(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+        """Writes everything of this file system back."""
+        return self._ask(replies.Done, "sync_fs", _on(device), timeout_s)
+
+    def drop_caches(self, level: int = 3, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+        """Drops the machine's clean caches: 1 pages, 2 inodes and dentries, 3 both; takes a lock."""
+        return self._ask(replies.Done, "drop_caches", {"level": level}, timeout_s)
+
+    # Bounded memory
+
+    def cgroup_create(self, memory_bytes: int) -> replies.Cgroup:
+        """Makes the session's control group."""
+        return self._ask(replies.Cgroup, "cgroup_create", {"memory_bytes": memory_bytes})
+
+    def cgroup_add(self, pid: int) -> None:
+        """Moves a process of the invoking user, or a descendant of this one, into the control group."""
+        self._ask(replies.Nothing, "cgroup_add", {"pid": pid})
+
+    def cgroup_read(self) -> replies.CgroupUse:
+        """What its processes use now, and have used at most."""
+        return self._ask(replies.CgroupUse, "cgroup_read")
+
+    def cgroup_kill(self) -> replies.CgroupUse:
+        """Kills everything in it; it is empty on return."""
+        return self._ask(replies.CgroupUse, "cgroup_kill")
+
+    def cgroup_remove(self) -> replies.CgroupUse:
+        """Kills everything in it and removes it; what it had used."""
+        return self._ask(replies.CgroupUse, "cgroup_remove")
+
+    # The session itself
+
+    def status(self) -> replies.Status:
+        """Everything that is changed now."""
+        return self._ask(replies.Status, "status")
+
+    def restore(self) -> replies.RestoreReport:
+        """Puts everything back now; the session goes on."""
+        return self._ask(replies.RestoreReport, "restore")
+
+    def _ask(
+        self,
+        reply: type[Reply],
+        operation: str,
+        fields: Mapping[str, Any] | None = None,
+        timeout_s: float = STAGE_TIMEOUT_S,
+    ) -> Reply:
+        with self._lock:
+            process = self._process
+            if process is None:
+                raise KeeperLost("keeper: is not running")
+            self._last_id += 1
+            request = {"id": self._last_id, "op": operation, "timeout_s": timeout_s, **(fields or {})}
+            try:
+                process.send(msgspec.json.encode(request))
+                answer = self._answer(process, self._last_id, time.monotonic() + timeout_s + GRACE_S)
+                if answer.error is None:
+                    return msgspec.json.decode(answer.ok, type=reply, dec_hook=_decode)
+            except msgspec.MsgspecError as error:
+                self._process = None
+                raise process.lost(f"its reply to {operation} cannot be understood: {error}") from error
+            except (KeeperLost, EnvironmentLacks):
+                self._process = None
+                raise
+        raise _failure(operation, answer.error)
+
+    @staticmethod
+    def _answer(process: KeeperProcess, request_id: int, deadline: float) -> _Answer:
+        """The answer to this request; those to requests that were given up (^C) are passed over."""
+        while True:
+            answer = msgspec.json.decode(process.receive(deadline), type=_Answer)
+            if answer.id == request_id or (answer.id is None and answer.error is not None):
+                return answer
+
+    def _abandon(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+
+def restore_all(
+    *, ascard: Path | None = None, state_dir: Path | None = None, everything: bool = False
+) -> replies.RestoreReport:
+    """Puts back what dead keepers have left; with `everything`, also what `hold` was to keep.
+
+    Raises:
+        EnvironmentLacks: no binary, or no way to become root.
+        KeeperLost: it failed without a report.
+    """
+    words = command(ascard, "--restore", *(("--all",) if everything else ()), *_state(state_dir))
+    try:
+        done = subprocess.run(words, capture_output=True, check=False, timeout=STAGE_TIMEOUT_S, cwd="/")
+    except OSError as error:
+        raise EnvironmentLacks(f"{words[0]}: cannot be started: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise KeeperLost(f"restore: not done within {STAGE_TIMEOUT_S:.0f} s: try again") from error
+    try:
+        return msgspec.json.decode(done.stdout, type=replies.RestoreReport)
+    except msgspec.MsgspecError as error:
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        if words[0].endswith("sudo") and said.startswith("sudo:"):
+            raise EnvironmentLacks(f"needs root: {said}: run this as root") from error
+        raise KeeperLost(f"restore: exit status {done.returncode}: {said}") from error
+
+
+def _state(directory: Path | None) -> tuple[str, ...]:
+    return () if directory is None else ("--state-dir", str(directory.resolve()))
+
+
+def _on(device: Path | None) -> dict[str, str]:
+    return {} if device is None else {"device": str(device)}
+
+
+def _decode(kind: type, value: str) -> Path:
+    assert kind is Path, f"a reply has a field of type {kind}"
+    return Path(value)
+
+
+def _failure(operation: str, error: _Error) -> AscarError:
+    match error.kind:
+        case "input":
+            return InputError(error.message)
+        case "refused":
+            return Refused(error.message)
+        case "failed" | "timeout":
+            return StageFailed(operation.replace("_", " "), error.message, error.stderr)
+        case kind:
+            return KeeperLost(f"keeper: unknown kind of error {kind!r}: {error.message}")

@@ -1,0 +1,153 @@
+"""The keeper's process: finding the binary, becoming root, lines in both directions with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO
+
+from ascar.errors import EnvironmentLacks, KeeperLost
+
+__all__ = ["KeeperProcess", "command", "find_ascard"]
+
+REPLY_BYTES_MAX = 4 << 20
+"""Longest reply; the status of a session with thousands of changes stays far below."""
+
+STDERR_BYTES_MAX = 4096
+"""How much of a lost keeper's last words is kept."""
+
+EXIT_PATIENCE_S = 20.0
+"""How long the keeper may take to put everything back and end."""
+
+
+def find_ascard() -> Path:
+    """The `ascard` beside this Python, or in PATH.
+
+    Raises:
+        EnvironmentLacks: there is none.
+    """
+    beside = Path(sys.executable).parent / "ascard"
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("ascard")
+    if found is None:
+        raise EnvironmentLacks(f"ascard: is neither {beside} nor in PATH: build it with `make setup`")
+    return Path(found)
+
+
+def command(ascard: Path | None, *arguments: str) -> list[str]:
+    """The command that runs `ascard keeper` as root.
+
+    Raises:
+        EnvironmentLacks: no binary, or no way to become root.
+    """
+    words = [str(ascard or find_ascard()), "keeper", *arguments]
+    if os.geteuid() == 0:
+        return words
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        raise EnvironmentLacks("needs root: sudo is not installed: run this as root")
+    return [sudo, "-n", "--", *words]
+
+
+class KeeperProcess:
+    """One running keeper and the pipes to it.
+
+    It lives in a session of its own, so that ^C in the terminal reaches the loop alone, which then ends in
+    good order.
+    """
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        # A file, not a pipe: nobody has to read it for the keeper to go on.
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise EnvironmentLacks(f"{words[0]}: cannot be started: {error}") from error
+        self._pending = b""
+        self._said = ""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started: the keeper, or sudo."""
+        return self._process.pid
+
+    def send(self, line: bytes) -> None:
+        """Sends one line.
+
+        Raises:
+            KeeperLost: it is gone.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self.lost("it is gone") from error
+
+    def receive(self, deadline: float) -> bytes:
+        """The next line; `deadline` is on the monotonic clock.
+
+        Raises:
+            KeeperLost: it is gone, silent, or talks without end.
+        """
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        while b"\n" not in self._pending:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not poller.poll(left_s * 1000):
+                raise self.lost("no reply in time")
+            piece = os.read(descriptor, 65536)
+            if not piece:
+                raise self.lost("it is gone")
+            self._pending += piece
+            if len(self._pending) > REPLY_BYTES_MAX:
+                raise self.lost("its reply has no end")
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line
+
+    def lost(self, why: str) -> KeeperLost | EnvironmentLacks:
+        """The error for a keeper that cannot be talked to any more, with its last words; ends it."""
+        status = self.close()
+        if self._words[0].endswith("sudo") and self._said.startswith("sudo:"):
+            allowed = " ".join(self._words[3:5])
+            return EnvironmentLacks(
+                f"needs root: {self._said}: run this as root, or allow `{allowed}` in sudoers"
+            )
+        said = self._said or "no message"
+        return KeeperLost(f"keeper: {why} (exit status {status}): {said}: see `ascar restore`")
+
+    def close(self) -> int | None:
+        """Closes the pipe, on which the keeper puts everything back and ends; returns its exit status."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):  # what could not be sent any more is not missed
+            self._process.stdin.close()
+        try:
+            return self._process.wait(EXIT_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            self._process.stdout.close()
+            if not self._stderr.closed:
+                self._stderr.seek(0)
+                self._said = " ".join(self._stderr.read(STDERR_BYTES_MAX).decode(errors="replace").split())
+                self._stderr.close()
