@@ -146,9 +146,9 @@ def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
     parts = ("number", "purpose", "state", "started_at", "score", "measurement", "metrics", "change")
     record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure")}
     record["configuration"] = dict(trial.configuration)
+    kept = trial.series.items() if readings else ()
     record["series"] = {
-        name: {"seconds": series.seconds.tolist(), "values": series.values.tolist()}
-        for name, series in (trial.series if readings else {}).items()
+        name: {"seconds": series.seconds.tolist(), "values": series.values.tolist()} for name, series in kept
     }
     return codec.plain(record)
 

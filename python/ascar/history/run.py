@@ -80,6 +80,7 @@ class Run:
         machine: what the result is valid for, as the target described it.
         versions: of the programs that took part.
         started_at: ISO 8601, UTC.
+        text: the study file.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Run:
             codec.load(row.versions, self._where), dict[str, str], self._where
         )
         self._trials = Trials(self.id, self._where)
-        self._text: str = row.text
+        self.text: str = row.text
         self._objective: str = row.objective
         self._database = database
         self._lock = lock
@@ -132,7 +133,7 @@ class Run:
         Raises:
             StudyError: this version of ascar reads study files differently.
         """
-        return Study.parse(self._text)
+        return Study.parse(self.text)
 
     @property
     def objective(self) -> Objective:

@@ -9,7 +9,7 @@ import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
@@ -415,10 +415,11 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Values by dotted key, as text."""
     flat: dict[str, str] = {}
     for key, value in table.items():
-        if isinstance(value, dict) and value:
-            flat.update(_flat(cast("dict[str, Any]", value), f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = repr(value)
+        flat |= (
+            _flat(cast("dict[str, Any]", value), f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else {f"{prefix}{key}": repr(value)}
+        )
     return flat
 
 

@@ -72,7 +72,7 @@ def _own(trial: Trial) -> dict[str, Any]:
 
 def _values(name: str, values: Sequence[Any]) -> pl.Series:
     """A parameter's column in the narrowest type that holds every value; text where kinds are mixed."""
-    kinds = {type(value) for value in values if value is not None}
+    kinds: set[type[object]] = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return pl.Series(name, values, pl.Boolean)
     if kinds == {int} and all(value is None or value in _INT64 for value in values):

@@ -1,0 +1,148 @@
+"""What each value of each parameter went along with: one small figure a parameter (compare Cao 5.4, 8.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
+from ascar.analysis.labels import metric_label, number, short
+from ascar.outcome import Purpose
+from ascar.space.domain import Choices
+from ascar.space.parameter import value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.objective import Objective
+    from ascar.outcome import Trial
+    from ascar.space import Space
+    from ascar.space.domain import Value
+
+__all__ = ["Marginal", "marginal_figure", "marginals"]
+
+_ROWS_MAX = 8
+_DOTS_MAX = 150
+_LABEL_LENGTH_MAX = 24
+_ABSENT = "n/a"
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """The scores that went along with each value of one parameter.
+
+    Attributes:
+        parameter: its name.
+        rows: each value's label, and the scores of the trials that had it, in the values' order.
+        share: of the scores' variance that lies between the rows (R squared of section 5.4); it orders the
+            figures, and is no measure of importance: trials of a search are no random sample.
+    """
+
+    parameter: str
+    rows: tuple[tuple[str, NDArray[np.float64]], ...]
+    share: float
+
+
+def marginals(trials: Sequence[Trial], space: Space) -> list[Marginal]:
+    """Of every parameter that took more than one value, the most telling first; verification left out."""
+    kept = [trial for trial in trials if trial.score is not None and trial.purpose is not Purpose.VERIFY]
+    found: list[Marginal] = []
+    for name in space.names:
+        rows = _rows(name, kept, space)
+        if len(rows) > 1:
+            found.append(Marginal(name, tuple(rows), _share([scores for _, scores in rows])))
+    return sorted(found, key=lambda marginal: -marginal.share)
+
+
+def marginal_figure(marginal: Marginal, objective: Objective) -> Drawing:
+    """A row a value: trials as dots, the middle half a box, the median a line, the mean a diamond."""
+    rng = np.random.default_rng(0)  # of the jitter only
+    with styled(axes_grid_axis="x"):
+        figure, axes = axes_of(0.62 + 0.3 * len(marginal.rows), 3.7)
+        plain_numbers(axes, ticks=4)
+        for row, (_, scores) in enumerate(marginal.rows):
+            low, middle, high = np.percentile(scores, [25, 50, 75])
+            axes.plot([scores.min(), scores.max()], [row, row], color=COLOURS["muted"], lw=0.8)
+            axes.add_patch(
+                Rectangle(
+                    (low, row - 0.3), high - low, 0.6, facecolor=COLOURS["best"], alpha=0.25, lw=0, zorder=2
+                )
+            )
+            axes.plot([middle, middle], [row - 0.3, row + 0.3], color=COLOURS["best"], lw=1.6, zorder=3)
+            if len(scores) <= _DOTS_MAX:
+                offsets = row + rng.uniform(-0.2, 0.2, len(scores))
+                axes.plot(scores, offsets, "o", ms=2.4, color=COLOURS["muted"], alpha=0.6, mew=0, zorder=3)
+            axes.plot(scores.mean(), row, "D", ms=5, color=COLOURS["default"], mec="none", zorder=4)
+        axes.set_yticks(
+            range(len(marginal.rows)),
+            [f"{label}  \N{MULTIPLICATION SIGN}{len(scores)}" for label, scores in marginal.rows],
+        )
+        axes.tick_params(axis="y", length=0, labelcolor=COLOURS["ink"])
+        axes.set_ylim(len(marginal.rows) - 0.45, -0.55)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(metric_label(objective.unit), fontsize=8)
+    means = ", ".join(f"{label} {number(float(scores.mean()))}" for label, scores in marginal.rows)
+    return Drawing(figure, f"Mean score by value of {marginal.parameter}: {means}.")
+
+
+def _rows(name: str, trials: Sequence[Trial], space: Space) -> list[tuple[str, NDArray[np.float64]]]:
+    """Scores by value; a number with many values by ranges of about equally many trials."""
+    scores: dict[Value, list[float]] = {}
+    absent: list[float] = []
+    for trial in trials:
+        assert trial.score is not None
+        value = trial.configuration.get(name)
+        (absent if value is None else scores.setdefault(value, [])).append(trial.score)
+    domain = space[name].domain
+    order = list(domain.values) if isinstance(domain, Choices) else sorted(scores, key=_magnitude)
+    values = sorted(scores, key=lambda value: order.index(value) if value in order else len(order))
+    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    if len(values) > _ROWS_MAX and numeric:
+        rows = _ranges([(_magnitude(value), score) for value in values for score in scores[value]])
+    elif len(values) > _ROWS_MAX:
+        values.sort(key=lambda value: -len(scores[value]))
+        rows = [_row(value, scores[value]) for value in values[: _ROWS_MAX - 1]]
+        others = [score for value in values[_ROWS_MAX - 1 :] for score in scores[value]]
+        rows.append((f"{len(values) - _ROWS_MAX + 1} others", np.array(others)))
+    else:
+        rows = [_row(value, scores[value]) for value in values]
+    return [*rows, (_ABSENT, np.array(absent))] if absent else rows
+
+
+def _row(value: Value, scores: list[float]) -> tuple[str, NDArray[np.float64]]:
+    text = value_text(value) if value != "" else '""'
+    cut = (
+        text if len(text) <= _LABEL_LENGTH_MAX else f"{text[: _LABEL_LENGTH_MAX - 1]}\N{HORIZONTAL ELLIPSIS}"
+    )
+    return cut, np.array(scores)
+
+
+def _ranges(pairs: list[tuple[float, float]]) -> list[tuple[str, NDArray[np.float64]]]:
+    pairs.sort(key=lambda pair: pair[0])
+    values, scores = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, 7), method="lower"))
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
+    rows: list[tuple[str, NDArray[np.float64]]] = []
+    for index in np.unique(place):
+        inside = place == index
+        low, high = float(values[inside].min()), float(values[inside].max())
+        label = short(low) if low == high else f"{short(low)} \N{EN DASH} {short(high)}"
+        rows.append((label, scores[inside]))
+    return rows
+
+
+def _magnitude(value: Value) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _share(groups: Sequence[NDArray[np.float64]]) -> float:
+    """Between-group sum of squares over the whole; 0 where nothing varies."""
+    every = np.concatenate(groups)
+    whole = float(((every - every.mean()) ** 2).sum())
+    between = sum(len(group) * float(group.mean() - every.mean()) ** 2 for group in groups)
+    return between / whole if whole > 0 else 0.0

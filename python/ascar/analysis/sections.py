@@ -1,0 +1,371 @@
+"""The report's parts in words and tables; each takes values and gives markup."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
+
+from ascar.analysis.figures import STAGES
+from ascar.analysis.labels import metric_label, number, percent
+from ascar.analysis.markup import Html, each, tag
+from ascar.outcome import Trial, TrialState
+from ascar.space.parameter import value_text
+from ascar.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ascar.objective import Objective
+    from ascar.outcome import Outcome, Verdict
+    from ascar.space import Configuration, Space
+    from ascar.space.domain import Value
+
+__all__ = [
+    "apply_section",
+    "configuration_section",
+    "facts",
+    "failures_section",
+    "methods_section",
+    "table",
+    "time_section",
+    "trials_section",
+    "validity_section",
+    "verdict_section",
+]
+
+_ROWS_MAX = 1000
+_EXAMPLES_MAX = 20
+_DASH = "\N{EN DASH}"
+_STAGE_MEANING = {
+    "load": "the load itself, from which the numbers come",
+    "change": "putting configurations in force: formatting, mounting, setting knobs",
+    "fill": "writing the load's files",
+    "settle": "bringing caches and layout to the same state each time",
+    "measurement": "computing means and intervals",
+    "other": "search, history, start and end",
+}
+_FORMS = {
+    "shell": "Shell commands",
+    "fstab": "/etc/fstab",
+    "sysctl": "/etc/sysctl.d/90-ascar.conf",
+    "udev": "/etc/udev/rules.d/90-ascar.rules",
+    "tuned": "TuneD profile",
+}
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], tall: bool = False) -> Html:
+    """A table whose first column names the row; columns whose heads end with a space hold numbers."""
+    numeric = [title.endswith(" ") for title in head]
+    heading = (
+        tag("th", title.strip(), scope="col", class_="number" if right else None)
+        for title, right in zip(head, numeric, strict=True)
+    )
+    body: list[Html] = []
+    for row in rows:
+        cells = [tag("th", row[0], scope="row", class_="number" if numeric[0] else None)]
+        cells += [
+            tag("td", cell, class_="number" if right else None)
+            for cell, right in zip(row[1:], numeric[1:], strict=True)
+        ]
+        body.append(tag("tr", *cells))
+    inside = tag("table", tag("caption", caption), tag("thead", tag("tr", *heading)), tag("tbody", *body))
+    kind = "scroll tall" if tall else "scroll"
+    return tag("div", inside, class_=kind, tabindex="0", role="region", aria_label=caption)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Html:
+    """A few numbers that matter most."""
+    return tag(
+        "dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="facts"
+    )
+
+
+def verdict_section(outcome: Outcome, objective: Objective) -> Html:
+    """What the study came to, in large letters."""
+    verdict = outcome.verdict
+    measure = metric_label(objective.unit)
+    match verdict.kind:
+        case "improved":
+            headline = f"{percent(verdict.gain_relative)} better than the default"
+            said = f"The recommended configuration beats the default on {measure}{_interval(verdict)}."
+        case "default-is-fine":
+            headline = "The default is fine"
+            said = f"Nothing that was tried is better than the default on {measure}, as far as can be told."
+            if verdict.gain_relative is not None:
+                said += (
+                    f" Measured again, the best configuration found differs by "
+                    f"{percent(verdict.gain_relative, signed=True)}{_interval(verdict)}."
+                )
+        case "not-verified":
+            headline = "Not verified"
+            said = (
+                "The best configuration found was not compared with the default in runs of their own, "
+                "so no gain is claimed."
+            )
+    parts = [tag("p", headline, class_="headline"), tag("p", said)]
+    if verdict.note:
+        parts.append(tag("p", verdict.note, class_="muted"))
+    return tag("section", *parts, class_=f"verdict {verdict.kind}", aria_label="Verdict")
+
+
+def _interval(verdict: Verdict) -> str:
+    said = ""
+    if verdict.gain_low is not None and verdict.gain_high is not None:
+        said += (
+            f" ({percent(1 - verdict.p_value_limit)} interval {percent(verdict.gain_low, signed=True)} to "
+            f"{percent(verdict.gain_high, signed=True)})"
+        )
+    if verdict.p_value is not None:
+        probability = "p < 0.0001" if verdict.p_value < 1e-4 else f"p = {verdict.p_value:.2g}"
+        said += f", {probability}, {verdict.runs_per_side} interleaved runs a side"
+    return said
+
+
+def configuration_section(outcome: Outcome, space: Space) -> Html:
+    """The recommended configuration beside the default, what changing costs, what it promises less of."""
+    default = outcome.default.configuration if outcome.default is not None else space.default()
+    improved = outcome.verdict.kind == "improved"
+    shown = outcome.recommended
+    title = "Recommended configuration"
+    note = Html("")
+    if not improved and outcome.best is not None and outcome.best.configuration != default:
+        shown, title = outcome.best.configuration, "Best configuration found"
+        note = tag("p", "This is what the search liked best; it is no recommendation. Keep the default.")
+    difference = space.change(default, shown)
+    weakened = space.weakened(shown)
+    parts = [tag("h2", title), note]
+    if weakened:
+        listed = "; ".join(
+            f"{name} weakens {' and '.join(sorted(kinds))}" for name, kinds in weakened.items()
+        )
+        parts.append(
+            tag("p", tag("strong", "It promises less than the default: "), f"{listed}.", class_="warning")
+        )
+    if difference.cost is None:
+        parts.append(tag("p", "It is the default configuration: nothing needs to be changed."))
+    else:
+        parts.append(
+            tag(
+                "p",
+                f"{len(difference.parameters)} parameters differ. The costliest change is ",
+                tag("strong", difference.cost.value),
+                f" (category {difference.cost.category}): {difference.cost.description}.",
+            )
+        )
+    differing = [_setting(name, default, shown, space) for name in difference.parameters]
+    same = [
+        _setting(name, default, shown, space)
+        for name in space.names
+        if name not in difference.parameters and name in shown
+    ]
+    head = ("parameter", "default", "here", "change cost", "weakens")
+    if differing:
+        parts.append(table("Parameters that differ from the default", head, differing))
+    if same:
+        inside = table("Parameters left at the default", head, same)
+        parts.append(tag("details", tag("summary", f"{len(same)} parameters left at the default"), inside))
+    return each(*parts)
+
+
+def _setting(name: str, default: Configuration, shown: Configuration, space: Space) -> list[object]:
+    parameter = space[name]
+    value = shown.get(name)
+    weakens = [] if value is None else sorted(parameter.weakens(value))
+    new = value_of(space, name, value)
+    return [
+        each(
+            tag("code", name),
+            tag("div", parameter.description, class_="muted") if parameter.description else "",
+        ),
+        value_of(space, name, default.get(name)),
+        tag("span", new, class_="new") if default.get(name) != value else new,
+        f"{parameter.cost.value} ({parameter.cost.category})",
+        ", ".join(weakens) or _DASH,
+    ]
+
+
+def value_of(space: Space, name: str, value: Value | None) -> str:
+    """A value with its unit or its meaning; "n/a" where the parameter does not apply."""
+    if value is None:
+        return "n/a"
+    parameter = space[name]
+    meaning = dict(parameter.special).get(value)
+    if meaning:
+        return f"{value_text(value)} ({meaning})"
+    return (
+        f"{value_text(value)} {parameter.unit}".strip()
+        if isinstance(value, (int, float))
+        else value_text(value)
+    )
+
+
+def apply_section(outcome: Outcome, commands: Mapping[str, Sequence[str]]) -> Html:
+    """How to put the recommendation in force."""
+    if outcome.verdict.kind != "improved":
+        return Html("")
+    parts = [
+        tag("h2", "How to apply it"),
+        tag(
+            "p",
+            tag("code", f"ascar apply {outcome.run_id} --dry-run"),
+            " shows exactly what would be run on this machine, and warns where the machine differs from the "
+            "one that was measured. Nothing that holds data is ever formatted.",
+        ),
+    ]
+    for form, lines in commands.items():
+        if lines:
+            parts += [tag("h3", _FORMS.get(form, form)), tag("pre", tag("code", "\n".join(lines)))]
+    return each(*parts)
+
+
+def time_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
+    """What the time went on."""
+    total_s = sum(outcome.stage_s.values())
+    if total_s <= 0:
+        return tag("p", "No time was recorded.")
+    known = [stage for stage in STAGES if stage in outcome.stage_s]
+    rows = [
+        [
+            stage,
+            format_duration(outcome.stage_s[stage]),
+            percent(outcome.stage_s[stage] / total_s),
+            _STAGE_MEANING.get(stage, ""),
+        ]
+        for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]
+    ]
+    rows.append(["all", format_duration(total_s), "100%", ""])
+    steps: Counter[str] = Counter()
+    for trial in trials:
+        steps.update(trial.change.step_s if trial.change else {})
+    parts = [table("Time by stage", ("stage", "time ", "share ", "what it is"), rows)]
+    if steps:
+        listed = ", ".join(f"{step} {format_duration(spent_s)}" for step, spent_s in steps.most_common(8))
+        parts.append(tag("p", f"Changes took, by step: {listed}.", class_="muted"))
+    return each(*parts)
+
+
+def trials_section(
+    trials: Sequence[Trial], space: Space, objective: Objective, default: Configuration
+) -> Html:
+    """Every trial, or the best thousand of them."""
+    shown = list(trials)
+    note = Html("")
+    if len(shown) > _ROWS_MAX:
+        ranked = sorted(shown, key=lambda trial: (not trial.usable, -objective.sign * (trial.score or 0.0)))
+        shown = ranked[:_ROWS_MAX]
+        note = tag(
+            "p", f"The best {_ROWS_MAX:,} of {len(trials):,}; `ascar history export` writes all of them."
+        )
+    head = (
+        "trial ",
+        "for",
+        "state",
+        f"{metric_label(objective.unit)} ",
+        "interval ",
+        "took ",
+        "differs from the default in",
+    )
+    return each(
+        note, table("Trials", head, (_trial_row(trial, space, default) for trial in shown), tall=True)
+    )
+
+
+def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[object]:
+    measured = trial.measurement
+    interval = _DASH
+    if measured is not None and measured.ci_low is not None and measured.ci_high is not None:
+        interval = f"{number(measured.ci_low)} \N{EN DASH} {number(measured.ci_high)}"
+    names = space.change(default, trial.configuration).parameters
+    differs = [
+        each(tag("span", f"{name}=", tag("strong", _text(trial.configuration.get(name))), class_="key"), " ")
+        for name in names
+    ]
+    state = trial.state.value + (f"; breaks {', '.join(trial.unmet)}" if trial.unmet else "")
+    return [
+        trial.number,
+        trial.purpose.value,
+        state,
+        number(trial.score),
+        interval,
+        format_duration(max(0.0, sum(trial.stage_s.values()))),
+        each(*differs) if differs else "nothing",
+    ]
+
+
+def _text(value: Value | None) -> str:
+    return "n/a" if value is None else value_text(value)
+
+
+def validity_section(machine: Mapping[str, Any], versions: Mapping[str, str]) -> Html:
+    """What the result holds for: another kernel, device, memory or load may give another one."""
+    rows = [[name, value] for name, value in _flat(machine)]
+    rows += [[f"version of {name}", version] for name, version in versions.items()]
+    return table("Where and with what it was measured", ("what", "value"), rows)
+
+
+def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in mapping.items():
+        name = f"{prefix}{key.replace('_', ' ')}"
+        if isinstance(value, dict):
+            yield from _flat(cast("dict[str, Any]", value), f"{name}: ")
+        elif isinstance(value, (list, tuple)):
+            yield name, ", ".join(str(item) for item in cast("Sequence[Any]", value))
+        elif key.endswith("_bytes") and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            yield name.removesuffix(" bytes"), format_size(value)
+        elif isinstance(value, float):
+            yield name, number(value)
+        else:
+            yield name, str(value)
+
+
+def failures_section(trials: Sequence[Trial]) -> Html:
+    """Trials that failed, those with one message together, with the failing program's last words."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        if trial.failure is not None:
+            groups.setdefault((trial.failure.stage, trial.failure.message), []).append(trial)
+    if not groups:
+        return tag("p", "No trial failed.")
+    parts: list[Html] = []
+    for (stage, message), failed in sorted(groups.items(), key=lambda item: -len(item[1])):
+        numbers = ", ".join(str(trial.number) for trial in failed[:_EXAMPLES_MAX])
+        more = f" and {len(failed) - _EXAMPLES_MAX} more" if len(failed) > _EXAMPLES_MAX else ""
+        parts += [tag("h3", f"{stage}: {message}"), tag("p", f"Trials {numbers}{more}", class_="muted")]
+        stderr = next(
+            (trial.failure.stderr for trial in failed if trial.failure and trial.failure.stderr), ""
+        )
+        configuration = failed[0].configuration
+        parts.append(
+            tag(
+                "details",
+                tag("summary", f"Configuration and last output of trial {failed[0].number}"),
+                tag("pre", "\n".join(f"{name} = {_text(value)}" for name, value in configuration.items())),
+                tag("pre", stderr) if stderr else tag("p", "The program said nothing on stderr."),
+            )
+        )
+    return each(*parts)
+
+
+def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
+    """How the numbers came about."""
+    verdict = outcome.verdict
+    measured = next((trial.measurement for trial in trials if trial.measurement is not None), None)
+    confidence = percent(measured.confidence) if measured else "the study's"
+    notes = [
+        "Score of a trial: unit readings are taken while the load runs. Change points mark off warm-up and "
+        "cool-down; the mean is that of the stable phase between them.",
+        f"Interval of a trial ({confidence}): neighbouring readings are correlated, so they are merged into "
+        "subsessions until their autocorrelation is low enough; a t interval on the subsessions' means "
+        "follows. It says how sure the mean of this one run is, not how much one run differs from the next.",
+        f"Verdict: the best configuration and the default are measured again, in turn, a number of times "
+        "fixed before the first of these runs. They are called different only at p < "
+        f"{verdict.p_value_limit:g}. The search's own scores are not used for it: the best of many looks "
+        "better than it is.",
+        "Gain: the difference of the two means over the default's, with its interval; above zero is better, "
+        "whichever way the objective points.",
+        "Time lines count the seconds of trials alone; pauses of a study that was resumed are left out.",
+        "Distribution of scores: what a search tried is no random sample of all configurations.",
+    ]
+    if not any(trial.state is TrialState.COMPLETE for trial in trials):
+        notes = notes[:2]
+    return tag("ul", *(tag("li", note) for note in notes))
