@@ -2,9 +2,9 @@
 
 One level a parameter. A state at a level is what later levels still need to know of the choices before it
 (the frontier: the values of parameters that a later condition or unfinished constraint mentions), so states
-merge and the diagram stays small where constraints are local, however many configurations there are. This is
-the frontier method of Knuth's Simpath (TAOCP 4A, 7.1.4) on many-valued variables. States from which nothing
-valid can be reached are pruned, which makes counting exact and drawing free of rejections.
+merge and the diagram stays small where constraints are local, however many configurations there are. This
+is the frontier method of Knuth's Simpath (TAOCP 4A, 7.1.4) on many-valued variables. States from which
+nothing valid can be reached are pruned, which makes counting exact and drawing free of rejections.
 """
 
 from __future__ import annotations

@@ -66,10 +66,9 @@ class Parameter:
                 f"and none of {', '.join(sorted(RESERVED))}"
             )
         object.__setattr__(self, "default", self._canonical("default", self.default))
-        if self.weakens(self.default):
-            raise SpaceError(
-                f"parameter {self.name}: default {value_text(self.default)} cannot be weaker than itself"
-            )
+        if weakened := " and ".join(sorted(self.weakens(self.default))):
+            text = value_text(self.default)
+            raise SpaceError(f"parameter {self.name}: default {text} weakens {weakened}; no default can")
 
     @property
     def kind(self) -> str:
@@ -268,7 +267,8 @@ def _labels(name: str, domain: Domain, weaker: Mapping[Any, str | Sequence[str]]
             raise SpaceError(
                 f"parameter {name}: weaker: {key!r}: name what it weakens: {', '.join(Guarantee)}"
             )
-        relation = _RELATION.fullmatch(key) if isinstance(key, str) else None
+        listed = isinstance(domain, Choices) and any(value_text(value) == key for value in domain.values)
+        relation = _RELATION.fullmatch(key) if isinstance(key, str) and not listed else None
         if relation:
             labels.append(Weaker(relation[1], float(relation[2]), guarantees))
         else:

@@ -1,8 +1,8 @@
 """Solver: what a space knows about its valid configurations, worked out once.
 
 Constraints that mention only parameters with few values go into a decision diagram (`ascar.space.diagram`)
-and cost nothing afterwards. A constraint on a continuous or very wide range is checked on each draw instead,
-and the draw repeated, at most 10,000 times.
+and cost nothing afterwards. A constraint on a continuous or very wide range is checked on each draw
+instead, and the draw repeated, at most 10,000 times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ascar.space.domain import Choices, Range, Value, same
 from ascar.space.suggestion import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ascar.expression import Expression
     from ascar.space.diagram import Key, Node
@@ -52,6 +52,12 @@ class Solver:
     checked: list[Expression]
     drawn: list[Expression]
     _diagram: Diagram | None = field(default=None, init=False)
+    _by_name: dict[str, Parameter] = field(init=False)
+    _defaults: dict[str, Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._by_name = {parameter.name: parameter for parameter in self.parameters}
+        self._defaults = {parameter.name: parameter.default for parameter in self.parameters}
 
     @classmethod
     def of(
@@ -201,38 +207,59 @@ class Solver:
         Raises:
             SpaceError: no configuration is valid, or none was found.
         """
+        defaults = self._defaults
+        return self.walk(
+            lambda level, node: nearest_key(
+                level, node, wanted.get(level.name, defaults[level.name]), defaults[level.name]
+            ),
+            lambda level: nearest_value(level.domain, wanted.get(level.name), defaults[level.name]),
+        )
+
+    def walk(self, choose: Callable[[Level, Node], Key], value: Callable[[Level], Value]) -> Configuration:
+        """A configuration chosen level by level; ranges move where constraints outside the diagram say so.
+
+        Args:
+            choose: one of the choices that a state leaves.
+            value: the value of a free range.
+
+        Raises:
+            SpaceError: no configuration is valid, or none was found.
+        """
         self.ensure_some()
-        defaults = {parameter.name: parameter.default for parameter in self.parameters}
         node = self.diagram.root
         known: dict[str, Value | None] = {}
         free: list[Level] = []
         for level in self.order:
-            key = nearest_key(level, node, wanted.get(level.name, defaults[level.name]), defaults[level.name])
+            key = choose(level, node)
             node = node.edges[key]
             if isinstance(key, Free):
                 free.append(level)
-                known[level.name] = nearest_value(level.domain, wanted.get(level.name), defaults[level.name])
+                known[level.name] = value(level)
             else:
                 known[level.name] = key
-        if self.accepts(known):
-            return self.configuration(known)
-        return self._moved(known, free, defaults)
+        return self.configuration(known) if self.accepts(known) else self._moved(known, free)
 
-    def _moved(
-        self, known: dict[str, Value | None], free: Sequence[Level], defaults: Mapping[str, Value]
-    ) -> Configuration:
+    def _moved(self, known: dict[str, Value | None], free: Sequence[Level]) -> Configuration:
         """Move values of ranges until the constraints on them hold: to the defaults, else somewhere."""
-        at_default = known | {
-            level.name: nearest_value(level.domain, None, defaults[level.name]) for level in free
+        defaults = {
+            level.name: nearest_value(level.domain, None, self._defaults[level.name]) for level in free
         }
-        if self.accepts(at_default):
-            return self.configuration(at_default)
+        if self.accepts(known | defaults):
+            return self.configuration(known | defaults)
         rng = np.random.default_rng(0)  # any fixed stream: the same wish always gives the same configuration
         for _ in range(TRIES_MAX if free else 0):
             moved = known | {level.name: _any_value(level, float(rng.random())) for level in free}
             if self.accepts(moved):
                 return self.configuration(moved)
         return self.draw(rng)
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name."""
+        return self._by_name[name]
+
+    def default_of(self, name: str) -> Value:
+        """The default of that parameter."""
+        return self._defaults[name]
 
 
 def nearest_key(level: Level, node: Node, wanted: object, default: Value) -> Key:

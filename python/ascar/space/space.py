@@ -15,7 +15,7 @@ from ascar.space.domain import Choices, Domain, Value
 from ascar.space.parameter import Parameter, value_text
 from ascar.space.policy import check_permission, permits, permitted, too_weak
 from ascar.space.solver import Solver
-from ascar.space.suggestion import hint, listed
+from ascar.space.suggestion import names_near
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -113,8 +113,7 @@ class Space:
         try:
             return self._by_name[name]
         except KeyError:
-            known = listed(self.names, 60) or "none"
-            raise SpaceError(f"unknown parameter {name!r}; known: {known}{hint(name, self.names)}") from None
+            raise SpaceError(f"unknown parameter {name!r}; known: {names_near(name, self.names)}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -428,8 +427,7 @@ class Space:
         for name in formula.names:
             if name not in self._by_name:
                 raise SpaceError(
-                    f"{what} {str(formula)!r}: unknown parameter {name!r}; known: "
-                    f"{listed(self.names, 60)}{hint(name, self.names)}"
+                    f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {names_near(name, self.names)}"
                 )
 
     def _check_policy(self) -> None:

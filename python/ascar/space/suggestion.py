@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["hint", "listed"]
+__all__ = ["hint", "listed", "names_near"]
+
+_ITEMS_MAX: Final = 60
+_LENGTH_COMPARED_MAX: Final = 100
 
 
 def hint(wrong: object, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` where a known name is near, else nothing."""
-    near = get_close_matches(str(wrong)[:100], list(known), n=1)
+    """`; did you mean 'x'?` where a known name is near a text, else nothing."""
+    if not isinstance(wrong, str):
+        return ""
+    near = get_close_matches(wrong[:_LENGTH_COMPARED_MAX], [str(name) for name in known], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def listed(items: Iterable[object], most: int = 20) -> str:
-    """Items for one line of text, the first `most` of them."""
+def listed(items: Iterable[object], most: int = _ITEMS_MAX) -> str:
+    """Items for one line of text, the first `most` of them; "nothing" where there are none."""
     texts = [str(item) for item in items]
-    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")
+    return (", ".join(texts[:most]) or "nothing") + (
+        f", ... ({len(texts)} in all)" if len(texts) > most else ""
+    )
+
+
+def names_near(wrong: object, known: Iterable[str]) -> str:
+    """The known names, few of them where one is near, and that one."""
+    names = list(known)
+    near = hint(wrong, names)
+    return listed(names, 8 if near else _ITEMS_MAX) + near

@@ -13,8 +13,8 @@ both totals, and every total per file system of Table 7.1:
 "n/a" here is a value of its own, as in the thesis: "the option was not given, the program's default holds".
 A parameter that a file system does not have is absent instead. Table 7.1 counts differently in places: 3
 journal options for ext3 and ext4 (without n/a; with it there are the 2,208 ext3 configurations of Figure
-5.6 on one device, 92 * 4 * 2 * 3), 2 for Nilfs2 and 3 for Reiserfs although the totals below them need 3 and 4 (1,944
-and 192 on four devices), and 5 inode sizes for Btrfs, which its total (288) does not count.
+5.6 on one device, 92 * 4 * 2 * 3), 2 for Nilfs2 and 3 for Reiserfs although the totals below them need 3
+and 4 (1,944 and 192 on four devices), and 5 inode sizes for Btrfs, which its total (288) does not count.
 Labels and categories are Table 9.1's own.
 """
 

@@ -1,7 +1,7 @@
 """Storage V3: ext4 on an SSD (Cao, Table 4.4): 3,888 valid configurations.
 
-The printed values multiply to 4,374; the total needs the rule that an inode is no larger than a block, which
-gives the 972, 1,458 and 1,458 configurations with blocks of 1, 2 and 4 KiB of section 9.5, too.
+The printed values multiply to 4,374; the total needs the rule that an inode is no larger than a block,
+which gives the 972, 1,458 and 1,458 configurations with blocks of 1, 2 and 4 KiB of section 9.5, too.
 Categories are Table 9.1's own (Figure 9.3 restricts this very space); Storage V5 has verified ones.
 """
 

@@ -1,0 +1,133 @@
+"""The `[space]` table of a study: what the study makes of the target's space.
+
+[space]
+preset = "storage-v5"                           # instead of the target's own space
+constraints = ["dirty_ratio_percent <= 40"]
+forbidden = [{ fs = "btrfs", scheduler = "bfq" }]
+pinned = { fs = "ext4" }
+allow_cost = ["dyn-kernel", "remount"]          # else every cost
+allow_weaker = ["btrfs_data_mode=nodatasum"]    # else no value that promises less than the default
+
+[space.parameters.read_ahead_kb]                # fewer values, another default (see `ascar.space.tables`);
+values = [128, 512]                             # where the target has no parameters of its own: new ones
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ascar.errors import SpaceError
+from ascar.space.domain import Choices
+from ascar.space.fields import Fields
+from ascar.space.presets import PRESETS, preset
+from ascar.space.suggestion import hint, names_near
+from ascar.space.tables import narrowed, parameter_from_table
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from ascar.space.space import Space
+
+__all__ = ["space_from_table", "study_space"]
+
+_KEYS: Final = ("preset", "parameters", "constraints", "forbidden", "pinned", "allow_cost", "allow_weaker")
+
+
+class _Study(Protocol):
+    @property
+    def space(self) -> dict[str, Any]: ...
+
+
+def study_space(study: _Study, base: Space, current: Mapping[str, Any] | None = None) -> Space:
+    """The space that a study searches: its `[space]` table applied to the target's space.
+
+    Args:
+        study: anything with the table as `space`.
+        base: every configuration the target can take.
+        current: the values in force now, at which parameters are pinned whose change cost is not allowed.
+
+    Raises:
+        SpaceError: one line naming the key, its value and what is allowed.
+    """
+    return space_from_table(study.space, base, current)
+
+
+def space_from_table(
+    table: Mapping[str, Any], base: Space, current: Mapping[str, Any] | None = None
+) -> Space:
+    """The space of a `[space]` table; see `study_space`."""
+    fields = Fields.of(table, "space", _KEYS)
+    space = _with_preset(fields, base)
+    space = _with_parameters(fields, space)
+    return _with_policy(fields, space, current).check()
+
+
+def _with_preset(fields: Fields, base: Space) -> Space:
+    if "preset" not in fields:
+        return base
+    name = fields.text("preset")
+    if name not in PRESETS:
+        raise fields.error("preset", f"must be one of {', '.join(PRESETS)}{hint(name, PRESETS)}")
+    if not base.parameters:
+        return preset(name)
+    if name == base.name:
+        return base
+    wanted = preset(name)
+    for parameter in wanted.parameters:
+        if parameter.name not in base:
+            known = names_near(parameter.name, base.names)
+            raise fields.error("preset", f"has {parameter.name!r}, which this target has not; it has {known}")
+        if isinstance(parameter.domain, Choices):
+            for value in parameter.domain.values:
+                try:
+                    base[parameter.name].canonical(value)
+                except SpaceError as error:
+                    raise fields.error("preset", f"this target cannot take it: {error.message}") from None
+    return wanted
+
+
+def _with_parameters(fields: Fields, space: Space) -> Space:
+    tables = fields.mapping("parameters")
+    if not tables:
+        return space
+    if not space.parameters:
+        made = (
+            parameter_from_table(name, table, f"space.parameters.{name}") for name, table in tables.items()
+        )
+        return replace(space, parameters=tuple(made))
+    changed: dict[str, Any] = {}
+    for name, table in tables.items():
+        path = f"space.parameters.{name[:80]}"
+        if name not in space:
+            raise SpaceError(f"{path}: unknown parameter; this target has {names_near(name, space.names)}")
+        changed[name] = narrowed(space[name], table, path)
+    return replace(space, parameters=tuple(changed.get(p.name, p) for p in space.parameters))
+
+
+def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None) -> Space:
+    with _located("constraints"):
+        for formula in fields.items("constraints"):
+            space = space.constrain(formula)
+    with _located("forbidden"):
+        for combination in fields.items("forbidden", (dict,), 'tables, e.g. { fs = "btrfs" }'):
+            space = space.forbid(combination)
+    with _located("allow_weaker"):
+        space = space.restrict_guarantees(fields.items("allow_weaker"))
+    with _located("pinned"):
+        space = space.pin(fields.mapping("pinned"))
+    if "allow_cost" in fields:
+        with _located("allow_cost"):
+            space = space.restrict(fields.items("allow_cost", (str, int), "change costs"), current)
+    return space
+
+
+@contextmanager
+def _located(key: str) -> Generator[None]:
+    """Put the key before the message of an error."""
+    try:
+        yield
+    except SpaceError as error:
+        message = error.message.removeprefix(f"{key}: ")
+        raise SpaceError(message if message.startswith("space.") else f"space.{key}: {message}") from None
