@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.app import app
 from ascar.cli.interrupts import interruptible
-from ascar.cli.output import emit, json_wanted, keep_stdout_for_json, say
-from ascar.cli.problems import explain
+from ascar.cli.output import emit, json_wanted, say, stdout_for_json
+from ascar.cli.problems import INTERRUPTED, explain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +29,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         130 interrupted with everything put back.
     """
     own = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = json_wanted(own)
-    if as_json:
-        keep_stdout_for_json()
+    if not json_wanted(own):
+        return _run(own, as_json=False)
+    with stdout_for_json():
+        return _run(own, as_json=True)
+
+
+def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     try:
         with interruptible():
-            status = app(own, standalone_mode=False, prog_name="ascar")
+            status = app(list(arguments), standalone_mode=False, prog_name="ascar")
             sys.stdout.flush()
+        if status == INTERRUPTED:  # the parser turns the exception into its status
+            raise KeyboardInterrupt
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`): say nothing, not even at the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
-__all__ = ["SCHEMAS", "emit", "json_wanted", "keep_stdout_for_json", "notes", "people", "say"]
+__all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_for_json"]
 
 SCHEMAS: dict[str, int] = {
     "apply": 1,
@@ -34,7 +35,7 @@ SCHEMAS: dict[str, int] = {
 """Documents that commands print with --json, each with the version of its schema (docs/schemas)."""
 
 _WIDTH_PIPED = 160
-_saved: list[TextIO] = []
+_own_stdout: list[int] = []
 
 
 def json_wanted(arguments: Sequence[str]) -> bool:
@@ -43,11 +44,20 @@ def json_wanted(arguments: Sequence[str]) -> bool:
     return "--json" in (own[: own.index("--")] if "--" in own else own)
 
 
-def keep_stdout_for_json() -> None:
-    """From now on only `emit` reaches stdout; what else is printed there, by children too, goes to stderr."""
+@contextmanager
+def stdout_for_json() -> Iterator[None]:
+    """While it lasts only `emit` reaches stdout; all else that is printed, by children too, is on stderr."""
     sys.stdout.flush()
-    _saved.append(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    own = os.dup(1)
     os.dup2(2, 1)
+    _own_stdout.append(own)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _own_stdout.pop()
+        os.dup2(own, 1)
+        os.close(own)
 
 
 def emit(schema: str, document: Mapping[str, Any]) -> None:
@@ -57,11 +67,12 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
         schema: the document's name, a key of `SCHEMAS`.
         document: JSON-ready values.
     """
-    stream = _saved[-1] if _saved else sys.stdout
     whole = {"schema": f"ascar/{schema}/{SCHEMAS[schema]}", **document}
-    json.dump(whole, stream, indent=2, ensure_ascii=False, allow_nan=False)
-    stream.write("\n")
-    stream.flush()
+    text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    # Lone surrogates, from a program's last words that are no text, have no UTF-8.
+    rest = f"{text}\n".encode("utf-8", "backslashreplace")
+    while rest:  # unbuffered: what cannot be written is known here, not when the interpreter ends
+        rest = rest[os.write(_own_stdout[-1] if _own_stdout else 1, rest) :]
 
 
 def people() -> Console:

@@ -1,0 +1,262 @@
+"""Writes docs/schemas: the JSON Schema of every document that a command prints with --json.
+
+`python scripts/schemas.py` writes the files, with --check it says whether they are up to date. Keys that a
+document may have are all required: a reader never has to ask whether one is there. A change that a reader
+could notice raises the document's version in `ascar.cli.output.SCHEMAS`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ascar.cli.output import SCHEMAS
+from ascar.outcome import Purpose, TrialState
+
+Schema = dict[str, Any]
+
+DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "schemas"
+
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+FLAG: Schema = {"type": "boolean"}
+
+
+def maybe(schema: Schema) -> Schema:
+    """That, or null."""
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def items(schema: Schema) -> Schema:
+    """A list of it."""
+    return {"type": "array", "items": schema}
+
+
+def table(schema: Schema) -> Schema:
+    """An object with any keys, each value being that."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def record(description: str = "", **keys: Schema) -> Schema:
+    """An object with exactly these keys."""
+    schema: Schema = {
+        "type": "object",
+        "required": list(keys),
+        "properties": keys,
+        "additionalProperties": False,
+    }
+    return {"description": description, **schema} if description else schema
+
+
+def about(schema: Schema, description: str) -> Schema:
+    """The same, explained."""
+    return {**schema, "description": description}
+
+
+VALUE: Schema = {"type": ["string", "number", "boolean"]}
+CONFIGURATION = about(
+    table(VALUE), "a value for every parameter that is active; one that does not apply is absent"
+)
+STATES = [state.value for state in TrialState]
+FACTS: Schema = {"type": "object"}
+SCORE = about(maybe(NUMBER), "the objective's value; null unless complete or pruned")
+
+MEASUREMENT = record(
+    "a mean with what is known about it",
+    mean=NUMBER,
+    ci_low=about(maybe(NUMBER), "null where no honest interval exists"),
+    ci_high=maybe(NUMBER),
+    confidence=NUMBER,
+    n=about(COUNT, "readings in the stable phase"),
+    independent_samples=about(NUMBER, "how many independent samples the interval rests on"),
+    autocorrelation=maybe(NUMBER),
+    subsession_size=COUNT,
+    stable_start=COUNT,
+    stable_end=COUNT,
+    change_points=items(COUNT),
+    method=TEXT,
+    reason=about(TEXT, "why there is no interval; empty where there is one"),
+)
+CHANGE = record(
+    "what putting the configuration in force took",
+    parameters=items(TEXT),
+    category={
+        "type": "integer",
+        "minimum": -1,
+        "maximum": 3,
+        "description": "highest cost category touched; -1: none",
+    },
+    step_s=about(table(NUMBER), "seconds by step"),
+    filled=FLAG,
+)
+TRIAL = record(
+    "one evaluation of one configuration",
+    number={"type": "integer", "minimum": 1},
+    purpose={"enum": [purpose.value for purpose in Purpose]},
+    state={"enum": STATES},
+    configuration=CONFIGURATION,
+    score=SCORE,
+    measurement=maybe(MEASUREMENT),
+    metrics=about(table(maybe(NUMBER)), "every metric of the run; the unit is in the name"),
+    change=maybe(CHANGE),
+    stage_s=about(table(NUMBER), "seconds by stage"),
+    unmet=about(items(TEXT), "constraints on results that this trial breaks"),
+    failure=maybe(record(stage=TEXT, message=TEXT, stderr=TEXT)),
+    started_at=about(TEXT, "ISO 8601, UTC"),
+)
+VERDICT = record(
+    "what the last, interleaved comparison of the best configuration with the default says",
+    kind={"enum": ["improved", "default-is-fine", "not-verified"]},
+    gain_relative=about(
+        maybe(NUMBER), "over the default's mean; above zero is better whichever way the objective points"
+    ),
+    gain_low=maybe(NUMBER),
+    gain_high=maybe(NUMBER),
+    p_value=maybe(NUMBER),
+    runs_per_side=about(COUNT, "fixed before the first run"),
+    best_scores=items(NUMBER),
+    default_scores=items(NUMBER),
+    p_value_limit=NUMBER,
+    note=TEXT,
+)
+OUTCOME: dict[str, Schema] = {
+    "run_id": about(COUNT, "in the history"),
+    "study": TEXT,
+    "best": maybe(TRIAL),
+    "default": maybe(TRIAL),
+    "recommended": CONFIGURATION,
+    "verdict": VERDICT,
+    "stage_s": about(table(NUMBER), "seconds by stage, over the whole run"),
+    "counts": about(
+        {"type": "object", "propertyNames": {"enum": STATES}, "additionalProperties": COUNT},
+        "trials by how they ended",
+    ),
+    "stopped": about(TEXT, "why the search ended"),
+    "machine": about(FACTS, "what the result is valid for"),
+}
+DOMAIN: Schema = {"type": "object"}
+NEED = record(
+    "something that tuning needs, and whether it is here",
+    name=TEXT,
+    purpose=TEXT,
+    found=about(maybe(TEXT), "where it is; null: missing"),
+    needed_by=items(TEXT),
+    debian_package=maybe(TEXT),
+    fedora_package=maybe(TEXT),
+    remedy=maybe(TEXT),
+)
+RUN = record(
+    run_id=COUNT,
+    study=TEXT,
+    state={"enum": ["running", "complete", "interrupted"]},
+    pid=about(maybe(COUNT), "the process that runs it now"),
+    objective=TEXT,
+    started_at=TEXT,
+    finished_at=maybe(TEXT),
+    counts=OUTCOME["counts"],
+    best_score=maybe(NUMBER),
+)
+
+DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
+    "tune": ("What a study came to.", OUTCOME),
+    "sweep": (
+        "What a sweep saw.",
+        {**OUTCOME, "complete": about(FLAG, "every configuration measured"), "file": maybe(TEXT)},
+    ),
+    "doctor": (
+        "What this machine can tune.",
+        {
+            "machine": record(
+                system=TEXT,
+                kernel=TEXT,
+                architecture=TEXT,
+                python=TEXT,
+                cpus=COUNT,
+                memory_bytes=COUNT,
+                free_disk_bytes=COUNT,
+            ),
+            "targets": items(record(kind=TEXT, ready=FLAG, missing=items(TEXT), problem=maybe(TEXT))),
+            "needs": items(NEED),
+            "missing_debian_packages": items(TEXT),
+            "missing_fedora_packages": items(TEXT),
+        },
+    ),
+    "restore": (
+        "What was put back.",
+        {
+            "restored": items(TEXT),
+            "left_alone": about(
+                items(record(target=TEXT, expected=TEXT, found=TEXT)), "changed by someone else meanwhile"
+            ),
+            "failed": items(TEXT),
+        },
+    ),
+    "report": ("Where the report is.", {"run_id": COUNT, "directory": TEXT, "files": items(TEXT)}),
+    "history-ls": ("Every run, the latest first.", {"runs": items(RUN)}),
+    "history-show": (
+        "A run, with its trials.",
+        {
+            "run_id": COUNT,
+            "study": TEXT,
+            "state": RUN["properties"]["state"],
+            "objective": TEXT,
+            "started_at": TEXT,
+            "versions": table(TEXT),
+            "machine": FACTS,
+            "outcome": record(**OUTCOME),
+            "trials": items(TRIAL),
+        },
+    ),
+    "history-export": ("Which runs were written where.", {"runs": items(COUNT), "file": TEXT}),
+    "history-import": ("The numbers that the added runs got.", {"runs": items(COUNT), "file": TEXT}),
+    "history-purge": ("Which runs were removed.", {"runs": items(COUNT), "removed": COUNT}),
+    "error": (
+        "What any command prints instead of its own document when it fails; also on stderr, as one line.",
+        {
+            "error": record(
+                kind=about(TEXT, "the error's class"),
+                message=about(TEXT, "one line: the offending key or name, its value, what is allowed"),
+                exit_status={"enum": [0, 1, 2, 130]},
+            )
+        },
+    ),
+}
+
+
+def schemas() -> dict[str, str]:
+    """Every schema's text by file name."""
+    texts: dict[str, str] = {}
+    for name, (description, keys) in DOCUMENTS.items():
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": f"ascar/{name}/{SCHEMAS[name]}",
+            **record(description, schema={"const": f"ascar/{name}/{SCHEMAS[name]}"}, **keys),
+        }
+        texts[f"{name}.json"] = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    return texts
+
+
+def main() -> int:
+    """Write the files, or with --check compare them."""
+    texts = schemas()
+    if "--check" in sys.argv[1:]:
+        there = {path.name: path.read_text("utf-8") for path in DIRECTORY.glob("*.json")}
+        stale = sorted(name for name in {*there, *texts} if there.get(name) != texts.get(name))
+        sys.stdout.writelines(f"docs/schemas/{name} is out of date: run `make docs`\n" for name in stale)
+        return 1 if stale else 0
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    for path in DIRECTORY.glob("*.json"):
+        if path.name not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        (DIRECTORY / name).write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

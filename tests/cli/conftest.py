@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from ascar.cli import main
+from ascar.measurement import Measurement
+from ascar.outcome import Purpose, Trial, TrialState
+from ascar.space import ChangeCost, Space, categorical, ordinal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.space import Configuration
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout, which its published schema allows."""
+        document = json.loads(self.out)
+        name = document["schema"].split("/")[1]
+        schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
+        jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
+        return document
+
+    @property
+    def error(self) -> str:
+        """The one line that a failing command leaves on stderr."""
+        lines = [line for line in self.err.splitlines() if line]
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: ")
+        return lines[0].removeprefix("error: ")
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """History, crash reports and caches go where the test can see them."""
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.delenv("ASCAR_HISTORY", raising=False)
+    return state
+
+
+@pytest.fixture
+def ascar(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Done:
+        capfd.readouterr()
+        status = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Done(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def process() -> Callable[..., Done]:
+    """Run a command in a process of its own."""
+
+    def run(*arguments: object, **options: Any) -> Done:
+        command = [sys.executable, "-m", "ascar", *map(str, arguments)]
+        environment = {**os.environ, **options.pop("env", {})}
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=100, check=False, env=environment, **options
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def path_without(tmp_path: Path) -> Callable[[str], str]:
+    """A PATH on which one program is missing, wherever it lies now."""
+
+    def without(program: str) -> str:
+        directory = tmp_path / f"without-{program}"
+        directory.mkdir()
+        for folder in ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+            for path in Path(folder).glob("*"):
+                link = directory / path.name
+                if path.name != program and not link.is_symlink():
+                    link.symlink_to(path)
+        return str(directory)
+
+    return without
+
+
+@pytest.fixture
+def space() -> Space:
+    """A small space with a parameter of every cost."""
+    return Space(
+        (
+            categorical("fs", ["ext4", "xfs"], default="ext4", cost=ChangeCost.REFORMAT_RESTORE),
+            categorical(
+                "mode",
+                ["ordered", "writeback"],
+                default="ordered",
+                cost=ChangeCost.UMOUNT_MOUNT,
+                when='fs == "ext4"',
+                weaker={"writeback": "consistency"},
+            ),
+            ordinal("read_ahead_kb", [64, 128, 256], default=128, cost=ChangeCost.DYN_KERNEL),
+        ),
+        name="small",
+    )
+
+
+@pytest.fixture
+def trial_of() -> Callable[..., Trial]:
+    """A complete trial with a score and an interval of 2 percent around it."""
+
+    def make(number: int, configuration: Configuration, score: float | None, **other: Any) -> Trial:
+        measurement = score and replace(
+            Measurement.single(score), ci_low=score * 0.98, ci_high=score * 1.02, n=40, independent_samples=20
+        )
+        values = {
+            "purpose": Purpose.SEARCH,
+            "state": TrialState.COMPLETE,
+            "score": score,
+            "measurement": measurement,
+            "stage_s": {"change": 1.0, "load": 4.0},
+            "started_at": "2030-01-01T00:00:00.000+00:00",
+        }
+        return Trial(number, configuration, **{**values, **other})
+
+    return make

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from ascar.cli.interrupts import interruptible
+
+
+def _ask(number: int) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(5)
+
+
+def _work(cleaned: list[str], asked_meanwhile: int) -> None:
+    """Work that is asked to stop, and asked again while it cleans up."""
+    try:
+        _ask(signal.SIGTERM)
+    finally:
+        cleaned.append("begun")
+        for _ in range(asked_meanwhile):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+        cleaned.append("done")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_to_stop_interrupts(number):
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        _ask(number)
+
+
+def test_a_second_signal_does_not_cut_the_clean_up_short(capfd):
+    cleaned: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        _work(cleaned, asked_meanwhile=1)
+    assert cleaned == ["begun", "done"]
+    assert "putting everything back" in capfd.readouterr().err
+
+
+def test_a_third_signal_gives_up():
+    cleaned: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        _work(cleaned, asked_meanwhile=2)
+    assert cleaned == ["begun"]
+
+
+def test_signals_are_as_before_afterwards_and_ignored_ones_stay_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)

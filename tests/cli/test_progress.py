@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from ascar.cli.progress import Progress
+from ascar.cli.progress.lines import line_of
+from ascar.cli.progress.live import Live
+from ascar.objective import Objective
+from ascar.outcome import Event, Failure, Purpose, TrialState
+
+
+@pytest.fixture
+def events(space, trial_of):
+    default = space.default()
+    other = space.validate({"fs": "xfs", "read_ahead_kb": 256})
+    first = trial_of(1, default, 100.0, purpose=Purpose.DEFAULT)
+    failure = Failure("change", "mkfs.xfs: no space", "")
+    failed = trial_of(2, other, None, state=TrialState.FAILED, failure=failure)
+    better = trial_of(3, other, 150.0)
+    breaking = trial_of(4, other, 900.0, unmet=("latency_ms_p99 <= 50",))
+    verified = trial_of(5, other, 140.0, purpose=Purpose.VERIFY)
+    started = {"study": "s", "run_id": 7, "budget_s": 600.0, "valid_configurations": 9, "trials_recalled": 0}
+    listed = [Event("study-started", started)]
+    for left_s, trial in zip((590, 580, 570, 560), (first, failed, better, breaking), strict=True):
+        running = replace(trial, state=TrialState.RUNNING, score=None, measurement=None)
+        listed.append(Event("trial-started", {"trial": trial.number, "left_s": left_s + 5}, running))
+        listed += [Event("reading", {"trial": trial.number, "second": s, "score": s * 10}) for s in (1, 2)]
+        listed.append(Event("trial-finished", {"trial": trial.number, "left_s": left_s}, trial))
+    listed.append(Event("verifying", {"runs_per_side": 5}, better))
+    listed.append(Event("trial-finished", {"trial": 5, "left_s": 500}, verified))
+    return listed
+
+
+def _after(events, count=None, objective="maximize throughput_ops_per_s"):
+    progress = Progress(Objective.parse(objective))
+    for event in events[:count]:
+        progress.take(event)
+    return progress
+
+
+def test_progress_knows_best_default_failures_and_time(events):
+    progress = _after(events)
+    assert (progress.study, progress.run_id, progress.budget_s, progress.left_s) == ("s", 7, 600, 500)
+    assert progress.default is not None
+    assert progress.default.number == 1
+    assert progress.best is not None
+    assert progress.best.number == 3, (
+        "one that breaks a constraint is not the best, nor a run of the comparison"
+    )
+    assert (progress.trials, progress.failed, progress.verified, progress.planned) == (5, 1, 1, 10)
+
+
+def test_where_less_is_better_the_least_is_the_best(events):
+    progress = _after(events, objective="minimize latency_ms")
+    assert progress.best is not None
+    assert progress.best.number == 1
+
+
+def test_readings_are_those_of_the_current_trial_and_not_endless(events):
+    assert _after(events, 4).scores == [10, 20]
+    assert _after(events, 6).scores == []
+    progress = _after(events, 2)
+    for second in range(1000):
+        progress.take(Event("reading", {"score": float(second)}))
+    assert progress.scores == [float(second) for second in range(940, 1000)]
+
+
+def test_every_trial_has_one_line_and_readings_have_none(events):
+    progress = Progress(Objective.parse("maximize throughput_ops_per_s"))
+    lines: list[str] = []
+    for event in events:
+        progress.take(event)
+        lines.append(line_of(progress, event))
+    shown = [line for line in lines if line]
+    assert len(shown) == 1 + 4 + 1 + 1
+    assert shown[0] == "study s, run 7, 9 valid configurations, budget 10 min"
+    assert shown[1].startswith("trial 1 (default), 100.0 [98.00, 102.0] throughput_ops_per_s, 5.0 s")
+    assert "failed in change: mkfs.xfs: no space" in shown[2]
+    assert "best so far" in shown[3]
+    assert "breaks latency_ms_p99 <= 50" in shown[4]
+    assert "5 runs a side" in shown[5]
+
+
+def _drawn(progress, *, encoding="utf-8") -> str:
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=buffer, force_terminal=True, width=100, height=40, color_system=None)
+    with Live(progress, console) as live:
+        console.print(live._draw())
+    buffer.seek(0)
+    return buffer.read()
+
+
+def test_the_live_view_draws_at_every_moment(events):
+    for count in range(len(events) + 1):
+        assert _drawn(_after(events, count))
+
+
+def test_the_live_view_shows_what_matters(events):
+    drawn = _drawn(_after(events, 16))
+    assert "best so far" in drawn
+    assert "150.0 [147.0, 153.0]" in drawn
+    assert "1 failed" in drawn
+    assert "9:25" in drawn or "9:24" in drawn
+    assert "trial 4 (search)" in drawn
+    assert "▅█" in drawn
+    assert "verifying against the default: run 2 of 10" in _drawn(_verifying(events))
+
+
+def _verifying(events):
+    """The second run of the comparison is under way."""
+    progress = _after(events)
+    progress.take(Event("trial-started", {"left_s": 490.0}, replace(events[-1].trial, number=6)))
+    return progress
+
+
+def test_the_live_view_needs_no_unicode(events):
+    _drawn(_after(events, 16), encoding="ascii").encode("ascii")
