@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ascar.optimizers import Evaluation
+    from ascar.space import Value
 
 __all__ = [
     "AllOf",
@@ -42,7 +43,7 @@ class Generation:
         mutations: genes mutated in the children asked for since this generation was selected.
     """
 
-    alleles: Mapping[str, Mapping[object, int]]
+    alleles: Mapping[str, Mapping[Value | None, int]]
     size: int
     mutations: int = 0
 

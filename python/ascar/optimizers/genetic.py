@@ -1,0 +1,268 @@
+"""A genetic algorithm (Cao 2.2, 5.2-5.4, 9.2): each parameter is a gene, each value an allele.
+
+Defaults are the thesis': population 8, mutation rate 2%. Where its library evaluates a child that is known
+already a second time, this one takes the known loss and breeds on: no evaluation is spent on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from ascar.errors import Exhausted, StudyError
+from ascar.optimizers.genes import cross, mutable, mutate, other_value
+from ascar.optimizers.initialization import Method, initial
+from ascar.optimizers.ledger import Ledger
+from ascar.optimizers.stopping import Generation
+from ascar.study import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ascar.optimizers import Evaluation
+    from ascar.space import Configuration, Space, Value
+
+__all__ = ["GeneticAlgorithm", "GeneticOptions"]
+
+# Known children that are bred on without an evaluation before the population counts as stuck, in populations.
+_FREE_GENERATIONS = 16
+# Further mutations of one child that look for something new before a random configuration is taken.
+_WANDER_MAX = 32
+_UNVISITED_DRAWS = 4
+# What a random decision is about, for its generator.
+_DESIGN, _PARENTS, _MUTATION, _WANDER = range(4)
+
+
+class GeneticOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[optimizer]` with kind = "genetic".
+
+    Attributes:
+        population: members of a generation.
+        mutation: chance of each gene of a child to mutate.
+        crossover: chance of a pair of parents to be crossed rather than copied.
+        elite: best members that live on into the next generation.
+        selection: how parents are chosen: "tournament" of two, "rank" (chances fall linearly with the rank),
+            or "roulette" (chances grow with the distance from the worst).
+        mutation_towards: "any" other value alike, or "unvisited": rarely tried ones first (Cao 9.6).
+        initialization: of the first generation (Cao 9.5).
+    """
+
+    population: int = 8
+    mutation: float = 0.02
+    crossover: float = 0.9
+    elite: int = 1
+    selection: Literal["tournament", "rank", "roulette"] = "tournament"
+    mutation_towards: Literal["any", "unvisited"] = "any"
+    initialization: Method = "latin-hypercube"
+
+    def check(self) -> GeneticOptions:
+        """These options, once their ranges are known to hold.
+
+        Raises:
+            StudyError: one is out of range.
+        """
+        for key, value, low, high in (
+            ("population", self.population, 2, 10_000),
+            ("mutation", self.mutation, 0.0, 1.0),
+            ("crossover", self.crossover, 0.0, 1.0),
+            ("elite", self.elite, 0, self.population - 1),
+        ):
+            if not low <= value <= high:
+                raise StudyError(f"optimizer.{key} = {value!r}: must be from {low:g} to {high:g}")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    configuration: Configuration
+    loss: float
+
+
+class GeneticAlgorithm:
+    """Selection, crossover, mutation, elitism; see `GeneticOptions`.
+
+    Args:
+        space: what is searched.
+        seed: of the random choices.
+        start: configurations of the first generation.
+        options: the study's `[optimizer]` table without its kind.
+
+    Raises:
+        StudyError: an option is unknown or out of range.
+        SpaceError: a start configuration is not valid.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int = 0,
+        start: tuple[Configuration, ...] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.options = convert(options or {}, GeneticOptions, "optimizer").check()
+        self.ledger = Ledger(space, seed, start)
+        self._design = initial(
+            space,
+            self.ledger.rng(_DESIGN),
+            self.options.population,
+            self.options.initialization,
+            self.ledger.start,
+        )
+        self._population: list[_Member] = []
+        self._offspring: list[_Member] = []
+        self._dead = 0  # children that were evaluated and are no members: failed, pruned
+        self._bred = 0
+        self._mutations = 0
+        self._past: list[Generation] = []
+        self._ready: Configuration | None = None
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        """Allele counts and mutations by generation, the present one last (Cao Fig. 5.6)."""
+        return (*self._past, self._snapshot()) if self._population else tuple(self._past)
+
+    def ask(self) -> Configuration:
+        """The next configuration.
+
+        Raises:
+            Exhausted: every valid configuration is known or out.
+        """
+        self._prepare()
+        assert self._ready is not None, "prepared, or Exhausted was raised"
+        ready, self._ready = self._ready, None
+        return self.ledger.take(ready)
+
+    def tell(self, evaluation: Evaluation) -> None:
+        """What became of a configuration."""
+        configuration = evaluation.configuration
+        if configuration not in self.ledger.pending:
+            # As `ask` would have: told its own history, the search breeds the same children again.
+            with suppress(Exhausted):
+                self._prepare()
+            if self._ready == configuration:
+                self._ready = None
+        known = configuration in self.ledger.records and self.ledger.records[configuration].seen
+        record = self.ledger.tell(evaluation)
+        if not record.seen or known:
+            return
+        if record.usable and record.loss is not None:
+            self._join(_Member(configuration, record.loss))
+        else:
+            self._dead += 1
+            self._advance()
+
+    # Breeding.
+
+    def _prepare(self) -> None:
+        """Have the next proposal ready, unless it is."""
+        if self._ready is None or not self.ledger.fresh(self._ready):
+            self._ready = self._propose()
+
+    def _propose(self) -> Configuration:
+        first = self.ledger.first_fresh(self._design)
+        if first is not None:
+            return first
+        child: Configuration | None = None
+        for _ in range(_FREE_GENERATIONS * self.options.population):
+            if not self._population:
+                break
+            child = self._breed()
+            if self.ledger.fresh(child):
+                return child
+            record = self.ledger.records.get(child)
+            if record is not None and record.usable and record.loss is not None:
+                self._join(_Member(child, record.loss))
+        rng = self.ledger.rng(_WANDER, self.ledger.step)
+        return (child and self._wander(child, rng)) or self.ledger.draw(rng)
+
+    def _wander(self, child: Configuration, rng: np.random.Generator) -> Configuration | None:
+        """A fresh configuration some mutations away: a converged population goes on exploring."""
+        space = self.ledger.space
+        for _ in range(_WANDER_MAX):
+            genes = mutable(space, child)
+            if not genes:
+                return None
+            child = mutate(space, child, genes[int(rng.integers(len(genes)))], rng)
+            self._mutations += 1
+            if self.ledger.fresh(child):
+                return child
+        return None
+
+    def _breed(self) -> Configuration:
+        """The next child of this generation: one of the two that a pair of parents has, mutated."""
+        space, generation = self.ledger.space, len(self._past)
+        rng = self.ledger.rng(_PARENTS, generation, self._bred // 2)
+        one, two = self._select(rng), self._select(rng)
+        if len(space) > 1 and rng.random() < self.options.crossover:
+            cut = int(rng.integers(1, len(space)))
+            pair = (one, two) if self._bred % 2 == 0 else (two, one)
+            child = cross(space, *pair, cut, rng)
+        else:
+            child = one if self._bred % 2 == 0 else two
+        rng = self.ledger.rng(_MUTATION, generation, self._bred)
+        self._bred += 1
+        for name in mutable(space, child):
+            if rng.random() < self.options.mutation and name in child:
+                child = mutate(space, child, name, rng, lambda gene, value: self._allele(gene, value, rng))
+                self._mutations += 1
+        return child
+
+    def _select(self, rng: np.random.Generator) -> Configuration:
+        members = self._population
+        match self.options.selection:
+            case "tournament":
+                chosen = min(rng.integers(len(members), size=2))  # members stand in the order of their loss
+            case "rank":
+                chosen = rng.choice(len(members), p=_shares(np.arange(len(members), 0, -1.0)))
+            case "roulette":
+                losses = np.array([member.loss for member in members])
+                chosen = rng.choice(len(members), p=_shares(losses.max() - losses))
+        return members[int(chosen)].configuration
+
+    def _allele(self, name: str, value: Value, rng: np.random.Generator) -> Value:
+        """The value that a gene mutates to."""
+        domain = self.ledger.space.domain(name)
+        if self.options.mutation_towards == "any":
+            return other_value(domain, value, rng)
+        visits = Counter(one.get(name) for one, record in self.ledger.records.items() if record.seen)
+        drawn = [other_value(domain, value, rng) for _ in range(_UNVISITED_DRAWS)]
+        return min(drawn, key=lambda allele: visits[allele])
+
+    # Generations.
+
+    def _join(self, member: _Member) -> None:
+        self._offspring.append(member)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Let the next generation begin once this one is complete."""
+        size = self.options.population
+        if len(self._offspring) + self._dead < (size if self._population else min(size, len(self._design))):
+            return
+        if self._population:
+            self._past.append(self._snapshot())
+        elite = self._population[: self.options.elite]
+        living = elite + sorted(self._offspring, key=lambda member: member.loss)[: size - len(elite)]
+        living += self._population[len(elite) : len(elite) + size - len(living)]
+        self._population = sorted(living, key=lambda member: member.loss)
+        self._offspring, self._dead, self._bred, self._mutations = [], 0, 0, 0
+
+    def _snapshot(self) -> Generation:
+        members = [member.configuration for member in self._population]
+        names = self.ledger.space.names
+        alleles = {name: dict(Counter(one.get(name) for one in members).most_common()) for name in names}
+        return Generation(alleles, len(members), self._mutations)
+
+
+def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as probabilities; equal ones where all are zero."""
+    total = weights.sum()
+    return weights / total if total > 0 else np.full(len(weights), 1 / len(weights))

@@ -1,0 +1,98 @@
+"""What every target must do: the suite that its tests subclass."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.targets import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["TargetContract"]
+
+FORMS = ("shell", "fstab", "sysctl", "udev", "tuned")
+
+
+class TargetContract:
+    """Subclass it, and say in `make` how the target is made."""
+
+    def make(self) -> Target:
+        """A target, not yet entered; called anew for each test."""
+        raise NotImplementedError("a subclass of TargetContract says how its target is made")
+
+    def test_it_is_a_target(self) -> None:
+        assert isinstance(self.make(), Target)
+
+    def test_its_default_is_a_valid_configuration(self) -> None:
+        space = self.make().space
+        assert space.validate(space.default()) == space.default()
+
+    def test_it_describes_itself_in_json(self) -> None:
+        with self.make() as target:
+            assert json.loads(json.dumps(dict(target.describe()), allow_nan=False))
+
+    def test_it_applies_configurations_one_after_the_other(self) -> None:
+        with self.make() as target:
+            for configuration in [target.space.default(), *target.space.sample(np.random.default_rng(1), 3)]:
+                change = target.apply(configuration)
+                assert _seconds(change.step_s)
+                assert change.category in (-1, 0, 1, 2, 3)
+                assert set(change.parameters) <= set(target.space.names)
+                assert _seconds(target.settle())
+                assert target.workspace.directory.is_dir()
+
+    def test_a_change_names_what_changed_and_its_category(self) -> None:
+        with self.make() as target:
+            default = target.space.default()
+            for neighbour in target.space.neighbours(default)[:3]:
+                target.apply(default)
+                change = target.apply(neighbour)
+                difference = target.space.change(default, neighbour)
+                assert set(difference.parameters) <= set(change.parameters)
+                assert difference.category is not None
+                assert change.category >= difference.category
+
+    def test_applying_the_same_again_changes_no_parameter(self) -> None:
+        with self.make() as target:
+            target.apply(target.space.default())
+            assert target.apply(target.space.default()).parameters == ()
+
+    def test_counters_only_grow(self) -> None:
+        with self.make() as target:
+            target.apply(target.space.default())
+            before = dict(target.counters())
+            after = dict(target.counters())
+            assert set(before) == set(after)
+            assert all(after[name] >= before[name] for name in before)
+
+    def test_commands_are_lines_by_form(self) -> None:
+        target = self.make()
+        for form, lines in target.commands(target.space.default()).items():
+            assert form in FORMS
+            assert not any("\n" in line for line in lines)
+
+    def test_it_can_be_left_and_made_again(self) -> None:
+        for _ in range(2):
+            with self.make() as target:
+                target.apply(target.space.default())
+
+    def test_an_error_inside_is_not_swallowed(self) -> None:
+        class Unexpected(Exception):  # noqa: N818
+            pass
+
+        try:
+            with self.make() as target:
+                target.apply(target.space.default())
+                raise Unexpected
+        except Unexpected:
+            return
+        raise AssertionError("leaving a target must not hide what went wrong inside")
+
+
+def _seconds(steps: Mapping[str, float]) -> bool:
+    return all(name and math.isfinite(s) and s >= 0 for name, s in steps.items())

@@ -1,0 +1,103 @@
+"""The Gaussian process against textbook formulas written out, and against its own derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ascar.optimizers.surrogates.gaussian import (
+    GaussianProcess,
+    Hyperparameters,
+    Observations,
+    _distances_by_parameter,
+    _negative_log_posterior,
+)
+
+
+def observed(n=12, groups=(0, 1, 1), seed=1, noise=0.0):
+    rng = np.random.default_rng(seed)
+    columns = rng.random((n, len(groups)))
+    loss = np.sin(4 * columns[:, 0]) + noise * rng.normal(size=n)
+    return Observations(columns, np.array(groups), loss, np.zeros(n), np.ones(n))
+
+
+def test_the_posterior_is_the_textbook_one():
+    seen = observed()
+    hyper = Hyperparameters(np.log([2.0, 0.7]), np.log(1.7), np.log(0.05))
+    weights = np.array([2.0, 0.7, 0.7])
+
+    def kernel(a, b):
+        r = np.sqrt((((a[:, None] - b[None]) ** 2) * weights).sum(2))
+        return 1.7 * (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r)
+
+    asked = np.random.default_rng(2).random((5, 3))
+    inverse = np.linalg.inv(kernel(seen.columns, seen.columns) + 0.05 * np.eye(12))
+    cross = kernel(asked, seen.columns)
+    mean, sd = GaussianProcess.condition(seen, hyper).predict(asked)
+    assert mean == pytest.approx(cross @ inverse @ seen.loss, abs=1e-5)
+    assert sd**2 == pytest.approx(np.diag(kernel(asked, asked) - cross @ inverse @ cross.T), abs=1e-5)
+
+
+def test_the_gradient_is_the_derivative():
+    seen = observed(noise=0.1)
+    seen = Observations(seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0))
+    distances = _distances_by_parameter(seen.columns, seen.groups)
+    at = np.array([0.3, -1.0, 0.2, -2.0])
+    _, gradient = _negative_log_posterior(at, seen, distances)
+    for index, slope in enumerate(gradient):
+        step = np.eye(4)[index] * 1e-6
+        above, below = (_negative_log_posterior(at + way * step, seen, distances)[0] for way in (1, -1))
+        assert slope == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-5)
+
+
+def test_it_learns_which_parameter_matters_and_how_large_the_noise_is():
+    rng = np.random.default_rng(5)
+    columns = rng.random((80, 4))
+    loss = np.sin(6 * columns[:, 2]) + 0.2 * rng.normal(size=80)
+    loss = (loss - loss.mean()) / (spread := loss.std())
+    fitted = GaussianProcess.fit(Observations(columns, np.arange(4), loss, np.zeros(80), np.ones(80)))
+    assert np.argmax(fitted.hyper.weight_log) == 2
+    assert fitted.hyper.weight_log[2] - np.delete(fitted.hyper.weight_log, 2).max() > np.log(20)
+    assert np.exp(0.5 * fitted.hyper.noise_log) * spread == pytest.approx(0.2, rel=0.25)
+
+
+def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
+    # A valley in an ordered parameter of three values, beside a strong category: a fit that starts with long
+    # lengths alone takes the valley for noise.
+    rng = np.random.default_rng(3)
+    place, kind = rng.integers(0, 3, 60) / 2, rng.integers(0, 2, 60).astype(float)
+    loss = np.abs(place - 0.5) * 2 + 3 * kind + 0.05 * rng.normal(size=60)
+    seen = Observations(
+        np.column_stack([place, kind]),
+        np.arange(2),
+        (loss - loss.mean()) / loss.std(),
+        np.zeros(60),
+        np.ones(60),
+    )
+    fitted = GaussianProcess.fit(seen)
+    mean, _ = fitted.predict(np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]))
+    assert mean[1] < min(mean[0], mean[2]) - 0.3
+
+
+def test_known_variance_and_repeats_count():
+    columns = np.array([[0.0], [0.0]])
+    hyper = Hyperparameters(np.zeros(1), 5.0, np.log(0.1))
+
+    def mean_at(variance, repeats):
+        seen = Observations(
+            columns, np.arange(1), np.array([0.0, 1.0]), np.array(variance), np.array(repeats)
+        )
+        return GaussianProcess.condition(seen, hyper).predict(np.array([[0.0]]))[0][0]
+
+    assert mean_at([0.0, 0.0], [1.0, 1.0]) == pytest.approx(0.5, abs=1e-3)
+    assert mean_at([0.9, 0.0], [1.0, 1.0]) == pytest.approx(10 / 11, abs=5e-3)
+    assert mean_at([0.0, 0.0], [4.0, 1.0]) == pytest.approx(0.2, abs=1e-3)
+
+
+def test_equal_losses_and_equal_rows_are_no_trouble():
+    for columns in (np.zeros((6, 2)), np.random.default_rng(1).random((6, 2))):
+        seen = Observations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6))
+        mean, sd = GaussianProcess.fit(seen).predict(columns)
+        assert np.isfinite(mean).all()
+        assert np.isfinite(sd).all()
+        assert mean == pytest.approx(0.0, abs=1e-6)
