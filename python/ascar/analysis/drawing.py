@@ -17,10 +17,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ascar.analysis.labels import short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = ["COLOURS", "Drawing", "axes_of", "plain_numbers", "styled", "svg"]
 
@@ -105,12 +106,18 @@ def axes_of(height_in: float = 2.9, width_in: float = _WIDTH_IN) -> tuple[Figure
 def plain_numbers(axes: Axes, ticks: int = 6) -> None:
     """Few ticks, and labels such as "12k"."""
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(ticks))
-        axis.set_major_formatter(FuncFormatter(_short))
+        axis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(_labels(axis)))
 
 
-def _short(value: float, position: int | None = None) -> str:  # noqa: ARG001
-    return short(value)
+def _labels(axis: Axis) -> Callable[[float, int | None], str]:
+    """Labels in one unit for the whole axis, that of its largest number."""
+
+    def label(value: float, position: int | None) -> str:  # noqa: ARG001
+        low, high = axis.get_view_interval()
+        return short(value, max(abs(low), abs(high)))
+
+    return label
 
 
 def svg(drawing: Drawing, name: str) -> str:

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import blended_transform_factory
 from scipy import stats
 
@@ -129,22 +130,13 @@ def distribution(trials: Sequence[Trial], objective: Objective) -> Drawing | Non
         axes.step(np.r_[ordered[0], ordered], np.r_[0, share], where="post", color=COLOURS["best"], lw=1.8)
         if default is not None:
             below = float(np.mean(ordered <= means[default]))
-            axes.plot(means[default], below, "D", ms=8, color=COLOURS["default"], zorder=3)
             beaten = float(np.mean(ordered * objective.sign > means[default] * objective.sign))
-            note = f"default: {percent(beaten)} of the configurations tried do better"
-            right = means[default] > (ordered[0] + ordered[-1]) / 2
-            axes.annotate(
-                note,
-                (means[default], below),
-                xytext=(-10 if right else 10, -4 if below > 0.5 else 8),
-                textcoords="offset points",
-                ha="right" if right else "left",
-                va="top" if below > 0.5 else "bottom",
-                fontsize=8.5,
-            )
+            note = f"default: {percent(beaten)} of the configurations tried score better"
+            axes.plot(means[default], below, "D", ms=8, color=COLOURS["default"], zorder=3, label=note)
+            _legend(axes)
             alt += f" {note.capitalize()}."
         axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:.0f}%")  # noqa: ARG005
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.set_ylabel("configurations at or below")
         axes.set_xlabel(metric_label(objective.unit))
     return Drawing(figure, alt)
@@ -228,7 +220,7 @@ def readings(trial: Trial, objective: Objective, name: str) -> Drawing | None:
         axes.plot(at, values, marker=marker, ms=4, lw=1.1, color=COLOURS[name])
         axes.axhline(measured.mean, color=COLOURS["ink"], lw=1.1)
         if measured.ci_low is not None and measured.ci_high is not None:
-            axes.axhspan(measured.ci_low, measured.ci_high, color=COLOURS["ink"], alpha=0.12, lw=0)
+            axes.axhspan(measured.ci_low, measured.ci_high, color=COLOURS["ink"], alpha=0.09, lw=0)
         axes.set_xlim(0, float(at[-1]))
         if float(values.min()) >= 0:
             axes.set_ylim(bottom=0)

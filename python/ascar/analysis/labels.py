@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["metric_label", "number", "percent", "seconds"]
+__all__ = ["metric_label", "number", "percent", "seconds", "short"]
 
 # Longest first: "_ops_per_s" is no "_s". A percentile may follow the unit: latency_ms_p99.
 _UNITS = {
@@ -31,7 +31,7 @@ _METRIC = re.compile(
     rf"(?P<what>[A-Za-z0-9_]*?)_?(?P<unit>{'|'.join(_UNITS)})(?:_(?P<statistic>p\d+(?:_\d+)?|mean|min|max|sd))?"
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
+_STEPS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 
 
 def metric_label(name: str) -> str:
@@ -47,7 +47,7 @@ def metric_label(name: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, thousands apart: "17,430", "37.2k" from ten thousand on is left to axes."""
+    """A number for people: "17,430", "3.142"; whole from a thousand on; a dash for none."""
     if value is None:
         return "\N{EN DASH}"
     if not math.isfinite(value):
@@ -60,11 +60,16 @@ def number(value: float | None) -> str:
     return f"{value:.4g}"
 
 
-def short(value: float) -> str:
-    """A number for an axis: "12k", "1.5M"."""
-    for step, letter in _STEPS:
-        if abs(value) >= step:
-            factor = 1e3 if letter == "k" else step
+def short(value: float, largest: float | None = None) -> str:
+    """A number for an axis: "12k", "1.5M".
+
+    Args:
+        value: the number.
+        largest: the axis's largest, which settles the unit of all its numbers; None: `value` itself.
+    """
+    size = abs(value) if largest is None else largest
+    for above, factor, letter in _STEPS:
+        if size >= above and value:
             return f"{value / factor:.4g}{letter}"
     return f"{value:.4g}"
 

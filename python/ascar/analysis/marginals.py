@@ -39,8 +39,9 @@ class Marginal:
     Attributes:
         parameter: its name.
         rows: each value's label, and the scores of the trials that had it, in the values' order.
-        share: of the scores' variance that lies between the rows (R squared of section 5.4); it orders the
-            figures, and is no measure of importance: trials of a search are no random sample.
+        share: of the variance of the scores that lies between the values (the R squared of section 5.4,
+            adjusted for their number); it orders the figures, and is no measure of importance: the trials of
+            a search are no random sample.
     """
 
     parameter: str
@@ -55,34 +56,55 @@ def marginals(trials: Sequence[Trial], space: Space) -> list[Marginal]:
     for name in space.names:
         rows = _rows(name, kept, space)
         if len(rows) > 1:
-            found.append(Marginal(name, tuple(rows), _share([scores for _, scores in rows])))
+            share = _share([scores for _, scores in rows])
+            absent = [
+                trial.score for trial in kept if trial.score is not None and name not in trial.configuration
+            ]
+            rows += [(_ABSENT, np.array(absent))] if absent else []
+            found.append(Marginal(name, tuple(rows), share))
     return sorted(found, key=lambda marginal: -marginal.share)
 
 
-def marginal_figure(marginal: Marginal, objective: Objective) -> Drawing:
-    """A row a value: trials as dots, the middle half a box, the median a line, the mean a diamond."""
+def marginal_figure(marginal: Marginal, objective: Objective, span: tuple[float, float]) -> Drawing:
+    """A row a value: trials as dots, the middle half a box, the median a line, the mean a diamond.
+
+    Args:
+        marginal: what to draw.
+        objective: labels the axis.
+        span: lowest and highest score of the study, so that figures side by side have one scale.
+    """
     rng = np.random.default_rng(0)  # of the jitter only
     with styled(axes_grid_axis="x"):
         figure, axes = axes_of(0.62 + 0.3 * len(marginal.rows), 3.7)
         plain_numbers(axes, ticks=4)
-        for row, (_, scores) in enumerate(marginal.rows):
+        for row, (label, scores) in enumerate(marginal.rows):
+            colours = ("muted", "muted") if label == _ABSENT else ("best", "default")
             low, middle, high = np.percentile(scores, [25, 50, 75])
             axes.plot([scores.min(), scores.max()], [row, row], color=COLOURS["muted"], lw=0.8)
             axes.add_patch(
                 Rectangle(
-                    (low, row - 0.3), high - low, 0.6, facecolor=COLOURS["best"], alpha=0.25, lw=0, zorder=2
+                    (low, row - 0.3),
+                    high - low,
+                    0.6,
+                    facecolor=COLOURS[colours[0]],
+                    alpha=0.25,
+                    lw=0,
+                    zorder=2,
                 )
             )
-            axes.plot([middle, middle], [row - 0.3, row + 0.3], color=COLOURS["best"], lw=1.6, zorder=3)
+            axes.plot([middle, middle], [row - 0.3, row + 0.3], color=COLOURS[colours[0]], lw=1.6, zorder=3)
             if len(scores) <= _DOTS_MAX:
                 offsets = row + rng.uniform(-0.2, 0.2, len(scores))
                 axes.plot(scores, offsets, "o", ms=2.4, color=COLOURS["muted"], alpha=0.6, mew=0, zorder=3)
-            axes.plot(scores.mean(), row, "D", ms=5, color=COLOURS["default"], mec="none", zorder=4)
+            axes.plot(scores.mean(), row, "D", ms=5, color=COLOURS[colours[1]], mec="none", zorder=4)
         axes.set_yticks(
             range(len(marginal.rows)),
             [f"{label}  \N{MULTIPLICATION SIGN}{len(scores)}" for label, scores in marginal.rows],
         )
         axes.tick_params(axis="y", length=0, labelcolor=COLOURS["ink"])
+        low, high = span
+        margin = 0.04 * (high - low) or 1.0
+        axes.set_xlim(low - margin, high + margin)
         axes.set_ylim(len(marginal.rows) - 0.45, -0.55)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(metric_label(objective.unit), fontsize=8)
@@ -93,11 +115,10 @@ def marginal_figure(marginal: Marginal, objective: Objective) -> Drawing:
 def _rows(name: str, trials: Sequence[Trial], space: Space) -> list[tuple[str, NDArray[np.float64]]]:
     """Scores by value; a number with many values by ranges of about equally many trials."""
     scores: dict[Value, list[float]] = {}
-    absent: list[float] = []
     for trial in trials:
         assert trial.score is not None
-        value = trial.configuration.get(name)
-        (absent if value is None else scores.setdefault(value, [])).append(trial.score)
+        if name in trial.configuration:
+            scores.setdefault(trial.configuration[name], []).append(trial.score)
     domain = space[name].domain
     order = list(domain.values) if isinstance(domain, Choices) else sorted(scores, key=_magnitude)
     values = sorted(scores, key=lambda value: order.index(value) if value in order else len(order))
@@ -111,7 +132,7 @@ def _rows(name: str, trials: Sequence[Trial], space: Space) -> list[tuple[str, N
         rows.append((f"{len(values) - _ROWS_MAX + 1} others", np.array(others)))
     else:
         rows = [_row(value, scores[value]) for value in values]
-    return [*rows, (_ABSENT, np.array(absent))] if absent else rows
+    return rows
 
 
 def _row(value: Value, scores: list[float]) -> tuple[str, NDArray[np.float64]]:
@@ -141,8 +162,10 @@ def _magnitude(value: Value) -> float:
 
 
 def _share(groups: Sequence[NDArray[np.float64]]) -> float:
-    """Between-group sum of squares over the whole; 0 where nothing varies."""
+    """Adjusted R squared of the groups' means; 0 where nothing varies, or each group is one trial."""
     every = np.concatenate(groups)
     whole = float(((every - every.mean()) ** 2).sum())
-    between = sum(len(group) * float(group.mean() - every.mean()) ** 2 for group in groups)
-    return between / whole if whole > 0 else 0.0
+    within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    if whole == 0 or len(every) <= len(groups):
+        return 0.0
+    return 1 - within / whole * (len(every) - 1) / (len(every) - len(groups))

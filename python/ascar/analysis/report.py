@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["commands_for", "report_page", "write_report"]
 
+_MARGINALS_SHOWN = 8
 # Nothing is loaded from anywhere, whatever a name in the study says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -207,14 +208,20 @@ def _parameters(trials: Sequence[Trial], run: Run) -> Html:
     found = marginals(trials, run.space)
     if not found:
         return Html("")
+    scores = [trial.score for trial in trials if trial.score is not None]
+    span = min(scores), max(scores)
     drawn = [
         tag(
             "figure",
             tag("figcaption", tag("code", marginal.parameter)),
-            Html(svg(marginal_figure(marginal, run.objective), f"marginal-{index}")),
+            Html(svg(marginal_figure(marginal, run.objective, span), f"marginal-{index}")),
         )
         for index, marginal in enumerate(found)
     ]
+    more = Html("")
+    if len(drawn) > _MARGINALS_SHOWN:
+        summary = tag("summary", f"{len(drawn) - _MARGINALS_SHOWN} more parameters")
+        more = tag("details", summary, tag("div", *drawn[_MARGINALS_SHOWN:], class_="grid"))
     return each(
         tag("h2", "Parameters"),
         tag(
@@ -223,7 +230,8 @@ def _parameters(trials: Sequence[Trial], run: Run) -> Html:
             "diamond. Those whose values differ most come first. A search looks more often where scores are "
             "good, so this shows what went along with what, not what causes it.",
         ),
-        tag("div", *drawn, class_="grid"),
+        tag("div", *drawn[:_MARGINALS_SHOWN], class_="grid"),
+        more,
     )
 
 

@@ -87,7 +87,10 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
     match verdict.kind:
         case "improved":
             headline = f"{percent(verdict.gain_relative)} better than the default"
-            said = f"The recommended configuration beats the default on {measure}{_interval(verdict)}."
+            gain = percent(verdict.gain_relative, signed=True)
+            said = (
+                f"The recommended configuration against the default, {measure}: {gain}{_interval(verdict)}."
+            )
         case "default-is-fine":
             headline = "The default is fine"
             said = f"Nothing that was tried is better than the default on {measure}, as far as can be told."
@@ -112,8 +115,8 @@ def _interval(verdict: Verdict) -> str:
     said = ""
     if verdict.gain_low is not None and verdict.gain_high is not None:
         said += (
-            f" ({percent(1 - verdict.p_value_limit)} interval {percent(verdict.gain_low, signed=True)} to "
-            f"{percent(verdict.gain_high, signed=True)})"
+            f", {percent(1 - verdict.p_value_limit)} interval {percent(verdict.gain_low, signed=True)} to "
+            f"{percent(verdict.gain_high, signed=True)}"
         )
     if verdict.p_value is not None:
         probability = "p < 0.0001" if verdict.p_value < 1e-4 else f"p = {verdict.p_value:.2g}"
@@ -152,19 +155,31 @@ def configuration_section(outcome: Outcome, space: Space) -> Html:
                 f" (category {difference.cost.category}): {difference.cost.description}.",
             )
         )
-    differing = [_setting(name, default, shown, space) for name in difference.parameters]
-    same = [
-        _setting(name, default, shown, space)
-        for name in space.names
-        if name not in difference.parameters and name in shown
-    ]
-    head = ("parameter", "default", "here", "change cost", "weakens")
-    if differing:
-        parts.append(table("Parameters that differ from the default", head, differing))
-    if same:
-        inside = table("Parameters left at the default", head, same)
-        parts.append(tag("details", tag("summary", f"{len(same)} parameters left at the default"), inside))
+    changed = [name for name in difference.parameters if name in shown]
+    gone = [name for name in difference.parameters if name not in shown]
+    same = [name for name in space.names if name in shown and name not in difference.parameters]
+    if changed:
+        parts.append(_settings("Parameters that differ from the default", changed, default, shown, space))
+    for names, what in (
+        (gone, "parameters of the default no longer apply"),
+        (same, "parameters stay as they are"),
+    ):
+        if names:
+            title = f"{len(names)} {what}"
+            inside = _settings(title, names, default, shown, space)
+            parts.append(tag("details", tag("summary", title), inside))
     return each(*parts)
+
+
+def _settings(
+    title: str, names: Sequence[str], default: Configuration, shown: Configuration, space: Space
+) -> Html:
+    rows = [_setting(name, default, shown, space) for name in names]
+    head = ["parameter", "default", "here", "change cost", "weakens"]
+    if all(row[-1] == _DASH for row in rows):
+        head.pop()
+        rows = [row[:-1] for row in rows]
+    return table(title, head, rows)
 
 
 def _setting(name: str, default: Configuration, shown: Configuration, space: Space) -> list[object]:
@@ -192,11 +207,9 @@ def value_of(space: Space, name: str, value: Value | None) -> str:
     meaning = dict(parameter.special).get(value)
     if meaning:
         return f"{value_text(value)} ({meaning})"
-    return (
-        f"{value_text(value)} {parameter.unit}".strip()
-        if isinstance(value, (int, float))
-        else value_text(value)
-    )
+    if isinstance(value, (bool, str)) or not parameter.unit:
+        return value_text(value)
+    return f"{value_text(value)}%" if parameter.unit == "percent" else f"{value_text(value)} {parameter.unit}"
 
 
 def apply_section(outcome: Outcome, commands: Mapping[str, Sequence[str]]) -> Html:
@@ -314,6 +327,8 @@ def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, s
             yield name.removesuffix(" bytes"), format_size(value)
         elif isinstance(value, float):
             yield name, number(value)
+        elif isinstance(value, bool) or value is None:
+            yield name, {True: "yes", False: "no", None: _DASH}[value]
         else:
             yield name, str(value)
 

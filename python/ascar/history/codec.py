@@ -43,13 +43,19 @@ class _Change(msgspec.Struct, frozen=True):
     filled: bool = False
 
 
-def dump(value: Any) -> str:
-    """JSON text that `load` turns back, sorted by key; NaN and infinities become strings that `decode` reads.
+def dump(value: Any, *, ordered: bool = False) -> str:
+    """JSON text that `load` turns back; NaN and infinities become strings that `decode` reads.
 
     Everything outside ASCII is escaped: the last words of a failing program may hold bytes that are no text,
     and those (lone surrogates) no database would take as they are.
+
+    Args:
+        value: mappings, sequences, dataclasses, text and numbers.
+        ordered: keys stay in their order; else they are sorted, so that equal values give equal text.
     """
-    return json.dumps(plain(value), ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return json.dumps(
+        plain(value), ensure_ascii=True, allow_nan=False, sort_keys=not ordered, separators=(",", ":")
+    )
 
 
 def load(text: str, where: str) -> Any:

@@ -14,13 +14,13 @@ from ascar.history.conclusion import check_outcome
 from ascar.measurement import Measurement, Series
 from ascar.objective import Objective
 from ascar.outcome import Failure, Purpose, Trial, TrialState
-from ascar.space import Space
+from ascar.space.document import space_from_document
 from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.space import Configuration
+    from ascar.space import Configuration, Space
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "RunRecord", "TrialRecord", "run_record", "trial_record"]
 
@@ -178,7 +178,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     if not _NAME.fullmatch(run.name):
         raise InputError(f"{where}: name {run.name!r}: is no name of a study; export it again")
     Objective.parse(run.objective)
-    space = Space.from_dict(run.space)
+    space = space_from_document(run.space)
     if run.outcome is not None:
         check_outcome(run.outcome, space, where)
     trials: dict[int, Trial] = {}

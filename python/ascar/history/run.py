@@ -5,16 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
-from ascar.errors import HistoryError
+from ascar.errors import HistoryError, SpaceError
 from ascar.history import codec, schema
 from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
 from ascar.history.trials import Trials
 from ascar.objective import Objective
 from ascar.outcome import Failure, Purpose, TrialState
+from ascar.space.document import space_from_json
 from ascar.study import Study
 
 if TYPE_CHECKING:
@@ -76,19 +78,15 @@ class Run:
     Attributes:
         id: the run's id.
         name: the study's name.
-        space: what was searched.
         machine: what the result is valid for, as the target described it.
         versions: of the programs that took part.
         started_at: ISO 8601, UTC.
         text: the study file.
     """
 
-    def __init__(
-        self, database: Database, row: Any, space: Space, lock: StudyLock | None, moment: Moment
-    ) -> None:
+    def __init__(self, database: Database, row: Any, lock: StudyLock | None, moment: Moment, /) -> None:
         self.id: int = row.id
         self.name: str = row.name
-        self.space = space
         self.started_at: str = row.started_at
         self._where = f"history {database.name}: run {self.id} ({self.name})"
         self.machine: Mapping[str, Any] = codec.decode(
@@ -99,6 +97,7 @@ class Run:
         )
         self._trials = Trials(self.id, self._where)
         self.text: str = row.text
+        self._space: str = row.space
         self._objective: str = row.objective
         self._database = database
         self._lock = lock
@@ -134,6 +133,18 @@ class Run:
             StudyError: this version of ascar reads study files differently.
         """
         return Study.parse(self.text)
+
+    @cached_property
+    def space(self) -> Space:
+        """What was searched.
+
+        Raises:
+            HistoryError: it is damaged, or was written by a newer version.
+        """
+        try:
+            return space_from_json(self._space)
+        except SpaceError as error:
+            raise HistoryError(f"{self._where}: {error.message}") from error
 
     @property
     def objective(self) -> Objective:

@@ -23,13 +23,14 @@ from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Moment, Run, RunState
 from ascar.history.trials import Trials
 from ascar.outcome import TrialState
-from ascar.space import Space
+from ascar.space.document import space_to_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
     from ascar.outcome import Trial
+    from ascar.space import Space
     from ascar.study import Study
 
 __all__ = ["History", "RunSummary", "default_path"]
@@ -146,7 +147,7 @@ class History:
                     "objective": f"{study.objective.direction} {study.objective.formula}",
                     "seed": study.seed,
                     "text": study.text,
-                    "space": codec.dump(space.to_dict()),
+                    "space": codec.dump(space_to_document(space), ordered=True),
                     "versions": codec.dump({**_versions(), **(versions or {})}),
                     "machine_id": _machine_id(connection, machine),
                     "started_at": now,
@@ -308,7 +309,8 @@ class History:
                 complete = run.state == RunState.COMPLETE.value and run.outcome is not None
                 row = {name: getattr(run, name) for name in _COPIED}
                 row["state"] = (RunState.COMPLETE if complete else RunState.INTERRUPTED).value
-                row["space"], row["versions"] = codec.dump(space.to_dict()), codec.dump(run.versions)
+                row["space"] = codec.dump(space_to_document(space), ordered=True)
+                row["versions"] = codec.dump(run.versions)
                 row["machine_id"] = _machine_id(connection, run.machine)
                 row["outcome"] = codec.dump(run.outcome) if complete else None
                 inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
@@ -366,8 +368,7 @@ class History:
                 .select_from(_study.join(_machine))
                 .where(_study.c.id == run_id)
             ).one()
-        where = f"history {self._database.name}: run {run_id}"
-        run = Run(self._database, row, Space.from_dict(codec.load(row.space, where)), lock, self._moment)
+        run = Run(self._database, row, lock, self._moment)
         self._runs.append(run)
         return run
 
@@ -378,7 +379,7 @@ def _record(row: Any, run: Run) -> dict[str, Any]:
         **{name: getattr(row, name) for name in _COPIED},
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "space": run.space.to_dict(),
+        "space": space_to_document(run.space),
         "machine": run.machine,
         "versions": run.versions,
         "outcome": None if row.outcome is None else codec.load(row.outcome, f"run {run.id}"),
@@ -387,12 +388,13 @@ def _record(row: Any, run: Run) -> dict[str, Any]:
 
 def _machine_id(connection: sa.Connection, machine: Mapping[str, Any]) -> int:
     """The row of a machine's description; the same description is kept once."""
-    description = codec.dump(machine)
-    digest = hashlib.sha256(description.encode()).hexdigest()
+    digest = hashlib.sha256(codec.dump(machine).encode()).hexdigest()
     known = connection.execute(sa.select(_machine.c.id).where(_machine.c.digest == digest)).scalar()
     if known is not None:
         return known
-    inserted = connection.execute(_machine.insert().values(digest=digest, description=description))
+    inserted = connection.execute(
+        _machine.insert().values(digest=digest, description=codec.dump(machine, ordered=True))
+    )
     assert inserted.inserted_primary_key is not None
     return inserted.inserted_primary_key[0]
 
