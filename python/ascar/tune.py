@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import Exhausted, WorkError
 from ascar.evaluation import Clock, Evaluator
 from ascar.optimizers import Evaluation, open_optimizer
+from ascar.optimizers.recommendation import recommend
 from ascar.outcome import Event, Failure, Outcome, Purpose, Trial, TrialState, Verdict
 from ascar.space import study_space
 from ascar.targets import open_target
@@ -208,21 +209,22 @@ class _Search:
             raise
         self.run.finish_trial(trial)
         self.trials.append(trial)
-        if purpose is not Purpose.VERIFY:
-            self._tell(trial)
+        self._tell(trial)
         self.listener(Event("trial-finished", {"trial": trial.number, "left_s": self._left_s()}, trial))
         return trial
 
     def _tell(self, trial: Trial) -> None:
+        if _learned(trial):
+            self.optimizer.tell(self._evaluation(trial))
+
+    def _evaluation(self, trial: Trial) -> Evaluation:
         measurement = trial.measurement
-        self.optimizer.tell(
-            Evaluation(
-                configuration=trial.configuration,
-                state=TrialState.FAILED if trial.unmet else trial.state,
-                loss=None if trial.score is None else -self.study.objective.sign * trial.score,
-                standard_error=None if measurement is None else measurement.standard_error,
-                seconds=_seconds(trial),
-            )
+        return Evaluation(
+            configuration=trial.configuration,
+            state=TrialState.FAILED if trial.unmet else trial.state,
+            loss=None if trial.score is None else -self.study.objective.sign * trial.score,
+            standard_error=None if measurement is None else measurement.standard_error,
+            seconds=_seconds(trial),
         )
 
     def _quarantine(self, configuration: Configuration) -> None:
@@ -240,9 +242,13 @@ class _Search:
         return [trial for trial in self.trials if trial.purpose is purpose and trial.state is TrialState.COMPLETE]
 
     def _best(self) -> Trial | None:
-        usable = [trial for trial in self._of(Purpose.SEARCH) + self._of(Purpose.DEFAULT) if trial.usable]
-        sign = self.study.objective.sign
-        return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
+        """The latest usable trial of what the optimizer recommends, which need not be the luckiest one."""
+        found = recommend(self.optimizer, [self._evaluation(trial) for trial in self.trials if _learned(trial)])
+        if found is None:
+            return None
+        usable = self._of(Purpose.DEFAULT) + self._of(Purpose.SEARCH)
+        same = [trial for trial in usable if trial.usable and trial.configuration == found.configuration]
+        return same[-1] if same else None
 
     def _left_s(self) -> float:
         return self.study.budget_s - self.spent_before_s - (self.clock() - self.start_s)
@@ -289,6 +295,11 @@ class _Search:
                 best = trial.score
             count = 0 if gained or trial.purpose is Purpose.DEFAULT else count + 1
         return count
+
+
+def _learned(trial: Trial) -> bool:
+    """Whether an optimizer is told of a trial: verifications judge the search, they are not part of it."""
+    return trial.purpose in (Purpose.DEFAULT, Purpose.SEARCH)
 
 
 def _seconds(trial: Trial) -> float:

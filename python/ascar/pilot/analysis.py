@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -13,10 +13,17 @@ from ascar.measurement import Measurement
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["analyze"]
+__all__ = ["Method", "analyze"]
+
+Method = Literal["corrected", "faithful"]
+
+# EDM's smallest segment (the published tool's default); a segment as long as the series finds nothing.
+_SEGMENT_MIN = 30
 
 
-def analyze(values: ArrayLike, confidence: float = 0.95, method: str = "corrected") -> Measurement:
+def analyze(
+    values: ArrayLike, confidence: float = 0.95, method: Method = "corrected", *, whole: bool = False
+) -> Measurement:
     """The steady mean of a series of readings, with its interval.
 
     Change points separate warm-up and cool-down from the dominant segment, the stable phase; the interval
@@ -26,6 +33,7 @@ def analyze(values: ArrayLike, confidence: float = 0.95, method: str = "correcte
         values: (n,) readings in the order they were taken, all finite.
         confidence: of the interval.
         method: "corrected", or "faithful" for the published subsession rule.
+        whole: the readings are all from the stable phase: no change points are looked for.
 
     Raises:
         InputError: no readings, readings that are not finite numbers, an impossible confidence.
@@ -39,7 +47,12 @@ def analyze(values: ArrayLike, confidence: float = 0.95, method: str = "correcte
     if readings.size == 1:
         return Measurement.single(float(readings[0]), confidence)
     try:
-        found = _core.analyze(readings, confidence=confidence, method=method)
+        found = _core.analyze(
+            readings,
+            confidence=confidence,
+            method=method,
+            min_segment=max(readings.size, _SEGMENT_MIN) if whole else _SEGMENT_MIN,
+        )
     except ValueError as error:
         raise InputError(str(error)) from error
     return Measurement(

@@ -1,0 +1,46 @@
+"""A performance indicator: what is measured, and how good the measurement has to be (Li's thesis, 4.2, 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ascar.errors import InputError
+from ascar.pilot.presets import PRESETS, Goal
+
+__all__ = ["Indicator", "Kind"]
+
+
+class Kind(StrEnum):
+    """How readings of an indicator are averaged."""
+
+    ORDINARY = "ordinary"
+    RATIO = "ratio"
+    BINARY = "binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """One performance indicator (the thesis calls it a performance index).
+
+    Attributes:
+        name: with its unit last, e.g. "throughput_mb_per_s".
+        kind: ordinary numbers; ratios such as speeds over equal amounts of work, whose mean is harmonic; or
+            binary outcomes 0 and 1.
+        goal: what its measurement must reach; None: it is reported, and never keeps a session going.
+    """
+
+    name: str
+    kind: Kind = Kind.ORDINARY
+    goal: Goal | None = field(default=PRESETS["normal"])
+
+    @classmethod
+    def parse(cls, name: str, kind: str, goal: Goal | None) -> Indicator:
+        """An indicator from words.
+
+        Raises:
+            InputError: the kind is unknown.
+        """
+        if kind not in set(Kind):
+            raise InputError(f"indicator {name!r} has kind {kind!r}: must be one of {', '.join(Kind)}")
+        return cls(name, Kind(kind), goal)

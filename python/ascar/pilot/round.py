@@ -1,0 +1,33 @@
+"""One round of a benchmark: what it did, how long it took, what it read (Li's thesis, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Round", "Runner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round.
+
+    Attributes:
+        seconds: how long it took.
+        work_amount: how much work it did; None where the work cannot be adjusted.
+        readings: one number a performance indicator.
+        unit_readings: one number a work unit and performance indicator, in the order they were taken.
+    """
+
+    seconds: float
+    work_amount: float | None = None
+    readings: Mapping[str, float] = field(default_factory=dict[str, float])
+    unit_readings: Mapping[str, Sequence[float]] = field(default_factory=dict[str, "Sequence[float]"])
+
+
+Runner = Callable[[float | None], Round]
+"""Runs one round of the work amount given, None where the work cannot be adjusted."""
