@@ -108,9 +108,12 @@ def format_duration(seconds: float) -> str:
     """
     if not math.isfinite(seconds) or seconds < 0:
         raise InputError(f"{seconds!r} seconds is no duration; it must be finite and not negative")
-    for unit, limit in (("us", 1e-3), ("ms", 1.0)):
-        if 0 < seconds < limit:
-            return f"{seconds / _SECONDS[unit]:.3g} {unit}"
+    if seconds < 1e-12:
+        return "0 s"
+    for unit in ("ns", "us", "ms"):
+        digits = f"{seconds / _SECONDS[unit]:.3g}"
+        if float(digits) < 1000:
+            return f"{digits} {unit}"
     if seconds < 120:
         return f"{round(seconds, 1):g} s"
     rest = round(seconds)

@@ -35,7 +35,7 @@ def space_to_document(space: Space) -> dict[str, Any]:
     """The document as plain values.
 
     {"format": "ascar-space", "version": 1, "name": text, "parameters": [{"name": text, and the keys of
-    `ascar.space.tables`}], "constraints": [formulas], "pinned": {name: value}, "allow_weaker": null or [texts]}
+    `ascar.space.tables`}], "constraints": [formula], "pinned": {name: value}, "allow_weaker": null or [text]}
     """
     return {
         "format": _FORMAT,

@@ -426,9 +426,8 @@ class Space:
     def _check_names(self, what: str, formula: Expression) -> None:
         for name in formula.names:
             if name not in self._by_name:
-                raise SpaceError(
-                    f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {names_near(name, self.names)}"
-                )
+                known = names_near(name, self.names)
+                raise SpaceError(f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {known}")
 
     def _check_policy(self) -> None:
         for entry in self.allow_weaker or ():

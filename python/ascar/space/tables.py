@@ -96,11 +96,7 @@ def narrowed(parameter: Parameter, table: object, path: str) -> Parameter:
             )
     try:
         domain = _narrowed_domain(parameter, fields)
-        default = _default(fields) if "default" in fields else parameter.default
-        if "default" not in fields and not _holds(domain, default):
-            raise SpaceError(
-                f"leaves out the default, {value_text(default)}; keep it, or give another default"
-            )
+        default = _default(fields) if "default" in fields else _kept_default(parameter, domain)
         # Labels stay: a study cannot make a weaker value acceptable by calling it the default.
         return replace(parameter, domain=domain, default=default)
     except SpaceError as error:
@@ -173,12 +169,12 @@ def _narrowed_domain(parameter: Parameter, fields: Fields) -> Domain:
     return Range(low, high, step=step, log=log, integer=domain.integer, special=domain.special)
 
 
-def _holds(domain: Domain, value: Value) -> bool:
+def _kept_default(parameter: Parameter, domain: Domain) -> Value:
     try:
-        domain.canonical(value)
+        return domain.canonical(parameter.default)
     except SpaceError:
-        return False
-    return True
+        text = value_text(parameter.default)
+        raise SpaceError(f"leaves out the default, {text}; keep it, or give another default") from None
 
 
 def _default(fields: Fields) -> Any:
