@@ -18,7 +18,7 @@ from ascar.study import duration
 from ascar.workloads import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from ascar.measurement import Readings
     from ascar.objective import Objective
@@ -53,7 +53,7 @@ class _Stages:
     current: str = "change"
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> Generator[None]:
         self.current = name
         start_s = self.clock()
         try:
@@ -122,7 +122,11 @@ class Evaluator:
             self.listener(
                 Event(
                     "reading",
-                    {"trial": trial.number, "second": float(scores.seconds[-1]), "score": float(scores.values[-1])},
+                    {
+                        "trial": trial.number,
+                        "second": float(scores.seconds[-1]),
+                        "score": float(scores.values[-1]),
+                    },
                 )
             )
             return len(scores) >= goal.readings_min and goal.met_by(analyze(scores.values, goal.confidence))

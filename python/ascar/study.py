@@ -6,7 +6,7 @@ import hashlib
 import re
 import tomllib
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -167,7 +167,9 @@ class Study(msgspec.Struct, frozen=True):
                 raise StudyError(f"{path}: larger than {FILE_BYTES_MAX} bytes; this is no study file")
             text = path.read_text("utf-8")
         except OSError as error:
-            raise StudyError(f"study file {str(path)!r}: {error.strerror}; make one with `ascar init`") from error
+            raise StudyError(
+                f"study file {str(path)!r}: {error.strerror}; make one with `ascar init`"
+            ) from error
         except UnicodeDecodeError as error:
             raise StudyError(f"study file {str(path)!r}: is not UTF-8 text ({error.reason})") from error
         return cls.parse(text)
@@ -241,7 +243,7 @@ def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:
 
 
 def _explain(message: str, table: Mapping[str, Any], kind: type[Any], section: str) -> str:
-    """msgspec's message as one line that names the key, the value and what is allowed."""
+    """Msgspec's message as one line that names the key, the value and what is allowed."""
     problem, _, where = message.partition(" - at `$")
     path = where.rstrip("`").strip(".") if where else ""
     unknown = re.search(r"unknown field `([^`]*)`", problem)
@@ -265,12 +267,12 @@ def _resolve(table: Any, kind: Any, path: str) -> tuple[Any, Any]:
     owner: Any = kind
     value: Any = table
     for part in [part for part in re.split(r"\.|(?=\[)", path) if part]:
-        if part.startswith("["):
-            index = part.strip("[]")
-            value = value[int(index)] if index.isdigit() and isinstance(value, list) else value
+        if part.startswith("["):  # msgspec says "[...]", not which: the whole list is shown
             continue
-        value = value.get(part) if isinstance(value, dict) else value
-        fields = {field.name: field.type for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
+        value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else value
+        fields = (
+            {field.name: field.type for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
+        )
         owner = fields.get(part, owner)
     return (owner if _is_struct(owner) else kind), value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ascar.errors import Exhausted, WorkError
 from ascar.evaluation import Clock, Evaluator
@@ -36,7 +36,7 @@ _SEARCH_SHARE_MIN = 0.4
 _FAILURES_IN_A_ROW_MAX = 20
 
 
-def ignore(event: Event) -> None:  # noqa: ARG001
+def ignore(event: Event) -> None:
     """A listener for those who want none."""
 
 
@@ -69,8 +69,13 @@ def tune(
     target = open_target(study.target)
     space = study_space(study, target.space)
     workload = _workload(study, target)
-    with target, _run(history, study, space, target, workload, resume) as run:
-        search = _Search(study, space, run, Evaluator(study, target, workload, listener, clock), listener, clock)
+    with (
+        target,
+        history.resume(study) if resume else history.begin(study, space, _valid_for(target, workload)) as run,
+    ):
+        search = _Search(
+            study, space, run, Evaluator(study, target, workload, listener, clock), listener, clock
+        )
         search.recall()
         search.measure_default()
         stopped = search.search()
@@ -88,12 +93,9 @@ def _workload(study: Study, target: Target) -> Workload:
     return open_workload(study.workload, target.default_workload)
 
 
-def _run(
-    history: History, study: Study, space: Space, target: Target, workload: Workload, resume: bool
-) -> Run:
-    if resume:
-        return history.resume(study)
-    return history.begin(study, space, {**target.describe(), "workload": dict(workload.describe())})
+def _valid_for(target: Target, workload: Workload) -> dict[str, Any]:
+    """What the results hold for: the machine, the system under tuning, the load."""
+    return {**target.describe(), "workload": dict(workload.describe())}
 
 
 @dataclass(slots=True)
@@ -150,7 +152,7 @@ class _Search:
             if trial.state is not TrialState.COMPLETE:
                 problem = trial.failure.message if trial.failure else trial.state.value
                 raise WorkError(
-                    f"the default configuration cannot be measured: {problem}; nothing can be compared with it"
+                    f"the default configuration cannot be measured: {problem}; there is nothing to beat"
                 )
 
     def search(self) -> str:
@@ -175,7 +177,6 @@ class _Search:
     def outcome(self, verdict: Verdict, stopped: str) -> Outcome:
         """Everything the run came to, in one value."""
         best, default = self._best(), self._of(Purpose.DEFAULT)[0]
-        improved = verdict.kind == "improved" and best is not None
         stage_s: dict[str, float] = {}
         for trial in self.trials:
             for stage, seconds in trial.stage_s.items():
@@ -187,10 +188,12 @@ class _Search:
             study=self.study.name,
             best=best,
             default=default,
-            recommended=best.configuration if improved else default.configuration,
+            recommended=(best if best and verdict.kind == "improved" else default).configuration,
             verdict=verdict,
             stage_s=stage_s,
-            counts={state: n for state in TrialState if (n := sum(trial.state is state for trial in self.trials))},
+            counts={
+                state: n for state in TrialState if (n := sum(trial.state is state for trial in self.trials))
+            },
             stopped=stopped,
             machine=self.run.machine,
         )
@@ -239,11 +242,15 @@ class _Search:
         self._tell(trial)
 
     def _of(self, purpose: Purpose) -> list[Trial]:
-        return [trial for trial in self.trials if trial.purpose is purpose and trial.state is TrialState.COMPLETE]
+        return [
+            trial for trial in self.trials if trial.purpose is purpose and trial.state is TrialState.COMPLETE
+        ]
 
     def _best(self) -> Trial | None:
         """The latest usable trial of what the optimizer recommends, which need not be the luckiest one."""
-        found = recommend(self.optimizer, [self._evaluation(trial) for trial in self.trials if _learned(trial)])
+        found = recommend(
+            self.optimizer, [self._evaluation(trial) for trial in self.trials if _learned(trial)]
+        )
         if found is None:
             return None
         usable = self._of(Purpose.DEFAULT) + self._of(Purpose.SEARCH)
@@ -288,8 +295,10 @@ class _Search:
         best: float | None = None
         count = 0
         for trial in [*self._of(Purpose.DEFAULT), *searched]:
-            gained = trial.usable and trial.score is not None and (
-                best is None or self.study.objective.better(trial.score, best)
+            gained = (
+                trial.usable
+                and trial.score is not None
+                and (best is None or self.study.objective.better(trial.score, best))
             )
             if gained:
                 best = trial.score

@@ -91,7 +91,7 @@ def conclude(
             best_scores=tuple(best_scores),
             default_scores=tuple(default_scores),
             p_value_limit=limit,
-            note=f"{failed} of {2 * plan.runs_per_side} runs failed or broke a constraint: too few are left to compare",
+            note=f"{failed} of {2 * plan.runs_per_side} runs failed or broke a constraint; too few are left",
         )
     found = compare(default_scores, best_scores, 1 - limit)
     # A gain is better whichever way the objective points: half the latency is a gain of 1 in speed-up terms

@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 __all__ = ["Change", "Workspace"]
-
-# A constant script: the command comes as positional arguments, so no user string is ever parsed by a shell.
-# Entering the group before exec leaves no moment in which the load could allocate memory outside it.
-_ENTER_CGROUP = 'echo $$ > "$1/cgroup.procs" || exit 97; shift; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +19,16 @@ class Workspace:
     Attributes:
         directory: where its files go.
         memory_bytes: the most page cache and memory that the load may use; None: unlimited.
-        cgroup: the control group that holds it to that; None: unlimited.
         user: account to run as; None: the caller's.
+        admit: puts a program, by its process id, into the control group that holds the load to
+            `memory_bytes`. A load calls it while the program still waits to begin, so that nothing is
+            allocated outside the group. None: there is no group.
     """
 
     directory: Path
     memory_bytes: int | None = None
-    cgroup: Path | None = None
     user: str | None = None
-
-    def command(self, argv: Sequence[str]) -> list[str]:
-        """`argv`, preceded by what puts it inside the control group."""
-        if self.cgroup is None:
-            return list(argv)
-        return ["/bin/sh", "-c", _ENTER_CGROUP, "sh", str(self.cgroup), *argv]
+    admit: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

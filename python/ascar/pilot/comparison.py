@@ -62,7 +62,9 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) ->
     )
 
 
-def runs_needed(a: Sequence[float], b: Sequence[float], relative_sd: float, alpha: float, power: float) -> int:
+def runs_needed(
+    a: Sequence[float], b: Sequence[float], relative_sd: float, alpha: float, power: float
+) -> int:
     """Runs a side that separate means like these, fixed before the first of them is made.
 
     Args:

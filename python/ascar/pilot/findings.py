@@ -121,7 +121,8 @@ def _measure(
         return None
     if indicator.kind is Kind.BINARY:
         mean, low, high = _core.proportion_interval(int(values.sum()), values.size, confidence)
-        return _plain(mean, low, high, values.size, confidence, "Wilson")
+        n = values.size
+        return Measurement(mean, low, high, confidence, n, n, 0.0, 1, 0, n, method="Wilson")
     if indicator.kind is Kind.RATIO:
         # The harmonic mean of speeds is the reciprocal of the mean of times: analyse those, turn the ends.
         inverse = analyze(1.0 / values, confidence, whole=whole)
@@ -129,12 +130,8 @@ def _measure(
     return analyze(values, confidence, whole=whole)
 
 
-def _plain(mean: float, low: float, high: float, n: int, confidence: float, method: str) -> Measurement:
-    return Measurement(mean, low, high, confidence, n, n, 0.0, 1, 0, n, method=method)
-
-
 def _inverted(times: Measurement) -> Measurement:
-    """The mean speed from the mean time, its interval's ends swapped (both are above zero, or there is none)."""
+    """The mean speed from the mean time: the interval's ends change places, where both are above zero."""
     bounded = times.ci_low is not None and times.ci_high is not None and times.ci_low > 0
     return Measurement(
         mean=1.0 / times.mean,

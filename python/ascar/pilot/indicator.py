@@ -1,4 +1,4 @@
-"""A performance indicator: what is measured, and how good the measurement has to be (Li's thesis, 4.2, 4.3)."""
+"""A performance indicator: what is measured, and how well (Li's thesis, sections 4.2 and 4.3)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from ascar.errors import InputError
 from ascar.pilot.findings import Finding, Speed, find, speed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ascar.pilot.indicator import Indicator
     from ascar.pilot.presets import Goal

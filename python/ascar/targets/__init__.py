@@ -44,7 +44,7 @@ class Target(Protocol):
         """Put a configuration in force and make the workspace ready to be filled.
 
         Raises:
-            StageFailed: a step failed or ran out of time; the target takes the next configuration all the same.
+            StageFailed: a step failed or ran out of time; the next configuration can be applied all the same.
         """
         ...
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ascar.extension import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ascar.measurement import Readings, Series
     from ascar.workspace import Workspace
 
