@@ -57,6 +57,7 @@ def best_so_far(frame: pl.DataFrame, objective: Objective, default_score: float 
         axes.set_xlabel(f"time spent on trials ({unit})")
         axes.set_ylabel(metric_label(objective.unit))
         axes.set_xlim(left=0)
+        axes.margins(y=0.08)
         _legend(axes)
     against = "" if default_score is None else f"; the default scores {number(default_score)}"
     alt = (

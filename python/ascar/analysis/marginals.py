@@ -39,9 +39,9 @@ class Marginal:
     Attributes:
         parameter: its name.
         rows: each value's label, and the scores of the trials that had it, in the values' order.
-        share: of the variance of the scores that lies between the values (the R squared of section 5.4,
-            adjusted for their number); it orders the figures, and is no measure of importance: the trials of
-            a search are no random sample.
+        share: how telling the values are: the R squared of section 5.4, adjusted for their number, times the
+            share of trials that the parameter applies to. It orders the figures, and is no measure of
+            importance: the trials of a search are no random sample.
     """
 
     parameter: str
@@ -56,7 +56,8 @@ def marginals(trials: Sequence[Trial], space: Space) -> list[Marginal]:
     for name in space.names:
         rows = _rows(name, kept, space)
         if len(rows) > 1:
-            share = _share([scores for _, scores in rows])
+            # Of few trials, and of those that share a file system, little can be said.
+            share = _share([scores for _, scores in rows]) * sum(len(s) for _, s in rows) / len(kept)
             absent = [
                 trial.score for trial in kept if trial.score is not None and name not in trial.configuration
             ]

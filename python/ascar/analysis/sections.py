@@ -35,6 +35,7 @@ __all__ = [
 
 _ROWS_MAX = 1000
 _EXAMPLES_MAX = 20
+_SETTINGS_SHOWN = 2
 _DASH = "\N{EN DASH}"
 _STAGE_MEANING = {
     "load": "the load itself, from which the numbers come",
@@ -288,11 +289,10 @@ def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[objec
     interval = _DASH
     if measured is not None and measured.ci_low is not None and measured.ci_high is not None:
         interval = f"{number(measured.ci_low)} \N{EN DASH} {number(measured.ci_high)}"
-    names = space.change(default, trial.configuration).parameters
-    differs = [
-        each(tag("span", f"{name}=", tag("strong", _text(trial.configuration.get(name))), class_="key"), " ")
-        for name in names
+    names = [
+        name for name in space.change(default, trial.configuration).parameters if name in trial.configuration
     ]
+    differs = [f"{name}={value_text(trial.configuration[name])}" for name in names]
     state = trial.state.value + (f"; breaks {', '.join(trial.unmet)}" if trial.unmet else "")
     return [
         trial.number,
@@ -301,8 +301,17 @@ def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[objec
         number(trial.score),
         interval,
         format_duration(max(0.0, sum(trial.stage_s.values()))),
-        each(*differs) if differs else "nothing",
+        _folded(differs) if differs else "nothing",
     ]
+
+
+def _folded(settings: Sequence[str]) -> Html:
+    """The first settings; the others behind a click, or a table of a hundred trials fills ten screens."""
+    if len(settings) <= _SETTINGS_SHOWN + 1:
+        return tag("code", ", ".join(settings))
+    first, rest = settings[:_SETTINGS_SHOWN], settings[_SETTINGS_SHOWN:]
+    summary = tag("summary", tag("code", ", ".join(first)), f" and {len(rest)} more")
+    return tag("details", summary, tag("code", ", ".join(rest)))
 
 
 def _text(value: Value | None) -> str:
@@ -369,9 +378,9 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
     notes = [
         "Score of a trial: unit readings are taken while the load runs. Change points mark off warm-up and "
         "cool-down; the mean is that of the stable phase between them.",
-        f"Interval of a trial ({confidence}): neighbouring readings are correlated, so they are merged into "
-        "subsessions until their autocorrelation is low enough; a t interval on the subsessions' means "
-        "follows. It says how sure the mean of this one run is, not how much one run differs from the next.",
+        f"Interval of a trial ({confidence}): neighbouring readings are alike, so the interval rests on "
+        "fewer independent samples than there are readings. It says how sure the mean of this one run is, not "
+        "how much one run differs from the next.",
         f"Verdict: the best configuration and the default are measured again, in turn, a number of times "
         "fixed before the first of these runs. They are called different only at p < "
         f"{verdict.p_value_limit:g}. The search's own scores are not used for it: the best of many looks "

@@ -400,7 +400,7 @@ def _machine_id(connection: sa.Connection, machine: Mapping[str, Any]) -> int:
 
 
 def _versions() -> dict[str, str]:
-    return {"ascar": __version__, "python": platform.python_version(), "kernel": platform.release()}
+    return {"ascar": __version__, "python": platform.python_version()}
 
 
 def _difference(old: str, new: str) -> str:
