@@ -196,7 +196,35 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "failed": items(TEXT),
         },
     ),
-    "report": ("Where the report is.", {"run_id": COUNT, "directory": TEXT, "files": items(TEXT)}),
+    "export": (
+        "A configuration in a form that an administrator can use.",
+        {
+            "run_id": COUNT,
+            "form": {"enum": ["shell", "sysctl", "udev", "fstab", "tuned"]},
+            "configuration": CONFIGURATION,
+            "lines": about(items(TEXT), "empty where this form can say nothing of it"),
+        },
+    ),
+    "space": (
+        "What can be tuned: a space document, and what a reader would otherwise have to work out.",
+        {
+            "format": {"const": "ascar-space"},
+            "version": {"const": 1},
+            "name": TEXT,
+            "parameters": items({"type": "object", "required": ["name", "kind", "default", "cost"]}),
+            "constraints": items(TEXT),
+            "pinned": table(VALUE),
+            "allow_weaker": about(
+                maybe(items(TEXT)), "values and guarantees that may be weaker than the default; null: all"
+            ),
+            "default_configuration": CONFIGURATION,
+            "valid_configurations": about(maybe(COUNT), "null where they cannot be counted"),
+            "valid_configurations_without_weaker": about(
+                maybe(COUNT), "those that promise as much as the default does"
+            ),
+        },
+    ),
+    "report": ("Where the report is.", {"run_id": COUNT, "page": about(TEXT, "the HTML file")}),
     "history-ls": ("Every run, the latest first.", {"runs": items(RUN)}),
     "history-show": (
         "A run, with its trials.",

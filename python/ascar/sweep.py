@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -88,7 +88,10 @@ def sweep(
     space = study_space(study, target.space)
     configurations = in_cheap_order(space)
     workload = _workload(study, target)
-    with target, _run(history, study, space, target, workload, resume) as run:
+    with (
+        target,
+        history.resume(study) if resume else history.begin(study, space, _valid_for(target, workload)) as run,
+    ):
         walk = _Walk(study, run, Evaluator(study, target, workload, listener, clock), plan, clock)
         walk.recall(len(configurations))
         stopped = walk.through(configurations * plan.replicates)
@@ -113,7 +116,10 @@ def in_cheap_order(space: Space) -> list[Configuration]:
             "restrict it with space.parameters, space.pin or space.allow_cost"
         )
     ranked = sorted(space.parameters, key=lambda parameter: -parameter.cost.rank)
-    places = {parameter.name: _places(parameter.domain.values) for parameter in ranked}
+    places = {
+        parameter.name: {value: index for index, value in enumerate(space.domain(parameter.name).each())}
+        for parameter in ranked
+    }
 
     def place(configuration: Configuration) -> tuple[int, ...]:
         return tuple(
@@ -124,22 +130,15 @@ def in_cheap_order(space: Space) -> list[Configuration]:
     return sorted(space.enumerate(), key=place)
 
 
-def _places(values: tuple[object, ...]) -> dict[object, int]:
-    return {value: index for index, value in enumerate(values)}
-
-
 def _workload(study: Study, target: Target) -> Workload:
     if not study.workload and isinstance(target, Workload):
         return target
     return open_workload(study.workload, target.default_workload)
 
 
-def _run(
-    history: History, study: Study, space: Space, target: Target, workload: Workload, resume: bool
-) -> Run:
-    if resume:
-        return history.resume(study)
-    return history.begin(study, space, {**target.describe(), "workload": dict(workload.describe())})
+def _valid_for(target: Target, workload: Workload) -> dict[str, Any]:
+    """What the results hold for: the machine, the system under tuning, the load."""
+    return {**target.describe(), "workload": dict(workload.describe())}
 
 
 @dataclass(slots=True)
@@ -196,10 +195,12 @@ class _Walk:
         """What was seen, in one value."""
         usable = [trial for trial in self.trials if trial.usable]
         sign = self.study.objective.sign
-        stage_s: Counter[str] = Counter()
+        stage_s: dict[str, float] = {}
         for trial in self.trials:
-            stage_s.update(trial.stage_s)
-        stage_s["other"] = max(0.0, self.spent_before_s + self.clock() - self.start_s - stage_s.total())
+            for stage, seconds in trial.stage_s.items():
+                stage_s[stage] = stage_s.get(stage, 0.0) + seconds
+        elapsed_s = self.spent_before_s + self.clock() - self.start_s
+        stage_s["other"] = max(0.0, elapsed_s - sum(stage_s.values()))
         default = space.default()
         return Outcome(
             run_id=self.run.id,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.cli.text import clock, number, p_value, percent, sparkline, value
+from ascar.cli.text import clock, number, p_value, percent, plain, sparkline
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,5 @@ def test_a_sparkline_begins_at_zero_and_skips_what_is_no_number():
 
 
 def test_values_are_written_as_in_a_study_file():
-    assert [value(x) for x in (None, True, False, 4096, "zstd:1")] == [
-        "n/a",
-        "true",
-        "false",
-        "4096",
-        "zstd:1",
-    ]
+    values = (None, True, False, 4096, 0.5, 5.0, "zstd:1")
+    assert [plain(x) for x in values] == ["n/a", "true", "false", "4096", "0.5", "5", "zstd:1"]

@@ -42,11 +42,12 @@ def export(
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.outcome import json_ready
+    from ascar.targets import open_target
 
     with History() as history:
         found = find_run(history, run)
         configuration = configuration_of(found, trial)
-        lines = commands_of(found, configuration).get(form.value, [])
+        lines = list(open_target(found.study.target).commands(configuration).get(form.value, []))
     if json:
         emit(
             "export",

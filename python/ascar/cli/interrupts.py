@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ascar.cli.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import FrameType
 
 __all__ = ["interruptible"]
@@ -19,7 +19,7 @@ _ASKS_TO_GIVE_UP = 3
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Generator[None]:
     """Turn the first of these signals into KeyboardInterrupt.
 
     The second only says that the clean-up is under way: interrupting that would leave it to the keeper and

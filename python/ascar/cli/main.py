@@ -40,17 +40,21 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
         with interruptible():
             status = app(list(arguments), standalone_mode=False, prog_name="ascar")
             sys.stdout.flush()
-        if status == INTERRUPTED:  # the parser turns the exception into its status
-            raise KeyboardInterrupt
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`): say nothing, not even at the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the last line of defence: one line
-        problem = explain(error)
-        say(f"error: {problem.message}")
-        if as_json:
-            with contextlib.suppress(OSError):
-                emit("error", {"error": problem.to_dict()})
-        return problem.exit_status
+        return _failed(error, as_json=as_json)
+    if status == INTERRUPTED:  # the parser turns the exception into its status
+        return _failed(KeyboardInterrupt(), as_json=as_json)
     return status if isinstance(status, int) else 0
+
+
+def _failed(error: BaseException, *, as_json: bool) -> int:
+    problem = explain(error)
+    say(f"error: {problem.message}")
+    if as_json:
+        with contextlib.suppress(OSError):
+            emit("error", {"error": problem.to_dict()})
+    return problem.exit_status

@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -45,7 +45,7 @@ def json_wanted(arguments: Sequence[str]) -> bool:
 
 
 @contextmanager
-def stdout_for_json() -> Iterator[None]:
+def stdout_for_json() -> Generator[None]:
     """While it lasts only `emit` reaches stdout; all else that is printed, by children too, is on stderr."""
     sys.stdout.flush()
     own = os.dup(1)

@@ -19,17 +19,17 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Made when missing.")],
     json: Json = False,
 ) -> int:
-    """Write a run's report: one self-contained HTML page, and the plots as files of their own."""
-    from ascar.analysis.report import write_report
+    """Write a run's report: one self-contained HTML page with the numbers and the plots."""
+    from ascar.analysis import write_report
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_run
     from ascar.history import History
 
     with History() as history:
         found = find_run(history, run)
-        files = write_report(found, out)
+        page = write_report(found, found.outcome(), out)
     if json:
-        emit("report", {"run_id": found.id, "directory": str(out), "files": [str(file) for file in files]})
+        emit("report", {"run_id": found.id, "page": str(page)})
     else:
-        people().print(f"{files[0]}", soft_wrap=True)
+        people().out(page)
     return 0

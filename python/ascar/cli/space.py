@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,9 +24,9 @@ EXAMPLES = examples(
 
 
 def _presets(incomplete: str) -> list[str]:
-    from ascar.space import presets
+    from ascar.space import PRESETS
 
-    return [name for name in presets() if name.startswith(incomplete)]
+    return [name for name in PRESETS if name.startswith(incomplete)]
 
 
 def space(
@@ -38,42 +38,50 @@ def space(
     ],
     json: Json = False,
 ) -> int:
-    """Show a space: parameters, values, change costs, guarantees, constraints, valid configurations."""
+    """Show a space: parameters, values, change costs, guarantees, constraints, valid configurations.
+
+    Of a study it shows what the study leaves of its target's space; of a preset everything, also the values
+    that promise less than the default, which a study uses only if it allows them by name.
+    """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_space
+    from ascar.outcome import json_ready
+    from ascar.space import space_to_document
 
     found = find_space(named)
     count = found.count()
     if json:
-        emit("space", {**document(found), "valid_configurations": count})
+        document = {
+            **space_to_document(found),
+            "default_configuration": json_ready(found.default()),
+            "valid_configurations": count,
+            "valid_configurations_without_weaker": found.restrict_guarantees([]).count(),
+        }
+        emit("space", document)
     else:
         _print(people(), found, count)
     return 0
 
 
-def document(found: Space) -> dict[str, Any]:
-    """A space as its versioned JSON form, with what a reader would otherwise have to work out."""
-    from ascar.outcome import json_ready
-
-    return {**found.to_dict(), "default_configuration": json_ready(found.default())}
-
-
 def _print(console: Console, found: Space, count: int | None) -> None:
-    title = found.name or "space"
     number = "endlessly many" if count is None else f"{count:,}"
-    console.print(f"{title}: {len(found)} parameters, {number} valid configurations", style="bold")
+    title = f"{found.name or 'space'}: {len(found)} parameters, {number} valid configurations"
+    console.print(title, style="bold", soft_wrap=True)
     console.print(_table(found))
     if found.constraints:
         console.print("constraints:")
         for constraint in found.constraints:
             console.print(f"  {constraint}", soft_wrap=True, markup=False)
-    if found.allow_weaker is not None:
+    if found.allow_weaker is None:
+        console.print("* default")
+    else:
         allowed = ", ".join(found.allow_weaker) or "none"
-        console.print(f"values that promise less than the default: {allowed}", soft_wrap=True, markup=False)
-    console.print(
-        "(* default, [] promises less than the default and is left out unless the study's allow_weaker names it)",
-        markup=False,
-    )
+        console.print(
+            f"* default; weaker values that the study allows: {allowed}", soft_wrap=True, markup=False
+        )
+        console.print(
+            "[...] promises less than the default: name it in space.allow_weaker to use it", markup=False
+        )
 
 
 def _table(found: Space) -> Table:
@@ -96,17 +104,17 @@ def _table(found: Space) -> Table:
 
 def _values(found: Space, name: str) -> str:
     """A parameter's values, the default and the left out ones marked."""
-    from ascar.cli.text import value
+    from ascar.cli.text import plain
     from ascar.space import Choices
 
     parameter, allowed = found[name], found.domain(name)
-    if not isinstance(parameter.domain, Choices):
-        return str(allowed)
     if name in found.pinned:
-        return f"{value(found.pinned[name])} (pinned)"
+        return f"{plain(found.pinned[name])} (pinned)"
+    if not isinstance(parameter.domain, Choices):
+        return f"{allowed}, default {plain(parameter.default)}"
     shown: list[str] = []
     for item in parameter.domain.values:
-        text = value(item)
+        text = plain(item)
         if item == parameter.default and isinstance(item, bool) == isinstance(parameter.default, bool):
             text += "*"
         left_out = isinstance(allowed, Choices) and item not in allowed.values
@@ -115,7 +123,9 @@ def _values(found: Space, name: str) -> str:
 
 
 def _weaker(found: Space, name: str) -> str:
+    from ascar.cli.text import plain
+
     return "; ".join(
-        f"{label.relation.replace('==', '')}{label.value}: {', '.join(sorted(label.guarantees))}"
+        f"{label.relation.replace('==', '')}{plain(label.value)}: {', '.join(sorted(label.guarantees))}"
         for label in found[name].weaker
     )

@@ -7,18 +7,31 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ascar.errors import InputError
+
 if TYPE_CHECKING:
     from ascar.history import History, Run
+    from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["find_run", "read_study"]
+__all__ = ["configuration_of", "find_run", "find_space", "is_study_file", "read_study"]
 
 
-def read_study(path: Path, budget: str | None = None) -> Study:
-    """A study file, with another budget where one is given; everything that can be wrong with it is found now.
+def is_study_file(named: str) -> bool:
+    """Whether the user means a file; a study's name has neither a slash nor this ending."""
+    return named.endswith(".toml") or "/" in named
 
-    What the study names is constructed once, which touches nothing: a mistake is found before the history, a
-    device or a directory is.
+
+def read_study(path: Path, budget: str | None = None, format_device: str | None = None) -> Study:
+    """A study file, with what the command line adds to it; everything that can be wrong with it is found now.
+
+    What the study names is constructed once, which touches nothing: a mistake is found before the history is
+    opened, a lock is taken or a device is looked at.
+
+    Args:
+        path: the study file.
+        budget: time for all of it, instead of the study's.
+        format_device: the block device whose formatting the user confirms.
 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
@@ -31,6 +44,22 @@ def read_study(path: Path, budget: str | None = None) -> Study:
     return study
 
 
+def find_space(named: str) -> Space:
+    """The space of a preset, or what a study file leaves of its target's space.
+
+    Raises:
+        InputError: no such preset, or the file is no study.
+    """
+    from ascar.space import preset, study_space
+    from ascar.study import Study
+    from ascar.targets import open_target
+
+    if not is_study_file(named):
+        return preset(named)
+    study = Study.read(Path(named))
+    return study_space(study, open_target(study.target).space)
+
+
 def find_run(history: History, named: str) -> Run:
     """The run that a number, a study's name or a study file means; the latest of a study.
 
@@ -39,7 +68,19 @@ def find_run(history: History, named: str) -> Run:
     """
     from ascar.study import Study
 
-    path = Path(named)
-    if path.suffix == ".toml" or "/" in named:
-        return history.run(Study.read(path).name)
-    return history.run(named)
+    return history.run(Study.read(Path(named)).name if is_study_file(named) else named)
+
+
+def configuration_of(run: Run, trial: int | None = None) -> Configuration:
+    """A trial's configuration, or the one that the run recommends.
+
+    Raises:
+        InputError: no such trial.
+    """
+    if trial is None:
+        return run.outcome().recommended
+    found = run.trial(trial)
+    if found is None:
+        known = len(run.trials(readings=False))
+        raise InputError(f"--trial = {trial}: run {run.id} has no such trial; it has {known}")
+    return found.configuration

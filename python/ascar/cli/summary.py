@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.cli.text import duration, number, p_value, percent, score, value
+from ascar.cli.text import duration, number, p_value, percent, plain, score
 from ascar.outcome import TrialState
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _configuration_table(space: Space, configuration: Configuration) -> Table:
     if any(weaker for *_, weaker in rows):
         table.add_column("weakens", style="red")
     for name, before, after, cost, weaker in rows:
-        table.add_row(name, value(before), value(after), cost, ", ".join(weaker))
+        table.add_row(name, plain(before), plain(after), cost, ", ".join(weaker))
     return table
 
 

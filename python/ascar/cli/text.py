@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ascar.outcome import Trial
 
-__all__ = ["clock", "duration", "number", "p_value", "percent", "score", "seconds", "sparkline", "value"]
+__all__ = ["clock", "duration", "number", "p_value", "percent", "plain", "score", "seconds", "sparkline"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
@@ -86,10 +86,10 @@ def sparkline(values: Sequence[float], *, unicode: bool = True) -> str:
     )
 
 
-def value(x: object) -> str:
+def plain(x: object) -> str:
     """A parameter's value as a study file writes it; "n/a" where the parameter does not apply."""
     if x is None:
         return "n/a"
     if isinstance(x, bool):
         return "true" if x else "false"
-    return str(x)
+    return f"{x:g}" if isinstance(x, float) else str(x)

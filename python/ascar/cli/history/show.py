@@ -41,9 +41,8 @@ def show(
         if trial is not None:
             one = found.trial(trial)
             if one is None:
-                raise InputError(
-                    f"--trial = {trial}: run {found.id} has no such trial; it has {len(found.trials(readings=False))}"
-                )
+                known = len(found.trials(readings=False))
+                raise InputError(f"--trial = {trial}: run {found.id} has no such trial; it has {known}")
             trials = [one]
         else:
             trials = found.trials(readings=False)
@@ -82,7 +81,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
     from rich.table import Table
 
     from ascar.cli.summary import changes
-    from ascar.cli.text import score, seconds, value
+    from ascar.cli.text import plain, score, seconds
 
     if not trials:
         return
@@ -91,7 +90,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
         table.add_column(heading, justify="right" if heading in {"trial", "took"} else "left")
     for trial in trials:
         differs = " ".join(
-            f"{name}={value(after)}" for name, _, after, *_ in changes(run.space, trial.configuration)
+            f"{name}={plain(after)}" for name, _, after, *_ in changes(run.space, trial.configuration)
         )
         table.add_row(
             str(trial.number),
@@ -105,7 +104,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
 
 
 def _print_trial(console: Console, trial: Trial, run: Run) -> None:
-    from ascar.cli.text import number, score, seconds, value
+    from ascar.cli.text import number, plain, score, seconds
 
     console.print(
         f"trial {trial.number} of {run.name} (run {run.id}): {trial.purpose.value}, {trial.state.value}"
@@ -119,7 +118,7 @@ def _print_trial(console: Console, trial: Trial, run: Run) -> None:
         if trial.failure.stderr:
             console.print(trial.failure.stderr, soft_wrap=True, markup=False, style="dim")
     for title, facts in (
-        ("configuration", {name: value(setting) for name, setting in trial.configuration.items()}),
+        ("configuration", {name: plain(setting) for name, setting in trial.configuration.items()}),
         ("metrics", {name: number(metric) for name, metric in trial.metrics.items()}),
         ("stages", {name: seconds(spent_s) for name, spent_s in trial.stage_s.items()}),
     ):

@@ -10,7 +10,7 @@ from ascar.cli.progress.lines import line_of
 from ascar.cli.progress.state import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from ascar.objective import Objective
     from ascar.outcome import Event, Listener
@@ -19,7 +19,7 @@ __all__ = ["Progress", "showing"]
 
 
 @contextmanager
-def showing(objective: Objective, *, quiet: bool = False) -> Iterator[Listener]:
+def showing(objective: Objective, *, quiet: bool = False) -> Generator[Listener]:
     """A listener that shows what a loop reports while the context lasts.
 
     Args:

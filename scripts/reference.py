@@ -1,0 +1,333 @@
+"""Writes docs/reference and docs/schemas from the code, so that they say what it does.
+
+`python scripts/reference.py` writes the pages, with --check it says whether they are up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import typer
+
+import schemas
+from ascar import errors
+from ascar.cli.app import app
+from ascar.extension import kinds, load
+from ascar.space import PRESETS, ChangeCost, Choices, preset
+from ascar.space.parameter import value_text
+from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ascar.space import Parameter, Space, Value
+
+DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<!-- Made from the code by scripts/reference.py; `make docs` makes it again. -->\n\n"
+
+
+# Commands.
+
+
+def commands_page() -> str:
+    """Every command with its arguments, options and examples."""
+    root: Any = typer.main.get_command(app)
+    parts = ["# Commands\n", _described(root)]
+    for path, command in _walk("ascar", root):
+        parts.append(f"## {path}\n")
+        parts.append(_described(command))
+        parts.append(f"    {path} {' '.join(_usage(command))}\n")
+        parts += _parameters(command)
+        parts += _examples(command)
+    return NOTE + "\n".join(parts)
+
+
+def _walk(path: str, group: Any) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _walk(f"{path} {name}", command)
+        else:
+            yield f"{path} {name}", command
+
+
+def _described(command: Any) -> str:
+    return f"{inspect.cleandoc(command.help or '')}\n"
+
+
+def _usage(command: Any) -> Iterator[str]:
+    if any(parameter.param_type_name == "option" for parameter in command.params):
+        yield "[OPTIONS]"
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield (parameter.metavar or parameter.name.upper()).replace("\\", "")
+
+
+def _parameters(command: Any) -> Iterator[str]:
+    rows: list[tuple[str, str]] = []
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            name = (parameter.metavar or parameter.name.upper()).replace("\\", "")
+            rows.append((f"`{name}`", parameter.help or ""))
+        else:
+            names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+            metavar = f" {parameter.metavar}" if parameter.metavar else ""
+            default = parameter.default
+            shown = "" if default in (None, False, True, ...) or callable(default) else f" (default: `{default}`)"
+            rows.append((f"`{names}{metavar}`", f"{parameter.help or ''}{shown}"))
+    if rows:
+        yield _table(("argument or option", "meaning"), rows)
+
+
+def _examples(command: Any) -> Iterator[str]:
+    lines = [line.strip() for line in (command.epilog or "").split("\n\n")]
+    lines = [line.replace("\\[", "[") for line in lines if line and not line.startswith("[bold]")]
+    if lines:
+        yield "\n".join(f"    {line}" for line in lines) + "\n"
+
+
+# The study file.
+
+
+def study_page() -> str:
+    """Every key of a study file."""
+    parts = [
+        "# The study file\n",
+        "TOML. `ascar init TARGET` writes one with every key explained; unknown keys are refused. Durations are "
+        "text such as `10 min`, `1.5 h`, `250 ms`; sizes such as `2100 MiB`, `4k`.\n",
+    ]
+    for name, section in (
+        ("study", StudySection),
+        ("measurement", MeasurementSection),
+        ("stop", StopSection),
+        ("verify", VerifySection),
+    ):
+        parts.append(f"## [{name}]\n")
+        parts.append(_keys(section))
+    for name, group, default in (
+        ("target", "ascar.targets", "localfs"),
+        ("workload", "ascar.workloads", "the target's own"),
+        ("optimizer", "ascar.optimizers", "auto"),
+    ):
+        parts.append(f"## [{name}]\n")
+        parts.append(f"`kind` says which (default: {default}); the other keys are that kind's own.\n")
+        for kind in kinds(group):
+            parts.append(f"### [{name}] kind = \"{kind}\"\n")
+            parts.append(_kind(load(group, kind, f"{name}.kind")))
+    module = inspect.getmodule(load_space_table())
+    parts.append("## [space]\n")
+    parts.append(_literal(inspect.getdoc(module) or ""))
+    return NOTE + "\n".join(parts)
+
+
+def load_space_table() -> Any:
+    """What reads the `[space]` table; its module explains the table."""
+    from ascar.space.study_table import space_from_table
+
+    return space_from_table
+
+
+def _kind(kind: Any) -> str:
+    """A kind's own description, and its keys where it declares them as a struct named Options."""
+    text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    options = next((value for value in _options_of(kind)), None)
+    return f"{' '.join(text.split())}\n" + ("" if options is None else f"\n{_keys(options)}")
+
+
+def _options_of(kind: Any) -> Iterator[Any]:
+    module = inspect.getmodule(kind)
+    for name, value in vars(module).items():
+        if inspect.isclass(value) and issubclass(value, msgspec.Struct) and name.endswith("Options"):
+            yield value
+
+
+def _keys(section: type[msgspec.Struct]) -> str:
+    """A struct's fields with their types, defaults and meanings; the meanings are in its docstring."""
+    meanings = _attributes(inspect.getdoc(section) or "")
+    rows: list[tuple[str, ...]] = []
+    for field in msgspec.structs.fields(section):
+        default = "required" if field.required else f"`{_default(field)}`"
+        rows.append((f"`{field.encode_name}`", _type(field.type), default, meanings.get(field.name, "")))
+    return _table(("key", "type", "default", "meaning"), rows)
+
+
+def _attributes(docstring: str) -> dict[str, str]:
+    """Meanings by attribute, from the Attributes section of a Google-style docstring."""
+    meanings: dict[str, str] = {}
+    _, _, section = docstring.partition("Attributes:\n")
+    name = ""
+    for line in section.splitlines():
+        match = re.match(r"    (\w+): (.*)", line)
+        if match:
+            name = match[1]
+            meanings[name] = match[2]
+        elif line.startswith("        ") and name:
+            meanings[name] += f" {line.strip()}"
+        elif line.strip():
+            break
+    return meanings
+
+
+def _default(field: Any) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "none"
+    return '"' + value + '"' if isinstance(value, str) else str(list(value) if isinstance(value, tuple) else value)
+
+
+def _type(kind: Any) -> str:
+    text = inspect.formatannotation(kind).replace("typing.", "")
+    for python, toml in (
+        (r" \| None", ""),
+        (r"tuple\[str, \.\.\.\]", "list of text"),
+        (r"tuple\[(\w+), \.\.\.\]", r"list of \1"),
+        (r"\bstr\b", "text"),
+        (r"\bint\b", "integer"),
+        (r"\bfloat\b", "number"),
+        (r"\bbool\b", "true or false"),
+        (r"dict\[.*\]", "table"),
+    ):
+        text = re.sub(python, toml, text)
+    return text
+
+
+# Spaces.
+
+
+def spaces_page() -> str:
+    """Every preset's parameters, and the change costs."""
+    parts = [
+        "# Spaces\n",
+        "## Change costs\n",
+        "Cao's Table 9.1. `allow_cost` in a study's `[space]` names those that the search may pay; the others' "
+        "parameters stay as they are.\n",
+        _table(
+            ("cost", "category", "meaning"),
+            [(f"`{cost.value}`", str(cost.category), cost.description) for cost in ChangeCost],
+        ),
+    ]
+    parts += [_space(preset(name)) for name in PRESETS]
+    return NOTE + "\n".join(parts)
+
+
+def _space(space: Space) -> str:
+    same = space.restrict_guarantees([]).count()
+    parts = [
+        f"## {space.name}\n",
+        f"{len(space)} parameters, {space.count():,} valid configurations; {same:,} of them promise as much as the "
+        "default does.\n",
+        _table(
+            ("parameter", "values (default first)", "active when", "change cost", "weaker values"),
+            [_parameter(parameter) for parameter in space.parameters],
+        ),
+    ]
+    if space.constraints:
+        parts.append("Constraints:\n")
+        parts.append("\n".join(f"- `{constraint}`" for constraint in space.constraints) + "\n")
+    return "\n".join(parts)
+
+
+def _parameter(parameter: Parameter) -> tuple[str, ...]:
+    return (
+        f"`{parameter.name}`" + (f"<br>{parameter.description}" if parameter.description else ""),
+        _values(parameter),
+        f"`{parameter.condition}`" if parameter.condition else "",
+        f"`{parameter.cost.value}`",
+        "; ".join(
+            f"`{label.relation.replace('==', '')}{_plain(label.value)}`: {', '.join(sorted(label.guarantees))}"
+            for label in parameter.weaker
+        ),
+    )
+
+
+def _values(parameter: Parameter) -> str:
+    if not isinstance(parameter.domain, Choices):
+        return f"`{value_text(parameter.default)}`; {parameter.domain}"
+    others = [value for value in parameter.domain.values if value != parameter.default]
+    meanings = dict(parameter.special)
+    return ", ".join(
+        f"`{value_text(value)}`" + (f" ({meanings[value]})" if value in meanings else "")
+        for value in (parameter.default, *others)
+    )
+
+
+def _plain(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else value_text(value)
+
+
+# Errors.
+
+
+def errors_page() -> str:
+    """The error tree, exit statuses, and where each comes from."""
+    rows = [
+        (f"`{name}`", str(getattr(errors, name).exit_status), (inspect.getdoc(getattr(errors, name)) or "").split("\n")[0])
+        for name in errors.__all__
+    ]
+    parts = [
+        "# Exit statuses and errors\n",
+        _table(
+            ("status", "meaning"),
+            [
+                ("0", 'done; "the default is fine" is a result too'),
+                ("1", "the work failed"),
+                ("2", "bad input: one line names the key, its value and what is allowed; nothing was touched"),
+                ("3", "stopped early; partial results are kept"),
+                ("130", "interrupted by ^C, SIGTERM or SIGHUP; everything was put back"),
+            ],
+        ),
+        "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document all the "
+        "same, of the schema [error.json](../schemas/error.json), in place of the command's own; `kind` is one of "
+        "these, `UsageError`, `Interrupted`, or the class of an exception that nobody expected, whose traceback is "
+        "in the file that the message names.\n",
+        _table(("kind", "exit status", "meaning"), rows),
+    ]
+    return NOTE + "\n".join(parts)
+
+
+# Markdown.
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+    headings = list(headings)
+    return "\n".join([line(headings), line("---" for _ in headings), *map(line, rows)]) + "\n"
+
+
+def _literal(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines()) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path."""
+    made = {
+        DIRECTORY / "commands.md": commands_page(),
+        DIRECTORY / "study-file.md": study_page(),
+        DIRECTORY / "spaces.md": spaces_page(),
+        DIRECTORY / "errors.md": errors_page(),
+    }
+    return made | {schemas.DIRECTORY / name: text for name, text in schemas.schemas().items()}
+
+
+def main() -> int:
+    """Write the pages, or with --check compare them."""
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text]
+    if "--check" in sys.argv[1:]:
+        sys.stdout.writelines(f"{path} is out of date: run `make docs`\n" for path in stale)
+        return 1 if stale else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(pages()[path], "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

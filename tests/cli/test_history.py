@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import pytest
+
+from ascar.history import History
+from ascar.outcome import Failure, Outcome, Purpose, TrialState, Verdict
+from ascar.study import Study
+
+TEXT = """
+[study]
+name = "mail"
+objective = "maximize throughput_ops_per_s"
+budget = "1 min"
+[target]
+kind = "simulated"
+"""
+
+
+@pytest.fixture
+def filled(space, trial_of):
+    """A history with a finished run, and one that was interrupted."""
+    study = Study.parse(TEXT)
+    machine = {"kernel": "6.1", "memory_bytes": 8 * 2**30, "workload": {"program": "fio"}}
+    default, better = space.default(), space.validate({"fs": "xfs", "read_ahead_kb": 256})
+    weaker = space.validate({"fs": "ext4", "mode": "writeback", "read_ahead_kb": 64})
+    with History() as history:
+        with history.begin(study, space, machine) as run:
+            first = trial_of(1, default, 100.0, purpose=Purpose.DEFAULT)
+            failure = Failure("load", "fio: killed", "out of memory\ndetails")
+            best = trial_of(3, better, 150.0, metrics={"throughput_ops_per_s": 150.0, "latency_ms_p99": 2.5})
+            trials = [first, trial_of(2, weaker, None, state=TrialState.FAILED, failure=failure), best]
+            for trial in trials:
+                run.start_trial(replace(trial, state=TrialState.RUNNING))
+                run.finish_trial(trial)
+            verdict = Verdict(
+                "improved", 0.5, 0.42, 0.58, 2e-7, 5, (150.0, 151.0), (100.0, 99.0), note="Welch's t-test"
+            )
+            stage_s = {"change": 3.0, "load": 12.0, "other": 1.0}
+            counts = {TrialState.COMPLETE: 2, TrialState.FAILED: 1}
+            outcome = Outcome(
+                run.id, "mail", best, first, better, verdict, stage_s, counts, "time is up", machine
+            )
+            run.finish(outcome)
+        with history.begin(study, space, machine) as run:
+            trial = trial_of(1, default, 90.0, purpose=Purpose.DEFAULT)
+            run.start_trial(replace(trial, state=TrialState.RUNNING))
+            run.finish_trial(trial)
+            run.start_trial(replace(trial, number=2, state=TrialState.RUNNING))
+
+
+def test_without_runs_it_says_how_to_get_some(ascar):
+    done = ascar("history", "ls")
+    assert done.status == 0
+    assert "ascar init" in done.out
+    assert ascar("history", "ls", "--json").document["runs"] == []
+
+
+def test_ls_lists_the_latest_first(ascar, filled):
+    lines = ascar("history", "ls").out.splitlines()
+    assert lines[1].split()[:3] == ["2", "mail", "interrupted"]
+    assert lines[2].split()[:3] == ["1", "mail", "complete"]
+    runs = ascar("history", "ls", "--json").document["runs"]
+    assert [run["run_id"] for run in runs] == [2, 1]
+    assert runs[1]["best_score"] == 150.0
+    assert runs[1]["counts"] == {"complete": 2, "failed": 1}
+    assert ascar("history", "ls", "other", "--json").document["runs"] == []
+
+
+def test_show_prints_the_verdict_the_change_and_the_time(ascar, filled):
+    text = ascar("history", "show", "1").out
+    assert "improved: +50.0% (99% interval +42.0% to +58.0%) throughput_ops_per_s over the default" in text
+    assert "p < 0.0001, 5 runs a side" in text
+    words = [line.split() for line in text.splitlines()]
+    assert ["fs", "ext4", "xfs", "reformat-restore"] in words
+    assert ["mode", "ordered", "n/a", "umount-mount"] in words
+    assert ["read_ahead_kb", "128", "256", "dyn-kernel"] in words
+    load = next(line for line in text.splitlines() if line.strip().startswith("load"))
+    assert "12 s" in load
+    assert "75%" in load
+    assert "3 trials: 2 complete, 1 failed" in text
+    assert "kernel: 6.1" in text
+    assert "memory: 8 GiB" in text
+    assert "workload.program: fio" in text
+    assert "ascar apply 1 --dry-run" in text
+    assert "ascar report 1" in text
+
+
+def test_show_of_an_interrupted_run_claims_nothing(ascar, filled):
+    text = ascar("history", "show", "mail").out
+    assert "not verified: no gain is claimed" in text
+    assert "ascar apply" not in text
+
+
+def test_show_one_trial_in_full(ascar, filled):
+    text = ascar("history", "show", "1", "--trial", "2").out
+    assert "failed in load: fio: killed" in text
+    assert "out of memory\ndetails" in text
+    assert "mode: writeback" in text
+    text = ascar("history", "show", "1", "--trial", "3").out
+    assert "latency_ms_p99: 2.5" in text
+
+
+def test_show_as_json_has_every_trial(ascar, filled):
+    document = ascar("history", "show", "1", "--json").document
+    assert [trial["number"] for trial in document["trials"]] == [1, 2, 3]
+    assert document["outcome"]["verdict"]["kind"] == "improved"
+    assert document["trials"][1]["failure"]["stderr"] == "out of memory\ndetails"
+    assert ascar("history", "show", "1", "--trial", "3", "--json").document["trials"][0]["number"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["show", "3"], "'3'"),
+        (["show", "nosuch"], "mail"),
+        (["show", "1", "--trial", "9"], "it has 3"),
+        (["show", "/nosuch/study.toml"], "ascar init"),
+        (["export", "--out", "x.csv"], "--all"),
+        (["export", "1", "--all", "--out", "x.csv"], "--all"),
+        (["export", "1", "--out", "x.xlsx"], ".parquet"),
+        (["import", "/nosuch.json"], "/nosuch.json"),
+        (["purge", "1"], "--yes"),
+        (["purge", "17", "--yes"], "17"),
+    ],
+)
+def test_what_is_not_there_is_named(ascar, filled, arguments, named):
+    done = ascar("history", *arguments)
+    assert done.status == 2
+    assert named in done.error
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+def test_what_was_exported_can_be_imported(ascar, filled, tmp_path, suffix, monkeypatch):
+    file = tmp_path / f"runs{suffix}"
+    assert ascar("history", "export", "--all", "--out", file, "--json").document["runs"] == [2, 1]
+    before = ascar("history", "show", "1", "--json").document
+    monkeypatch.setenv("ASCAR_HISTORY", str(tmp_path / "other.sqlite"))
+    added = ascar("history", "import", file, "--json").document["runs"]
+    names = [ascar("history", "show", run, "--json").document for run in added]
+    same = next(run for run in names if run["state"] == "complete")
+    assert same["trials"] == before["trials"]
+    assert same["outcome"]["verdict"] == before["outcome"]["verdict"]
+
+
+def test_a_table_has_a_row_a_trial_and_a_column_a_parameter(ascar, filled, tmp_path):
+    file = tmp_path / "run.csv"
+    assert "1 runs written" in ascar("history", "export", "1", "--no-readings", "--out", file).out
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert [row["fs"] for row in rows] == ["ext4", "ext4", "xfs"]
+    assert rows[2]["throughput_ops_per_s"] == "150.0"
+
+
+def test_purge_removes_what_was_named_and_nothing_else(ascar, filled):
+    assert ascar("history", "purge", "1", "--yes", "--json").document["removed"] == 1
+    assert [run["run_id"] for run in ascar("history", "ls", "--json").document["runs"]] == [2]
+
+
+def test_a_history_of_a_newer_ascar_is_refused(ascar, tmp_path, monkeypatch):
+    import sqlite3
+
+    file = tmp_path / "newer.sqlite"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE schema_version (version INTEGER NOT NULL)")
+    connection.execute("INSERT INTO schema_version VALUES (999)")
+    connection.commit()
+    connection.close()
+    monkeypatch.setenv("ASCAR_HISTORY", str(file))
+    done = ascar("history", "ls")
+    assert done.status == 1
+    assert "999" in done.error
+
+
+def test_what_is_no_history_is_refused(ascar, tmp_path, monkeypatch):
+    file = tmp_path / "garbage"
+    file.write_bytes(b"not a database at all" * 100)
+    monkeypatch.setenv("ASCAR_HISTORY", str(file))
+    assert str(file) in ascar("history", "ls").error
