@@ -1,0 +1,342 @@
+"""Running a load's program: heard while it runs, held to a time limit, and none of it left behind.
+
+A load can fork, change its session (fio's jobs do) or hang. Whatever it does, when `run_program` returns no
+process of it is left: each program carries a mark of its own in its environment, which its children inherit,
+and every process with that mark is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import selectors
+import signal
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import StageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from ascar.workspace import Workspace
+
+__all__ = ["STDERR_BYTES_MAX", "Ended", "Program", "check", "run_program"]
+
+STDERR_BYTES_MAX = 16_384
+STDIN_BYTES_MAX = 60_000  # fits a pipe, so that writing it never waits
+
+_MARK = "ASCAR_LOAD"
+# The program waits for a line before it becomes itself: time to put it into its control group. The script is
+# constant and the command comes as positional arguments, so no shell ever parses a user's string.
+_GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
+_CHUNK_BYTES = 65_536
+_KILL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to run.
+
+    Attributes:
+        stage: name of the trial's stage, for errors: "fill" or "load".
+        argv: the program and its arguments.
+        time_limit_s: it is killed when it runs longer than this.
+        stdin: what it reads, at most STDIN_BYTES_MAX.
+        interrupt_after_s: it is asked to end (SIGINT) after so long; None: never.
+        interrupt_group: whether its process group is asked, as Ctrl-C does, or the program alone.
+        grace_s: once asked, it is killed unless it ends within this.
+        output_bytes_max: it is killed when it writes more than this to stdout.
+        environment: variables set on top of ours.
+    """
+
+    stage: str
+    argv: Sequence[str]
+    time_limit_s: float
+    stdin: bytes = b""
+    interrupt_after_s: float | None = None
+    interrupt_group: bool = True
+    grace_s: float = 10.0
+    output_bytes_max: int = 256 * 2**20
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended.
+
+    Attributes:
+        status: exit status; negative: the signal that killed it.
+        stderr: the last STDERR_BYTES_MAX bytes of its standard error, as text.
+        seconds: how long it ran.
+        interrupted: whether it was asked to end.
+    """
+
+    status: int
+    stderr: str
+    seconds: float
+    interrupted: bool
+
+
+def run_program(
+    program: Program, workspace: Workspace, hear: Callable[[bytes, float], bool] | None = None
+) -> Ended:
+    """Run a program in a workspace: in its directory, as its user, inside its control group.
+
+    Args:
+        program: what to run.
+        workspace: where.
+        hear: called with each piece of standard output and the seconds since the start; True asks the
+            program to end.
+
+    Raises:
+        StageFailed: it cannot be started, ran out of time, wrote too much, or did not end when asked.
+    """
+    mark = secrets.token_hex(16)
+    with _started(program, workspace, mark) as process:
+        watch = _Watch(program, process, hear)
+        problem = watch.until_it_ends()
+        if problem:
+            _kill(process, mark)
+        stderr = bytes(watch.stderr).decode("utf-8", "replace")
+        if problem:
+            raise StageFailed(program.stage, f"{_name(program)} {problem}", stderr)
+        return Ended(process.wait(), stderr, watch.seconds(), watch.interrupted_at_s is not None)
+
+
+def check(program: Program, ended: Ended) -> None:
+    """Refuse a program's failure.
+
+    Raises:
+        StageFailed: it was not asked to end, and its exit status is not 0.
+    """
+    if ended.interrupted or ended.status == 0:
+        return
+    how = (
+        f"was killed by {_signal_name(-ended.status)}" if ended.status < 0 else f"exited with {ended.status}"
+    )
+    words = ended.stderr.strip().splitlines()
+    last = f": {words[-1][:200]}" if words else ""
+    raise StageFailed(program.stage, f"{_name(program)} {how}{last}", ended.stderr)
+
+
+class _Watch:
+    """Hears a program until it ends or must be killed."""
+
+    def __init__(
+        self,
+        program: Program,
+        process: subprocess.Popen[bytes],
+        hear: Callable[[bytes, float], bool] | None,
+    ) -> None:
+        self.program = program
+        self.process = process
+        self.hear = hear
+        self.stderr = bytearray()
+        self.interrupted_at_s: float | None = None
+        self._heard_bytes = 0
+        self._start_s = time.monotonic()
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._start_s
+
+    def until_it_ends(self) -> str:
+        """Empty once the program has ended; else why it has to be killed."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        exited = os.pidfd_open(self.process.pid)
+        try:
+            with selectors.DefaultSelector() as selector:
+                for source in (self.process.stdout, self.process.stderr):
+                    os.set_blocking(source.fileno(), False)
+                    selector.register(source, selectors.EVENT_READ)
+                selector.register(exited, selectors.EVENT_READ)
+                return self._listen(selector, exited)
+        finally:
+            os.close(exited)
+
+    def _listen(self, selector: selectors.BaseSelector, exited: int) -> str:
+        while True:
+            events = selector.select(self._patience_s())
+            ended = False
+            for key, _ in events:
+                if key.fd == exited:
+                    ended = True
+                else:
+                    self._take(selector, key.fileobj)
+            if self._heard_bytes > self.program.output_bytes_max:
+                return f"wrote more than {self.program.output_bytes_max} bytes to its standard output"
+            if ended:
+                # A child that outlives it may hold the pipes open, so the end of file is not waited for.
+                self._drain(selector)
+                return ""
+            if problem := self._overdue():
+                return problem
+
+    def _take(self, selector: selectors.BaseSelector, source: Any) -> bool:
+        """One piece from a pipe; False when there is none."""
+        try:
+            chunk = os.read(source.fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            selector.unregister(source)
+            return False
+        if source is self.process.stderr:
+            self.stderr += chunk
+            del self.stderr[:-STDERR_BYTES_MAX]
+            return True
+        self._heard_bytes += len(chunk)
+        if self.hear is not None and self.hear(chunk, self.seconds()):
+            self._interrupt()
+        return True
+
+    def _drain(self, selector: selectors.BaseSelector) -> None:
+        """What is left in the pipes, but no more than the limit."""
+        for source in (self.process.stdout, self.process.stderr):
+            if any(key.fileobj is source for key in list(selector.get_map().values())):
+                while self._take(selector, source) and self._heard_bytes <= self.program.output_bytes_max:
+                    pass
+
+    def _patience_s(self) -> float:
+        """Seconds until something has to be done about the program."""
+        due_s = [self.program.time_limit_s]
+        if self.interrupted_at_s is not None:
+            due_s.append(self.interrupted_at_s + self.program.grace_s)
+        elif self.program.interrupt_after_s is not None:
+            due_s.append(self.program.interrupt_after_s)
+        return max(0.0, min(due_s) - self.seconds()) + 0.001
+
+    def _overdue(self) -> str:
+        now_s, asked_at_s = self.seconds(), self.interrupted_at_s
+        if now_s >= self.program.time_limit_s:
+            return f"ran longer than its limit of {self.program.time_limit_s:g} s and was killed"
+        if asked_at_s is not None and now_s >= asked_at_s + self.program.grace_s:
+            return f"did not end within {self.program.grace_s:g} s of being asked to and was killed"
+        after_s = self.program.interrupt_after_s
+        if asked_at_s is None and after_s is not None and now_s >= after_s:
+            self._interrupt()
+        return ""
+
+    def _interrupt(self) -> None:
+        if self.interrupted_at_s is None:
+            self.interrupted_at_s = self.seconds()
+            with suppress(ProcessLookupError):
+                if self.program.interrupt_group:
+                    os.killpg(self.process.pid, signal.SIGINT)
+                else:
+                    self.process.send_signal(signal.SIGINT)
+
+
+@contextmanager
+def _started(program: Program, workspace: Workspace, mark: str) -> Generator[subprocess.Popen[bytes]]:
+    """The running program; nothing of it runs afterwards, whatever happens in between."""
+    assert len(program.stdin) <= STDIN_BYTES_MAX
+    account = _account(program, workspace)
+    environment = {**os.environ, **program.environment, **account.environment, _MARK: mark}
+    try:
+        process = subprocess.Popen(
+            [*_GATE, *program.argv],
+            cwd=workspace.directory,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            user=account.uid,
+            group=account.gid,
+            extra_groups=account.groups,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise StageFailed(program.stage, f"{_name(program)} cannot be started: {error}") from error
+    try:
+        if workspace.admit is not None:
+            workspace.admit(process.pid)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(b"\n" + program.stdin)
+        yield process
+    finally:
+        _kill(process, mark)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """Whom a program runs as; None: as ourselves."""
+
+    uid: int | None = None
+    gid: int | None = None
+    groups: list[str | int] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def _account(program: Program, workspace: Workspace) -> _Account:
+    """The workspace's user."""
+    if workspace.user is None:
+        return _Account()
+    try:
+        entry = pwd.getpwnam(workspace.user)
+    except KeyError as error:
+        problem = f"there is no user {workspace.user!r}; name another in target.user"
+        raise StageFailed(program.stage, problem) from error
+    environment = {"USER": entry.pw_name, "LOGNAME": entry.pw_name, "HOME": entry.pw_dir}
+    if os.geteuid() == entry.pw_uid:
+        return _Account(environment=environment)
+    if os.geteuid() != 0:
+        problem = f"only root can run a load as user {workspace.user!r}; leave target.user out"
+        raise StageFailed(program.stage, problem)
+    return _Account(entry.pw_uid, entry.pw_gid, [*os.getgrouplist(entry.pw_name, entry.pw_gid)], environment)
+
+
+def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Kill the program and every process that carries its mark."""
+    deadline_s = time.monotonic() + _KILL_S
+    if process.poll() is None:
+        # Stopped first, so that it cannot start more children while its children are looked for.
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGSTOP)
+    while True:
+        left = _marked(mark)
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+        elif not left:
+            return
+        if time.monotonic() > deadline_s:  # stuck in the kernel: nothing more can be done from here
+            return
+        time.sleep(0.005)
+
+
+def _marked(mark: str) -> list[int]:
+    """Ids of the processes that carry a mark and have not ended."""
+    wanted = f"{_MARK}={mark}".encode()
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # it has ended, or it is not ours
+                if wanted in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def _name(program: Program) -> str:
+    return Path(program.argv[0]).name
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
