@@ -37,7 +37,7 @@ pub fn claim(path: &Path, confirmed: bool, limit: &Limit) -> Result<Claimed> {
     let canonical =
         path.canonicalize().map_err(|error| Fault::input(format!("path = {path:?}: {error}: name a block device")))?;
     let metadata = canonical.metadata().doing(format!("look at {}", canonical.display()))?;
-    if !path.is_absolute() || !metadata.file_type().is_block_device() {
+    if !path.is_absolute() || canonical.to_str().is_none() || !metadata.file_type().is_block_device() {
         return Err(Fault::input(format!("path = {path:?}: is not a block device: name one such as /dev/sdb")));
     }
     if !confirmed {

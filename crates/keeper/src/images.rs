@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nix::errno::Errno;
@@ -54,7 +55,7 @@ pub fn create(journal: &mut Journal, invoker: &Invoker, path: &Path, size_bytes:
 }
 
 /// Copies the image's data to a new file beside it.
-pub fn save(journal: &mut Journal, image: &File, to: &Path, limit: &Limit) -> Result<(File, FileId, Copied)> {
+pub fn save(journal: &Mutex<Journal>, image: &File, to: &Path, limit: &Limit) -> Result<(File, FileId, Copied)> {
     let started = Instant::now();
     let place = Place::open(to)?;
     place.check_absent()?;
@@ -68,7 +69,7 @@ pub fn save(journal: &mut Journal, image: &File, to: &Path, limit: &Limit) -> Re
             ("copy", copy_data(image, &copy, limit)?)
         }
     };
-    let id = place.name(journal, &copy)?;
+    let id = place.name(&mut journal.lock().unwrap_or_else(PoisonError::into_inner), &copy)?;
     Ok((copy, id, Copied { seconds: started.elapsed().as_secs_f64(), copied_bytes, method }))
 }
 

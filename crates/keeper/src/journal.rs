@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -137,12 +137,13 @@ pub struct Journal {
     entries: Vec<Entry>,
     next: u64,
     sealed: bool,
+    frozen: bool,
 }
 
 impl Journal {
     /// A journal without a file: that comes with the first change.
     pub fn new(directory: &Path, header: Header) -> Self {
-        Self { directory: directory.to_owned(), header, file: None, entries: Vec::new(), next: 0, sealed: false }
+        Self { directory: directory.to_owned(), header, file: None, entries: Vec::new(), next: 0, sealed: false, frozen: false }
     }
 
     /// Whose changes these are.
@@ -160,11 +161,21 @@ impl Journal {
         self.sealed = true;
     }
 
+    /// From now on the file stays as it is: what is undone is undone again by whoever finds it.
+    pub fn freeze(&mut self) {
+        self.frozen = true;
+    }
+
     /// Puts changes on disk; only after that may they be made. Returns their numbers.
     pub fn record(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         if self.sealed {
             return Err(Fault::failed("the session ends: nothing is changed any more"));
         }
+        self.add(changes)
+    }
+
+    /// Like [`Journal::record`], for changes that are part of putting others back.
+    pub fn add(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.open()?;
         let entries: Vec<Entry> = changes
             .into_iter()
@@ -196,6 +207,9 @@ impl Journal {
             return Ok(());
         }
         self.entries.retain(|entry| !numbers.contains(&entry.n));
+        if self.frozen {
+            return Ok(());
+        }
         if self.entries.is_empty() {
             return self.remove();
         }
@@ -234,7 +248,12 @@ impl Journal {
             text.push_str(&serde_json::to_string(line).expect("a journal line is plain data"));
             text.push('\n');
         }
+        let length = file.metadata().doing(format!("look at the journal {}", path.display()))?.len();
         let written = file.write_all(text.as_bytes()).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+        if written.is_err() {
+            // A torn line is only understood at the end of the file.
+            let _ = file.set_len(length);
+        }
         written.doing(format!("write the journal {}", path.display()))
     }
 
@@ -266,6 +285,7 @@ impl Alone {
     pub fn wait(directory: &Path) -> Result<Self> {
         let doing = format!("lock {}", directory.display());
         DirBuilder::new().recursive(true).mode(0o700).create(directory).doing(&doing)?;
+        check_safe(directory)?;
         let path = directory.join(".lock");
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).doing(&doing)?;
@@ -281,6 +301,24 @@ impl Alone {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Nobody but root may write what root will undo: neither the directory nor one above it may be anybody
+/// else's, or open to others (a sticky one such as /tmp lets nobody replace what is root's).
+fn check_safe(directory: &Path) -> Result<()> {
+    let real = directory.canonicalize().doing(format!("look at {}", directory.display()))?;
+    for (depth, place) in real.ancestors().enumerate() {
+        let metadata = place.metadata().doing(format!("look at {}", place.display()))?;
+        let open = metadata.mode() & 0o022 != 0 && (depth == 0 || metadata.mode() & 0o1000 == 0);
+        if metadata.uid() != 0 || open {
+            return Err(Fault::refused(format!(
+                "journal {}: {} may be written by others than root: use a directory that may not",
+                directory.display(),
+                place.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A journal whose keeper is dead.
@@ -310,7 +348,12 @@ pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
 /// None when its keeper lives.
 fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     let doing = format!("read the journal {}", path.display());
-    let file = OpenOptions::new().read(true).append(true).open(&path).doing(&doing)?;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).append(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path).doing(&doing)?;
+    let metadata = file.metadata().doing(&doing)?;
+    if !metadata.is_file() || metadata.uid() != 0 {
+        return Err(Fault::failed(format!("cannot {doing}: it is not root's: remove it")));
+    }
     let Ok(mut file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(None);
     };
@@ -331,7 +374,7 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     let (entries, held) = replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
     let next = entries.last().map_or(0, |entry| entry.n + 1);
     let journal =
-        Journal { directory: directory.to_owned(), header, file: Some((path, file)), entries, next, sealed: true };
+        Journal { directory: directory.to_owned(), header, file: Some((path, file)), entries, next, sealed: true, frozen: false };
     Ok(Some(Stale { journal, held }))
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::catalogue::{self, Knob};
+use crate::catalogue;
 use crate::fault::{Fault, Result};
 use crate::journal::{Change, Entry, Journal};
+use crate::knob::Knob;
 use crate::protocol::Scalar;
 use crate::report::{LeftAlone, Report};
 
@@ -115,7 +116,11 @@ pub fn restore(journal: &mut Journal, report: &mut Report) {
     for (_, mut cluster) in clusters {
         cluster.sort_by_key(|story| story.knob.rank());
         let numbers: Vec<u64> = cluster.iter().flat_map(|story| story.numbers.clone()).collect();
+        let failed_before = report.failed.len();
         restore_cluster(&cluster, report);
+        if report.failed.len() > failed_before {
+            continue;
+        }
         if let Err(fault) = journal.undone(&numbers) {
             report.failed.push(fault.message);
         }

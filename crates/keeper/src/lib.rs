@@ -21,6 +21,7 @@ pub mod interrupt;
 pub mod invoker;
 pub mod journal;
 pub mod kernel;
+pub mod knob;
 pub mod knobs;
 pub mod locks;
 pub mod loops;

@@ -65,6 +65,7 @@ pub fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A], limit: &Limit) -> Re
             sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
             // A keeper killed with SIGKILL takes its mkfs along.
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            be_ordinary_when_memory_is_short();
             Ok(())
         });
     }
@@ -116,6 +117,16 @@ fn follow(program: &str, mut child: Child, limit: &Limit) -> Result<Finished> {
             stderr.drain();
             Err(fault.with_stderr(stderr.text()))
         }
+    }
+}
+
+/// The keeper itself is the last to be killed when memory is short; what it starts is not.
+fn be_ordinary_when_memory_is_short() {
+    // SAFETY: system calls with constant, zero-terminated arguments.
+    unsafe {
+        let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        libc::write(file, c"0".as_ptr().cast(), 1);
+        libc::close(file);
     }
 }
 

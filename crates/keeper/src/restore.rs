@@ -3,10 +3,10 @@
 //! Everything here works from the journal alone, so that the living keeper, the next one and
 //! `ascard keeper --restore` do the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cgroup::{self, Cgroup};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::file_id::FileId;
 use crate::images;
 use crate::journal::{self, Alone, Change, Entry, Journal};
@@ -16,12 +16,14 @@ use crate::loops;
 use crate::mounts;
 use crate::report::Report;
 
+const STILL_BUSY: &str = " (still busy: it goes with its last user)";
+
 /// Undoes everything of one session: knobs at once, then processes, mounts, devices, files.
 pub fn restore(journal: &mut Journal) -> Report {
     let mut report = Report::default();
     if journal.header().boot_id == kernel::boot_id() {
         knobs::restore(journal, &mut report);
-        stop(journal.entries());
+        stop(journal);
         each(journal, &mut report, kill);
         each(journal, &mut report, unmount);
         each(journal, &mut report, write_cache);
@@ -38,18 +40,37 @@ pub fn restore(journal: &mut Journal) -> Report {
 }
 
 /// What cannot wait: load and write-back of scratch file systems end now. Safe to do more than once.
-pub fn stop(entries: &[Entry]) {
-    for entry in entries {
-        if let Change::Cgroup { target } = &entry.change {
+pub fn stop(journal: &mut Journal) {
+    let changes: Vec<Change> = journal.entries().iter().map(|entry| entry.change.clone()).collect();
+    for change in &changes {
+        if let Change::Cgroup { target } = change {
             Cgroup::existing(target).signal();
         }
     }
-    for entry in entries {
-        if let Change::Mount { target, expected, scratch: true } = &entry.change
+    for change in &changes {
+        if let Change::Mount { target, expected, scratch: true } = change
             && is_ours(target, expected)
+            && !mounts::shut_down(target)
         {
-            mounts::shut_down(target);
+            forgo_write_cache(journal, expected);
         }
+    }
+}
+
+/// Where a file system cannot be shut down, its writes at least need not reach the disk before its end: to a loop
+/// device without a write cache the kernel sends no flushes, and the image goes anyway.
+fn forgo_write_cache(journal: &mut Journal, device: &Path) {
+    let name = device.file_name().unwrap_or_default();
+    let queue = Path::new("/sys/block").join(name);
+    let target = queue.join("queue/write_cache");
+    let Some(old) = std::fs::read_to_string(&target).ok().map(|text| text.trim().to_owned()) else {
+        return;
+    };
+    if queue.join("loop").exists()
+        && old == "write back"
+        && journal.add(vec![Change::WriteCache { target: target.clone(), old }]).is_ok()
+    {
+        let _ = std::fs::write(&target, "write through");
     }
 }
 
@@ -114,13 +135,23 @@ fn unmount(change: &Change) -> Undone {
     let Change::Mount { target, expected, .. } = change else {
         return None;
     };
-    if !is_ours(target, expected) {
-        return Some(Ok(None));
+    Some(unmount_all(expected, |mount| mount == target))
+}
+
+/// Unmounts this device from the places meant. One that is covered by somebody else's mount is left to fail.
+fn unmount_all(device: &Path, is_meant: impl Fn(&Path) -> bool) -> Result<Option<String>> {
+    let mut what = None;
+    for mount in mounts::list()?.into_iter().rev() {
+        if Path::new(&mount.source) == device && is_meant(&mount.mountpoint) {
+            let place = mount.mountpoint.display();
+            if !is_ours(&mount.mountpoint, device) {
+                return Err(Fault::failed(format!("{place}: something else is mounted there: unmount it first")));
+            }
+            let still = if mounts::unmount_surely(&mount.mountpoint)? { "" } else { STILL_BUSY };
+            what = Some(format!("mount {place}{still}"));
+        }
     }
-    Some(mounts::unmount_surely(target).map(|gone| {
-        let still = if gone { "" } else { " (still busy: it goes with its last user)" };
-        Some(format!("mount {}{still}", target.display()))
-    }))
+    Ok(what)
 }
 
 fn write_cache(change: &Change) -> Undone {
@@ -142,18 +173,11 @@ fn detach(change: &Change) -> Undone {
 fn detach_all(file: &FileId) -> Result<Option<String>> {
     let mut what = None;
     for device in loops::backed_by(file) {
-        for mountpoint in mounted_from(&device)? {
-            mounts::unmount_surely(&mountpoint)?;
-        }
-        let still = if loops::detach(&device, file)? { "" } else { " (still busy: it goes with its last user)" };
+        unmount_all(&device, |_| true)?;
+        let still = if loops::detach(&device, file)? { "" } else { STILL_BUSY };
         what = Some(format!("loop device {}{still}", device.display()));
     }
     Ok(what)
-}
-
-fn mounted_from(device: &Path) -> Result<Vec<PathBuf>> {
-    let mounts = mounts::list()?.into_iter().rev();
-    Ok(mounts.filter(|mount| Path::new(&mount.source) == device).map(|mount| mount.mountpoint).collect())
 }
 
 fn file(change: &Change, rebooted: bool) -> Undone {

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Stdout};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -32,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Serves the client on stdin and stdout until it is gone. Returns what could not be put back at the end.
 pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     let signals = block_signals()?;
+    outlive_others();
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let invoker = Arc::new(Invoker::discover());
     let stale = restore::restore_stale(state_directory, false)?;
@@ -55,20 +57,52 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
         stale,
     });
     let mut worker = Worker::start(session)?;
-    let listened = listen(&worker, &signals, &invoker);
+    let listening = AssertUnwindSafe(|| listen(&worker, &signals, &invoker));
+    let listened = catch_unwind(listening).unwrap_or_else(|_| Err(Fault::failed("the keeper made a mistake")));
     if !worker.ended() {
         interrupt.raise();
         worker.close();
-        worker.wait(GRACE);
-        let entries = || journal.try_lock().map(|journal| journal.entries().to_vec()).unwrap_or_default();
-        restore::stop(&entries());
+        // A request at work notices within milliseconds, unless it waits for the kernel.
+        if !worker.wait(GRACE)
+            && let Ok(mut journal) = try_lock(&journal, GRACE)
+        {
+            restore::stop(&mut journal);
+        }
         worker.wait(PATIENCE);
     }
-    let kept = worker.ended() && hold && worker.shut_down();
-    let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+    if worker.ended() && hold && worker.shut_down() {
+        return listened.map(|()| Report::default());
+    }
+    let mut journal = try_lock(&journal, PATIENCE)?;
     journal.seal();
-    let report = if kept { Report::default() } else { restore::restore(&mut journal) };
+    if !worker.ended() {
+        // Its request may still change something when we have looked already.
+        journal.freeze();
+    }
+    let report = restore::restore(&mut journal);
     listened.map(|()| report)
+}
+
+/// The journal, also when its last holder panicked, but not when its holder is stuck in the kernel.
+fn try_lock(journal: &Mutex<Journal>, patience: Duration) -> Result<MutexGuard<'_, Journal>> {
+    let started = Instant::now();
+    loop {
+        match journal.try_lock() {
+            Ok(journal) => return Ok(journal),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if started.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Fault::failed("a request does not end: its changes stay in the journal: restore them later"));
+            }
+        }
+    }
+}
+
+/// When memory is short, others go first: who else would put things back?
+fn outlive_others() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
 }
 
 /// Signals that end a session come through a descriptor; all threads started later inherit the block.

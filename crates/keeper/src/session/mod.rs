@@ -1,0 +1,244 @@
+//! One client's session: what it owns, and what each operation does.
+
+mod device;
+mod file_systems;
+mod groups;
+mod images;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::device::{Device, Image};
+use crate::catalogue;
+use crate::cgroup::Cgroup;
+use crate::fault::{Doing, Fault, Result};
+use crate::interrupt::{Interrupt, Limit};
+use crate::invoker::Invoker;
+use crate::journal::Journal;
+use crate::kernel;
+use crate::knobs;
+use crate::locks::Locks;
+use crate::protocol::{self, Operation, Request};
+use crate::report::Report;
+use crate::restore;
+
+/// Longest name of a study.
+const OWNER_CHARACTERS_MAX: usize = 200;
+/// Most devices and images of one session.
+const DEVICES_MAX: usize = 64;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// Unique on this machine.
+    name: String,
+    hold: bool,
+    invoker: Arc<Invoker>,
+    journal: Arc<Mutex<Journal>>,
+    interrupt: Arc<Interrupt>,
+    /// What dead keepers had left.
+    stale: Report,
+    locks: Option<Locks>,
+    images: BTreeMap<PathBuf, Image>,
+    devices: BTreeMap<PathBuf, Device>,
+    cgroup: Option<Cgroup>,
+}
+
+/// What a session is made from.
+#[derive(Debug)]
+pub struct Setup {
+    /// Unique on this machine.
+    pub name: String,
+    /// Whether a proper end keeps the knobs as they are.
+    pub hold: bool,
+    /// On whose behalf.
+    pub invoker: Arc<Invoker>,
+    /// Shared with whoever restores when the session is interrupted.
+    pub journal: Arc<Mutex<Journal>>,
+    /// Raised when the session ends.
+    pub interrupt: Arc<Interrupt>,
+    /// What dead keepers had left.
+    pub stale: Report,
+}
+
+impl Session {
+    /// A session that has touched nothing.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            name: setup.name,
+            hold: setup.hold,
+            invoker: setup.invoker,
+            journal: setup.journal,
+            interrupt: setup.interrupt,
+            stale: setup.stale,
+            locks: None,
+            images: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            cgroup: None,
+        }
+    }
+
+    /// Does what a request asks for.
+    pub fn serve(&mut self, request: Request) -> Result<Value> {
+        let interrupt = Arc::clone(&self.interrupt);
+        let limit = &Limit::new(&interrupt, request.timeout);
+        limit.check("request")?;
+        self.check_allowed(&request.operation)?;
+        match request.operation {
+            Operation::Hello { version, owner } => self.hello(version, &owner),
+            Operation::Lock { resources } => self.lock(&resources),
+            Operation::KnobRead { knob } => reply(knobs::read(&knob)?),
+            Operation::KnobWrite { knob, value } => {
+                let knob = catalogue::resolve(&knob)?;
+                knob.check(&value)?;
+                self.locks()?.take(&knob.name)?;
+                reply(knobs::write(&mut self.journal(), &knob, &value)?)
+            }
+            Operation::ImageCreate { path, size_bytes } => self.image_create(path, size_bytes),
+            Operation::ImageAttach { path, direct_io } => self.image_attach(path, direct_io, limit),
+            Operation::ImageDetach { device } => self.image_detach(device),
+            Operation::ImageSave { name, device } => self.image_save(name, device, limit),
+            Operation::ImageLoad { name, device } => self.image_load(&name, device, limit),
+            Operation::ImageForget { name, device } => self.image_forget(&name, device),
+            Operation::DeviceClaim { path, confirmed } => self.device_claim(&path, confirmed, limit),
+            Operation::Format(request) => self.format(&request, limit),
+            Operation::Mount(request) => self.mount(&request),
+            Operation::Remount { options, device } => self.remount(&options, device),
+            Operation::Unmount { device } => self.unmount(device, limit),
+            Operation::SyncFs { device } => self.sync_fs(device, limit),
+            Operation::DropCaches { level } => self.drop_caches(level, limit),
+            Operation::CgroupCreate { memory_bytes } => self.cgroup_create(memory_bytes),
+            Operation::CgroupAdd { pid } => self.cgroup_add(pid),
+            Operation::CgroupRead {} => reply(self.cgroup()?.usage()),
+            Operation::CgroupKill {} => self.cgroup_kill(),
+            Operation::CgroupRemove {} => self.cgroup_remove(),
+            Operation::Status {} => self.status(),
+            Operation::Restore {} => reply(self.restore()),
+            Operation::Shutdown {} => self.shutdown(),
+        }
+    }
+
+    /// A session speaks its protocol's version first; one that holds its changes may only set knobs, which
+    /// alone can outlive it.
+    fn check_allowed(&self, operation: &Operation) -> Result<()> {
+        if self.locks.is_none() && !matches!(operation, Operation::Hello { .. }) {
+            return Err(Fault::input("the first request must be hello"));
+        }
+        let lasting = matches!(
+            operation,
+            Operation::Hello { .. }
+                | Operation::Lock { .. }
+                | Operation::KnobRead { .. }
+                | Operation::KnobWrite { .. }
+                | Operation::Status {}
+                | Operation::Restore {}
+                | Operation::Shutdown {}
+        );
+        if self.hold && !lasting {
+            return Err(Fault::refused("a keeper started with --hold only sets knobs: start one without it"));
+        }
+        Ok(())
+    }
+
+    fn hello(&mut self, version: u64, owner: &str) -> Result<Value> {
+        if version != protocol::VERSION {
+            return Err(Fault::input(format!(
+                "version = {version}: this ascard speaks {}: install matching versions of ascar and ascard",
+                protocol::VERSION
+            )));
+        }
+        if self.locks.is_some() {
+            return Err(Fault::input("hello was said already"));
+        }
+        if owner.is_empty() || owner.chars().count() > OWNER_CHARACTERS_MAX || owner.chars().any(char::is_control) {
+            return Err(Fault::input(format!(
+                "owner = {owner:?}: allowed are 1 to {OWNER_CHARACTERS_MAX} printable characters"
+            )));
+        }
+        self.journal().set_owner(owner);
+        self.locks = Some(Locks::new(owner));
+        Ok(json!({
+            "version": protocol::VERSION,
+            "boot_id": kernel::boot_id(),
+            "pid": std::process::id(),
+            "uid": self.invoker.uid,
+            "gid": self.invoker.gid,
+            "capabilities": kernel::capabilities(),
+            "restored": std::mem::take(&mut self.stale),
+        }))
+    }
+
+    fn lock(&mut self, resources: &[String]) -> Result<Value> {
+        for resource in resources {
+            self.locks()?.take(resource)?;
+        }
+        Ok(json!({}))
+    }
+
+    fn status(&self) -> Result<Value> {
+        let changes: Result<Vec<Value>> = self.journal().entries().iter().map(|it| reply(&it.change)).collect();
+        let part = |change: &Value, name: &str| match change.get(name) {
+            None | Some(Value::Null) => Value::Null,
+            Some(Value::String(text)) => json!(text),
+            Some(other) => json!(other.to_string()),
+        };
+        let changes = changes?.into_iter().map(|it| {
+            let (old, expected) = (part(&it, "old"), part(&it, "expected"));
+            json!({"kind": part(&it, "kind"), "target": part(&it, "target"), "old": old, "expected": expected})
+        });
+        Ok(json!({"changes": changes.collect::<Vec<_>>()}))
+    }
+
+    fn restore(&mut self) -> Report {
+        self.images.clear();
+        self.devices.clear();
+        self.cgroup = None;
+        restore::restore(&mut self.journal())
+    }
+
+    fn shutdown(&mut self) -> Result<Value> {
+        if self.hold {
+            self.journal().hold()?;
+            return reply(Report::default());
+        }
+        reply(self.restore())
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        lock(&self.journal)
+    }
+
+    fn locks(&mut self) -> Result<&mut Locks> {
+        self.locks.as_mut().ok_or_else(|| Fault::input("the first request must be hello"))
+    }
+
+    /// The device that is meant: the named one, or the only one.
+    fn device(&mut self, named: Option<PathBuf>) -> Result<&mut Device> {
+        let paths: Vec<String> = self.devices.keys().map(|path| path.display().to_string()).collect();
+        let path = match (named, paths.as_slice()) {
+            (Some(path), _) => path,
+            (None, [path]) => PathBuf::from(path),
+            (None, []) => return Err(Fault::input("this session has no device: attach an image or claim a device")),
+            (None, _) => return Err(Fault::input(format!("device: is missing; allowed are {}", paths.join(", ")))),
+        };
+        let unknown = || Fault::refused(format!("device = {path:?}: is not this session's; allowed are {paths:?}"));
+        self.devices.get_mut(&path).ok_or_else(unknown)
+    }
+}
+
+fn lock(journal: &Mutex<Journal>) -> MutexGuard<'_, Journal> {
+    journal.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn reply(value: impl Serialize) -> Result<Value> {
+    serde_json::to_value(value).doing("write the reply")
+}
+
+fn done(started: Instant) -> Result<Value> {
+    Ok(json!({"seconds": started.elapsed().as_secs_f64()}))
+}
