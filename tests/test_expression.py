@@ -3,7 +3,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.errors import ExpressionError
@@ -73,12 +73,14 @@ def test_syntax_errors_name_the_position(vector):
 
 
 @given(trees)
+@settings(deadline=None)
 def test_any_tree_survives_its_text(tree):
     expression = Expression(tree, ())
     assert parse(str(expression)) == expression
 
 
 @given(trees)
+@settings(deadline=None)
 def test_parse_is_stable(tree):
     once = parse(str(Expression(tree, ())))
     assert str(parse(str(once))) == str(once)
@@ -87,6 +89,7 @@ def test_parse_is_stable(tree):
 
 
 @given(st.text(max_size=60))
+@settings(deadline=None)
 def test_any_text_parses_or_says_why(text):
     message = "position"
     try:
@@ -124,6 +127,7 @@ WORDS += ["**", "==", "<", ">=", "=", "!", "1e400", "''", '"', "log", "x" * 100]
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+@settings(deadline=None)
 def test_any_words_parse_or_say_why(text):
     try:
         expression = parse(text)
@@ -140,6 +144,7 @@ values = st.dictionaries(
 
 
 @given(trees, values)
+@settings(deadline=None)
 def test_evaluation_gives_a_plain_value_or_an_expression_error(tree, known):
     expression = parse(str(Expression(tree, ())))
     every = dict.fromkeys(expression.names, None) | known

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.errors import InputError
@@ -134,11 +134,13 @@ def test_formatted_sizes(size, text):
 
 
 @given(st.floats(min_value=1e-5, max_value=1e9))
+@settings(deadline=None)
 def test_formatted_durations_read_back_closely(seconds):
     assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=0.05)
 
 
 @given(st.integers(0, 2**62))
+@settings(deadline=None)
 def test_formatted_sizes_read_back_closely(size):
     number, unit = format_size(size).split()
     # Four digits of a large unit need not be whole bytes, so the unit is read alone.
@@ -146,6 +148,7 @@ def test_formatted_sizes_read_back_closely(size):
 
 
 @given(st.text(max_size=30))
+@settings(deadline=None)
 def test_any_text_is_read_or_refused(text):
     for parse in (parse_duration, parse_size):
         message = ""

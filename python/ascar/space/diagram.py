@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FREE", "Diagram", "Key", "Level", "Node", "TooLarge", "build", "holds"]
 
-_EDGES_MAX: Final = 300_000
+_EDGES_MAX: Final = 150_000
 _WEIGHT_SCALE: Final = 2**24  # resolution of the shares of values on logarithmic scales
 
 
@@ -165,7 +165,7 @@ def build(levels: Sequence[Level], rules: Sequence[Expression]) -> Diagram:
         rules: the constraints; none mentions a free parameter.
 
     Raises:
-        TooLarge: more than 300,000 edges.
+        TooLarge: more than 150,000 edges.
         ExpressionError: a condition or constraint cannot be evaluated.
     """
     place = {level.name: index for index, level in enumerate(levels)}

@@ -67,7 +67,11 @@ class Choices:
         if len(set(self.values)) < len(self.values):
             twice = next(value for value in self.values if self.values.count(value) > 1)
             raise SpaceError(
-                f"values: {twice!r} stands twice (true equals 1, 1 equals 1.0); each must be distinct"
+                f"values: {twice!r} stands twice (true equals 1, 1 equals 1.0); each must differ"
+            )
+        if len({str(value) for value in self.values}) < len(self.values):
+            raise SpaceError(
+                f"values: two of {listed(map(repr, self.values))} are written alike; each must differ"
             )
 
     @property

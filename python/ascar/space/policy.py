@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.space.parameter import Parameter
     from ascar.space.space import Space
 
-__all__ = ["check_permission", "permits", "permitted", "too_weak"]
+__all__ = ["canonical_permission", "permits", "permitted", "too_weak"]
 
 Permissions = tuple[str, ...] | None
 """Guarantees and `parameter=value`s that may be weaker; None: all."""
@@ -62,14 +62,14 @@ def too_weak(parameter: Parameter, value: Value) -> SpaceError:
     )
 
 
-def check_permission(space: Space, entry: str) -> None:
-    """Pass only a guarantee, or a `parameter=value` that really weakens something.
+def canonical_permission(space: Space, entry: str) -> str:
+    """The entry as `permits` compares it: a guarantee, or a `parameter=value` that weakens something.
 
     Raises:
         SpaceError: anything else.
     """
     if entry in set(Guarantee):
-        return
+        return entry
     name, equals, text = entry.partition("=")
     if not equals:
         raise SpaceError(
@@ -82,6 +82,7 @@ def check_permission(space: Space, entry: str) -> None:
         raise SpaceError(f"allow_weaker: {error.message}") from None
     if not space[name].weakens(value):
         raise SpaceError(f"allow_weaker: {entry!r} weakens nothing; leave it out")
+    return f"{name}={value_text(value)}"
 
 
 def _value_of(parameter: Parameter, entry: str) -> float:

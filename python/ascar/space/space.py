@@ -13,7 +13,7 @@ from ascar.space.cost import ChangeCost, costs_named
 from ascar.space.diagram import holds
 from ascar.space.domain import Choices, Domain, Value
 from ascar.space.parameter import Parameter, value_text
-from ascar.space.policy import check_permission, permits, permitted, too_weak
+from ascar.space.policy import canonical_permission, permits, permitted, too_weak
 from ascar.space.solver import Solver
 from ascar.space.suggestion import names_near
 
@@ -430,8 +430,9 @@ class Space:
                 raise SpaceError(f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {known}")
 
     def _check_policy(self) -> None:
-        for entry in self.allow_weaker or ():
-            check_permission(self, entry)
+        if self.allow_weaker is not None:
+            permissions = tuple(canonical_permission(self, entry) for entry in self.allow_weaker)
+            object.__setattr__(self, "allow_weaker", permissions)
         pinned: dict[str, Value] = {}
         for name, value in self.pinned.items():
             try:
