@@ -59,7 +59,7 @@ def sweep(
     *,
     resume: bool = False,
     listener: Listener = ignore,
-    clock: Clock = time.monotonic,
+    clock: Clock | None = None,
 ) -> Outcome:
     """Measure every valid configuration of a study's space, in an order that makes few expensive changes.
 
@@ -72,7 +72,7 @@ def sweep(
         plan: how much of it.
         resume: go on with the latest unfinished sweep of this study.
         listener: told of everything that happens.
-        clock: seconds, monotonic.
+        clock: seconds, monotonic; None: the target's own where it has one (`simulated`), else the machine's.
 
     Returns:
         What was seen; `stopped` is empty where nothing is left to measure. No gain is claimed: the best of
@@ -88,11 +88,12 @@ def sweep(
     space = study_space(study, target.space)
     configurations = in_cheap_order(space)
     workload = _workload(study, target)
+    ticks: Clock = clock or getattr(target, "clock", time.monotonic)
     with (
         target,
         history.resume(study) if resume else history.begin(study, space, _valid_for(target, workload)) as run,
     ):
-        walk = _Walk(study, run, Evaluator(study, target, workload, listener, clock), plan, clock)
+        walk = _Walk(study, run, Evaluator(study, target, workload, listener, ticks), plan, ticks)
         walk.recall(len(configurations))
         stopped = walk.through(configurations * plan.replicates)
         outcome = walk.outcome(space, stopped)

@@ -46,7 +46,7 @@ def tune(
     *,
     resume: bool = False,
     listener: Listener = ignore,
-    clock: Clock = time.monotonic,
+    clock: Clock | None = None,
 ) -> Outcome:
     """Search for the best configuration of a study within its budget, and verify it against the default.
 
@@ -55,7 +55,7 @@ def tune(
         history: where every trial is kept.
         resume: go on with the latest unfinished run of this study instead of beginning a new one.
         listener: told of everything that happens.
-        clock: seconds, monotonic.
+        clock: seconds, monotonic; None: the target's own where it has one (`simulated`), else the machine's.
 
     Returns:
         What the study came to. "The default is fine" is a result too.
@@ -69,12 +69,13 @@ def tune(
     target = open_target(study.target)
     space = study_space(study, target.space)
     workload = _workload(study, target)
+    ticks: Clock = clock or getattr(target, "clock", time.monotonic)
     with (
         target,
         history.resume(study) if resume else history.begin(study, space, _valid_for(target, workload)) as run,
     ):
         search = _Search(
-            study, space, run, Evaluator(study, target, workload, listener, clock), listener, clock
+            study, space, run, Evaluator(study, target, workload, listener, ticks), listener, ticks
         )
         search.recall()
         search.measure_default()

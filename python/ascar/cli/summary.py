@@ -170,6 +170,8 @@ def _facts(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     from ascar.units import format_size
 
     for key, fact in table.items():
+        if fact is None or fact in ("", [], {}):
+            continue
         if isinstance(fact, dict):
             yield from _facts(cast("dict[str, Any]", fact), f"{prefix}{key}.")
             continue
