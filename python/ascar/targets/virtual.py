@@ -1,15 +1,35 @@
-"""Virtual time, for systems that exist on paper: hours of tuning pass in milliseconds."""
+"""Systems that exist on paper: virtual time, and what every such target has in common.
+
+A virtual system is a target and its own workload: there is nothing to fill, and what a run of the load would
+tell is known already. Studies of it name no `[workload]`.
+"""
 
 from __future__ import annotations
 
-__all__ = ["VirtualClock"]
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ascar.errors import StudyError
+from ascar.workspace import Change, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from ascar.space import Configuration, Space
+
+__all__ = ["CATEGORIES", "VirtualClock", "VirtualSystem", "check_seconds"]
+
+CATEGORIES = 4
+_SECONDS_MAX = 1e7
 
 
 class VirtualClock:
     """A clock that moves only when told to. Call it for the seconds that have passed, like `time.monotonic`.
 
     A target that owns one offers it as its attribute `clock`; a loop that uses it as its own clock spends
-    its budget in the target's time.
+    its budget in the target's time, and hours of tuning pass in milliseconds.
     """
 
     def __init__(self, start_s: float = 0.0) -> None:
@@ -28,3 +48,103 @@ class VirtualClock:
         if not seconds >= 0:
             raise ValueError(f"a clock cannot advance by {seconds!r} s; it only runs forwards")
         self._now_s += seconds
+
+
+class VirtualSystem:
+    """What targets on paper share: a clock, an empty directory, changes that take their time.
+
+    Attributes:
+        space: its own parameters; empty where the study's `[space.parameters]` are all there is.
+        clock: of its time.
+        default_workload: None: it is its own.
+
+    Args:
+        space: its parameters.
+        change_s: seconds that a change takes, by category of Cao's Table 9.1 (0 to 3).
+    """
+
+    default_workload: str | None = None
+
+    def __init__(self, space: Space, change_s: tuple[float, ...] = (0.0,) * CATEGORIES) -> None:
+        self.space = space
+        self.clock = VirtualClock()
+        self._known = space
+        self._change_s = change_s
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._current: Configuration | None = None
+
+    def adopt(self, space: Space) -> None:
+        """Learn the study's space: the change costs of parameters that only the study knows."""
+        self._known = space
+
+    def __enter__(self) -> Self:
+        """Take an empty directory."""
+        self._directory = tempfile.TemporaryDirectory(prefix="ascar-virtual-")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give it back."""
+        if self._directory is not None:
+            self._directory.cleanup()
+        self._directory, self._current = None, None
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Put a configuration in force; the change takes the seconds of its category."""
+        before, self._current = self._current, configuration
+        changed, category = self._difference(before, configuration)
+        seconds = self._change_s[category] if changed else 0.0
+        self.clock.sleep(seconds)
+        return Change(changed, category if changed else -1, {"change": seconds}, filled=True)
+
+    def settle(self) -> Mapping[str, float]:
+        """There are no caches."""
+        return {}
+
+    @property
+    def workspace(self) -> Workspace:
+        """An empty directory while the target is entered, and none before."""
+        if self._directory is None:
+            return Workspace(Path(tempfile.gettempdir(), "ascar-virtual"))
+        return Workspace(Path(self._directory.name))
+
+    def counters(self) -> Mapping[str, float]:
+        """It counts nothing."""
+        return {}
+
+    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:  # noqa: ARG002
+        """Nothing on a machine is set."""
+        return {}
+
+    def prepare(self, workspace: Workspace) -> None:
+        """There is nothing to fill."""
+
+    @property
+    def current(self) -> Configuration:
+        """The configuration in force."""
+        assert self._current is not None, "a configuration is applied before the load runs"
+        return self._current
+
+    def _difference(self, before: Configuration | None, after: Configuration) -> tuple[tuple[str, ...], int]:
+        """Names that changed, and the highest category among them; all of them on the first change."""
+        old: Mapping[str, Any] = {} if before is None else before
+        if all(name in self._known for name in (*old, *after)):
+            difference = self._known.change(old, after)
+            return difference.parameters, -1 if difference.category is None else difference.category
+        names = dict.fromkeys((*old, *after))
+        return tuple(name for name in names if old.get(name) != after.get(name)), 0
+
+
+def check_seconds(key: str, seconds: tuple[float, ...]) -> tuple[float, ...]:
+    """Seconds by category, once they are known to be four, and sensible.
+
+    Raises:
+        StudyError: they are not.
+    """
+    if len(seconds) != CATEGORIES or not all(0 <= value <= _SECONDS_MAX for value in seconds):
+        raise StudyError(
+            f"{key} = {list(seconds)!r}: must be {CATEGORIES} numbers of seconds, one a change category "
+            f"(0 to 3), each from 0 to {_SECONDS_MAX:g}"
+        )
+    return seconds

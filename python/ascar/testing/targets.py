@@ -26,7 +26,9 @@ class TargetContract:
         raise NotImplementedError("a subclass of TargetContract says how its target is made")
 
     def test_it_is_a_target(self) -> None:
-        assert isinstance(self.make(), Target)
+        with self.make() as target:
+            target.apply(target.space.default())
+            assert isinstance(target, Target)
 
     def test_its_default_is_a_valid_configuration(self) -> None:
         space = self.make().space
@@ -82,7 +84,7 @@ class TargetContract:
                 target.apply(target.space.default())
 
     def test_an_error_inside_is_not_swallowed(self) -> None:
-        class Unexpected(Exception):  # noqa: N818
+        class Unexpected(Exception):
             pass
 
         try:
