@@ -39,8 +39,8 @@ pub fn at(mountpoint: &Path) -> Result<Option<MountInfo>> {
     Ok(list()?.into_iter().rfind(|mount| mount.mountpoint == mountpoint))
 }
 
-/// "36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue" (proc(5)).
-fn parse(line: &str) -> Option<MountInfo> {
+/// Reads a line such as "36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue" (proc(5)).
+pub fn parse(line: &str) -> Option<MountInfo> {
     let (front, back) = line.split_once(" - ")?;
     let front: Vec<&str> = front.split(' ').collect();
     let back: Vec<&str> = back.split(' ').collect();

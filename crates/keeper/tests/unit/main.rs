@@ -1,0 +1,10 @@
+//! Tests of what needs neither root nor a device; the operations themselves are tested from the client.
+
+mod catalogue;
+mod format;
+mod journal;
+mod mount_options;
+mod mounts;
+mod program;
+mod protocol;
+mod scratch;
