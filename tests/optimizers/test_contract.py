@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
+from ascar.optimizers.annealing import SimulatedAnnealing
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.genetic import GeneticAlgorithm
 from ascar.optimizers.random import RandomSearch
@@ -10,6 +13,15 @@ from ascar.testing.optimizers import OptimizerContract
 
 class TestRandomSearch(OptimizerContract):
     make = RandomSearch
+
+
+class TestLinearAnnealing(OptimizerContract):
+    make = SimulatedAnnealing
+
+
+class TestGeometricAnnealing(OptimizerContract):
+    make = SimulatedAnnealing
+    options = MappingProxyType({"cooling": "geometric"})
 
 
 class TestGeneticAlgorithm(OptimizerContract):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Domain, Space, Value
 
-__all__ = ["cross", "mutable", "mutate", "other_value", "random_value", "settle"]
+__all__ = ["cross", "mutable", "mutate", "other_value", "random_value", "settle", "step"]
 
 _TRIES_MAX = 32
 
@@ -46,6 +46,26 @@ def other_value(domain: Domain, value: Value, rng: np.random.Generator) -> Value
         if other != value:
             return other
     return value
+
+
+def step(space: Space, name: str, value: Value, rng: np.random.Generator) -> Value:
+    """Another value of a parameter: the next one of an ordered list, a number nearby, or any other.
+
+    The width of a step on a range is log-uniform from 1% to 100% of it: no single width suits both a coarse
+    and a fine optimum.
+    """
+    domain = space.domain(name)
+    if isinstance(domain, Choices):
+        if not domain.ordered or rng.random() < 0.3:
+            return other_value(domain, value, rng)
+        rank = domain.values.index(value) + (1 if rng.random() < 0.5 else -1)
+        return domain.values[rank] if 0 <= rank < len(domain.values) else other_value(domain, value, rng)
+    if value in domain.special or rng.random() < 0.1:
+        return other_value(domain, value, rng)
+    assert isinstance(value, (int, float)), "a range holds numbers"
+    width = 10.0 ** rng.uniform(-2, 0)
+    moved = domain.nearest(domain.position(value) + width * rng.normal())
+    return moved if moved != value else other_value(domain, value, rng)
 
 
 def settle(space: Space, wanted: Mapping[str, Value], rng: np.random.Generator) -> Configuration:

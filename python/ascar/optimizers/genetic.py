@@ -7,17 +7,17 @@ already a second time, this one takes the known loss and breeds on: no evaluatio
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
-from ascar.errors import Exhausted, StudyError
+from ascar.errors import StudyError
 from ascar.optimizers.genes import cross, mutable, mutate, other_value
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.ledger import Ledger
+from ascar.optimizers.replay import Stateful
 from ascar.optimizers.stopping import Generation
 from ascar.study import convert
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.optimizers import Evaluation
+    from ascar.optimizers.ledger import Record
     from ascar.space import Configuration, Space, Value
 
 __all__ = ["GeneticAlgorithm", "GeneticOptions"]
@@ -85,7 +85,7 @@ class _Member:
     loss: float
 
 
-class GeneticAlgorithm:
+class GeneticAlgorithm(Stateful):
     """Selection, crossover, mutation, elitism; see `GeneticOptions`.
 
     Args:
@@ -122,37 +122,14 @@ class GeneticAlgorithm:
         self._bred = 0
         self._mutations = 0
         self._past: list[Generation] = []
-        self._ready: Configuration | None = None
 
     @property
     def generations(self) -> tuple[Generation, ...]:
         """Allele counts and mutations by generation, the present one last (Cao Fig. 5.6)."""
         return (*self._past, self._snapshot()) if self._population else tuple(self._past)
 
-    def ask(self) -> Configuration:
-        """The next configuration.
-
-        Raises:
-            Exhausted: every valid configuration is known or out.
-        """
-        self._prepare()
-        assert self._ready is not None, "prepared, or Exhausted was raised"
-        ready, self._ready = self._ready, None
-        return self.ledger.take(ready)
-
-    def tell(self, evaluation: Evaluation) -> None:
-        """What became of a configuration."""
-        configuration = evaluation.configuration
-        if configuration not in self.ledger.pending:
-            # As `ask` would have: told its own history, the search breeds the same children again.
-            with suppress(Exhausted):
-                self._prepare()
-            if self._ready == configuration:
-                self._ready = None
-        known = configuration in self.ledger.records and self.ledger.records[configuration].seen
-        record = self.ledger.tell(evaluation)
-        if not record.seen or known:
-            return
+    def learn(self, configuration: Configuration, record: Record) -> None:
+        """A child of this generation was evaluated; one that failed or was pruned is no member."""
         if record.usable and record.loss is not None:
             self._join(_Member(configuration, record.loss))
         else:
@@ -161,12 +138,12 @@ class GeneticAlgorithm:
 
     # Breeding.
 
-    def _prepare(self) -> None:
-        """Have the next proposal ready, unless it is."""
-        if self._ready is None or not self.ledger.fresh(self._ready):
-            self._ready = self._propose()
+    def propose(self) -> Configuration:
+        """The first child that is fresh; known children join the generation without an evaluation.
 
-    def _propose(self) -> Configuration:
+        Raises:
+            Exhausted: every valid configuration is known or out.
+        """
         first = self.ledger.first_fresh(self._design)
         if first is not None:
             return first

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.optimizers.genes import mutable, mutate, other_value
-from ascar.space import Choices
+from ascar.optimizers.genes import mutable, mutate, step
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ascar.optimizers.ledger import Ledger
-    from ascar.space import Configuration, Space, Value
+    from ascar.space import Configuration, Space
 
 __all__ = ["Candidates", "Reach"]
 
@@ -71,23 +70,3 @@ def _vary(space: Space, centre: Configuration, genes_max: int, rng: np.random.Ge
         name = genes[int(rng.integers(len(genes)))]
         varied = mutate(space, varied, name, rng, lambda gene, value: step(space, gene, value, rng))
     return varied
-
-
-def step(space: Space, name: str, value: Value, rng: np.random.Generator) -> Value:
-    """Another value of a parameter: the next one of an ordered list, a number nearby, or any other.
-
-    The width of a step on a range is log-uniform from 1% to 100% of it: no single width suits both a coarse
-    and a fine optimum.
-    """
-    domain = space.domain(name)
-    if isinstance(domain, Choices):
-        if not domain.ordered or rng.random() < 0.3:
-            return other_value(domain, value, rng)
-        rank = domain.values.index(value) + (1 if rng.random() < 0.5 else -1)
-        return domain.values[rank] if 0 <= rank < len(domain.values) else other_value(domain, value, rng)
-    if value in domain.special or rng.random() < 0.1:
-        return other_value(domain, value, rng)
-    assert isinstance(value, (int, float)), "a range holds numbers"
-    width = 10.0 ** rng.uniform(-2, 0)
-    moved = domain.nearest(domain.position(value) + width * rng.normal())
-    return moved if moved != value else other_value(domain, value, rng)
