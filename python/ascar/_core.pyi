@@ -114,3 +114,23 @@ def throughput_windows(values: NDArray[np.float64], window: int) -> NDArray[np.f
 def kolmogorov_smirnov(a: NDArray[np.float64], b: NDArray[np.float64]) -> float: ...
 def distribution_range(samples: Sequence[NDArray[np.float64]]) -> float: ...
 def pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float | None: ...
+
+@final
+class Forest:
+    """Extremely randomised regression trees: a mean and variances anywhere."""
+
+    @staticmethod
+    def grow(
+        features: NDArray[np.float64],
+        values: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        seed: int,
+        *,
+        trees: int,
+        leaf_min: int,
+        tries: int,
+        bootstrap: bool,
+    ) -> Forest: ...
+    def predict(
+        self, features: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...

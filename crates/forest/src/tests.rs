@@ -61,7 +61,10 @@ fn it_finds_the_feature_that_matters_and_is_unsure_at_the_edge() {
 #[test]
 fn the_same_seed_grows_the_same_forest_and_another_does_not() {
     let (features, _) = step(50);
-    let values: Vec<f64> = features.chunks(3).map(|row| row[0] + row[1] * row[2]).collect();
+    let values: Vec<f64> = features
+        .chunks(3)
+        .map(|row| row[0] + row[1] * row[2])
+        .collect();
     let ask = [0.45, 0.2, 0.3];
     let told = |seed| {
         grow(&features, 3, &values, SHAPE, seed)

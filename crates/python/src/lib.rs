@@ -4,6 +4,7 @@ mod analysis;
 mod change_points;
 mod comparing;
 mod convert;
+mod forest;
 mod intervals;
 mod variation;
 
@@ -22,6 +23,8 @@ mod _core {
     use super::change_points::{ChangePointDetector, change_points};
     #[pymodule_export]
     use super::comparing::{Welch, welch, welch_sample_size, welch_samples};
+    #[pymodule_export]
+    use super::forest::Forest;
     #[pymodule_export]
     use super::intervals::{
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
