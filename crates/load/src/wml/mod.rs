@@ -14,6 +14,7 @@ mod syntax;
 mod token;
 mod variable;
 
+pub use check::MOST_THREADS;
 pub use error::WmlError;
 
 use crate::definition::Definition;

@@ -1,0 +1,36 @@
+# HPC analysis: 5 clients read 3 GB in all in sequence, 1 MB at a time, each from a file of its own.
+# Li, section 3.2.2 (there by IOR).
+set $filesize=600m
+set $iosize=1m
+
+define fileset name=stream1,path=$dir,size=$filesize,prealloc,reuse
+define fileset name=stream2,path=$dir,size=$filesize,prealloc,reuse
+define fileset name=stream3,path=$dir,size=$filesize,prealloc,reuse
+define fileset name=stream4,path=$dir,size=$filesize,prealloc,reuse
+define fileset name=stream5,path=$dir,size=$filesize,prealloc,reuse
+
+define process name=streams,instances=1
+{
+  thread name=stream1,instances=1
+  {
+    flowop read name=read1,filesetname=stream1,iosize=$iosize
+  }
+  thread name=stream2,instances=1
+  {
+    flowop read name=read2,filesetname=stream2,iosize=$iosize
+  }
+  thread name=stream3,instances=1
+  {
+    flowop read name=read3,filesetname=stream3,iosize=$iosize
+  }
+  thread name=stream4,instances=1
+  {
+    flowop read name=read4,filesetname=stream4,iosize=$iosize
+  }
+  thread name=stream5,instances=1
+  {
+    flowop read name=read5,filesetname=stream5,iosize=$iosize
+  }
+}
+
+run 60

@@ -1,0 +1,240 @@
+//! The directory a load works in: what an earlier fill left there, the lock on it, and cleaning up.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::LoadError;
+use crate::definition::FileSet;
+use crate::random::mix;
+
+/// Name of the note that a fill leaves in the directory.
+pub const NOTE: &str = ".ascar-load.json";
+const FORMAT: u32 = 1;
+
+/// What lies in the directory, so that a later run can use it and cleaning removes nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Version of this note.
+    pub format: u32,
+    /// Hash of the file sets, scaled; another workload's files do not fit.
+    pub fingerprint: String,
+    /// Seed of the layout.
+    pub seed: u64,
+    /// Names of the file sets.
+    pub filesets: Vec<String>,
+    /// The fill was finished.
+    pub complete: bool,
+    /// A run may have made or removed files, or changed sizes, since.
+    pub changed: bool,
+}
+
+/// Hash of everything that decides where files lie and how large they are, but the seed.
+#[must_use]
+pub fn fingerprint(filesets: &[FileSet]) -> String {
+    let text = format!("{filesets:?}");
+    let hash = text.bytes().fold(0xCBF2_9CE4_8422_2325u64, |hash, byte| {
+        mix(hash ^ u64::from(byte))
+    });
+    format!("{hash:016x}")
+}
+
+/// A directory, locked against other loads.
+pub struct Directory {
+    path: PathBuf,
+    note: File,
+}
+
+impl Directory {
+    /// Open and lock.
+    ///
+    /// # Errors
+    /// It is not a directory, cannot be written, or another load works in it.
+    pub fn open(path: &Path) -> Result<Directory, LoadError> {
+        let shown = path.display();
+        if !path.is_dir() {
+            return Err(LoadError::Input(format!(
+                "--dir: {shown} is not a directory; make it, or mount it, first"
+            )));
+        }
+        let file = path.join(NOTE);
+        let note = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&file)
+            .map_err(|e| {
+                LoadError::Input(format!(
+                    "--dir: {} cannot be written ({e}); choose another directory",
+                    file.display()
+                ))
+            })?;
+        // SAFETY: the descriptor is open; flock touches no memory.
+        if unsafe { libc::flock(note.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(LoadError::Input(format!(
+                "--dir: another load works in {shown}; wait for it, or stop it"
+            )));
+        }
+        Ok(Directory {
+            path: path.to_owned(),
+            note,
+        })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What an earlier fill left, if anything.
+    ///
+    /// # Errors
+    /// The note cannot be read, or a newer version wrote it.
+    pub fn note(&mut self) -> Result<Option<Note>, LoadError> {
+        let file = self.path.join(NOTE);
+        let refused =
+            |why: String| LoadError::Input(format!("--dir: {} {why}; remove it", file.display()));
+        let mut text = String::new();
+        self.note
+            .rewind()
+            .map_err(|e| refused(format!("cannot be read ({e})")))?;
+        (&self.note)
+            .take(1 << 20)
+            .read_to_string(&mut text)
+            .map_err(|e| refused(format!("cannot be read ({e})")))?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let note: Note = serde_json::from_str(&text)
+            .map_err(|e| refused(format!("is not a note of a fill ({e})")))?;
+        if note.format != FORMAT {
+            return Err(refused(format!(
+                "has format {}, this program reads {FORMAT}",
+                note.format
+            )));
+        }
+        let unsafe_name =
+            |name: &String| name.is_empty() || name.starts_with('.') || name.contains('/');
+        if note.filesets.iter().any(unsafe_name) {
+            return Err(refused("names a file set outside the directory".into()));
+        }
+        Ok(Some(note))
+    }
+
+    /// Replace the note.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&mut self, note: &Note) -> Result<(), LoadError> {
+        let text = serde_json::to_string(note).expect("a note is plain JSON");
+        let write = |mut file: &File| -> std::io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(text.as_bytes())
+        };
+        write(&self.note).map_err(|e| failed("write the note in", &self.path, &e))
+    }
+
+    /// A note of a fill that has begun.
+    #[must_use]
+    pub fn begun(filesets: &[FileSet], seed: u64) -> Note {
+        Note {
+            format: FORMAT,
+            fingerprint: fingerprint(filesets),
+            seed,
+            filesets: filesets.iter().map(|set| set.name.clone()).collect(),
+            complete: false,
+            changed: false,
+        }
+    }
+
+    /// Refuse to fill over files that no load made.
+    ///
+    /// # Errors
+    /// Something of a file set's name lies there.
+    pub fn refuse_foreign(&self, filesets: &[FileSet]) -> Result<(), LoadError> {
+        for set in filesets {
+            let path = self.path.join(&set.name);
+            if path.symlink_metadata().is_ok() {
+                let shown = path.display();
+                let text = format!(
+                    "--dir: {shown} exists and no load made it; remove it, or choose another directory"
+                );
+                return Err(LoadError::Input(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remove the file sets of a note, and nothing else; the note becomes empty.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn remove_files(&mut self, note: &Note) -> Result<(), LoadError> {
+        for name in &note.filesets {
+            let path = self.path.join(name);
+            match fs::remove_dir_all(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed("remove", &path, &e));
+                }
+                _ => {}
+            }
+        }
+        self.note
+            .set_len(0)
+            .map_err(|e| failed("empty the note in", &self.path, &e))
+    }
+
+    /// Remove the file sets and the note.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn clean(mut self) -> Result<(), LoadError> {
+        if let Some(note) = self.note()? {
+            self.remove_files(&note)?;
+        }
+        match fs::remove_file(self.path.join(NOTE)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed("remove the note in", &self.path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Wait until the file system has written everything.
+    pub fn sync(&self) {
+        if let Ok(directory) = File::open(&self.path) {
+            // SAFETY: the descriptor is open; syncfs touches no memory.
+            unsafe { libc::syncfs(directory.as_raw_fd()) };
+        }
+    }
+}
+
+/// An error of the work, in one line: what, where, why, what to do.
+#[must_use]
+pub fn failed(what: &str, path: &Path, error: &std::io::Error) -> LoadError {
+    let remedy = match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => {
+            "the file system is full; lower --scale, or give a larger one"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "too many open files; raise the limit (ulimit -n), or lower --threads"
+        }
+        Some(libc::ENOENT) => "the files were removed while the load ran; fill again",
+        Some(libc::EROFS) => "the file system is mounted read-only; remount it",
+        Some(libc::EINVAL) => {
+            "the file system may not know directio; take it out, or choose another file system"
+        }
+        Some(libc::EIO) => "the device failed; look at the kernel's log",
+        _ => "look at the directory and its rights",
+    };
+    LoadError::Work(format!(
+        "cannot {what} {}: {error}; {remedy}",
+        path.display()
+    ))
+}

@@ -1,0 +1,110 @@
+//! Flowops that wait or end: delay, limits, semaphores, finish.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::now_ns;
+use super::plan::{Plan, Step};
+use super::worker::{Flow, Worker};
+use crate::LoadError;
+use crate::definition::Kind;
+
+/// Bytes of one event of bwlimit.
+const EVENT_BYTES: f64 = 1_048_576.0;
+
+impl Worker {
+    /// Count a step that moves no data.
+    fn waited(&mut self, place: usize, begun_ns: u64, ended: bool) -> Result<Flow, LoadError> {
+        if !ended {
+            return Ok(Flow::Stop);
+        }
+        self.tally.steps[place].add(now_ns() - begun_ns, 0);
+        Ok(Flow::Done)
+    }
+
+    pub(super) fn delay(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let begun_ns = now_ns();
+        let seconds = step.flowop.value.draw(&mut self.streams[place]);
+        plan.control
+            .sleep(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        self.waited(place, begun_ns, !plan.control.stopped())
+    }
+
+    pub(super) fn limit(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let Some(pacer) = &plan.pacer else {
+            return Ok(Flow::Done);
+        };
+        let begun_ns = now_ns();
+        let bandwidth = step.flowop.kind == Kind::BwLimit;
+        let of = |counted: &usize| {
+            let tally = &self.tally.steps[*counted];
+            if bandwidth {
+                tally.bytes.load(Relaxed)
+            } else {
+                tally.ops.load(Relaxed)
+            }
+        };
+        let total: u64 = step.counted.iter().map(of).sum();
+        let new = total - self.limited[place];
+        self.limited[place] = total;
+        pacer.take(
+            if bandwidth {
+                new as f64 / EVENT_BYTES
+            } else {
+                new as f64
+            },
+            &plan.control,
+        );
+        self.waited(place, begun_ns, !plan.control.stopped())
+    }
+
+    pub(super) fn sem_block(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let begun_ns = now_ns();
+        let value = step.flowop.value.draw(&mut self.streams[place]) as u64;
+        let ended = plan.semaphores[step.semaphore].block(value, &plan.control);
+        self.waited(place, begun_ns, ended)
+    }
+
+    pub(super) fn sem_post(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let begun_ns = now_ns();
+        let value = step.flowop.value.draw(&mut self.streams[place]) as u64;
+        let ended =
+            plan.semaphores[step.semaphore].post(value, step.flowop.blocking, &plan.control);
+        self.waited(place, begun_ns, ended)
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let begun_ns = now_ns();
+        let limit = step.flowop.value.draw(&mut self.streams[place]);
+        if plan.counters[step.counter].load(Relaxed) as f64 >= limit {
+            plan.control.finish();
+            return Ok(Flow::Stop);
+        }
+        self.waited(place, begun_ns, true)
+    }
+}
