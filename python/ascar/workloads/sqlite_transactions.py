@@ -1,0 +1,118 @@
+"""Small transactions on an SQLite database: the load for the sqlite target, which needs no root."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.errors import StageFailed, StudyError
+from ascar.measurement import Readings
+from ascar.study import convert, duration
+from ascar.workloads.command import Harvest
+from ascar.workloads.extraction import JsonPath
+from ascar.workloads.program import Program, check, run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.workloads import Pace
+    from ascar.workspace import Workspace
+
+__all__ = ["DATABASE_FILE", "SqliteTransactions", "SqliteTransactionsOptions"]
+
+DATABASE_FILE = "database.db"
+_ROWS_MAX = 100_000_000
+_METRICS = (
+    "throughput_ops_per_s",
+    *(f"latency_ms_{name}" for name in ("mean", "p50", "p95", "p99", "p999", "max")),
+)
+
+
+class SqliteTransactionsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[workload]` of kind "sqlite-transactions".
+
+    Attributes:
+        rows: of the table, about 250 bytes each.
+        seed: of the rows that transactions choose.
+        fill_limit: the fill is killed when it takes longer.
+        overrun_limit: the load is killed when it runs so much longer than it should.
+    """
+
+    rows: int = 20_000
+    seed: int = 0
+    fill_limit: str = "10 min"
+    overrun_limit: str = "60 s"
+
+
+class SqliteTransactions:
+    """Transactions of a few reads, updates, an insert and a delete, one after the other.
+
+    Args:
+        options: the `[workload]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, SqliteTransactionsOptions, "workload")
+        if not 1 <= self.options.rows <= _ROWS_MAX:
+            raise StudyError(f"workload.rows = {self.options.rows!r}: must be from 1 to {_ROWS_MAX}")
+        self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
+        self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
+        self._dataset_bytes: int | None = None
+
+    def describe(self) -> Mapping[str, Any]:
+        """SQLite's version, the options, and the database's size once it is filled."""
+        return {
+            "kind": "sqlite-transactions",
+            "program": "sqlite",
+            "version": sqlite3.sqlite_version,
+            "rows": self.options.rows,
+            "seed": self.options.seed,
+            "dataset_bytes": self._dataset_bytes,
+        }
+
+    def prepare(self, workspace: Workspace) -> None:
+        """Make the database and its rows."""
+        program = self._program(
+            "fill", workspace, self._fill_limit_s, ["fill", "--rows", str(self.options.rows)]
+        )
+        check(program, run_program(program, workspace))
+        self._dataset_bytes = (workspace.directory / DATABASE_FILE).stat().st_size
+
+    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+        """Do transactions."""
+        readings = Harvest(
+            {name: JsonPath(("reading", name)) for name in ("throughput_ops_per_s", "latency_ms_mean")},
+            time=JsonPath(("second",)),
+        )
+        whole = Harvest({name: JsonPath(("whole", name)) for name in (*_METRICS, "operations")})
+
+        def hear(chunk: bytes, seconds: float) -> bool:
+            whole.feed(chunk, seconds)
+            fresh = readings.feed(chunk, seconds)
+            return fresh and seconds >= pace.load_min_s and pace.enough(readings.series())
+
+        program = self._program(
+            "load",
+            workspace,
+            pace.load_max_s + self._overrun_limit_s,
+            ["run", "--seconds", str(pace.load_max_s), "--reading", str(pace.reading_s)],
+        )
+        ended = run_program(program, workspace, hear)
+        check(program, ended)
+        metrics = whole.metrics()
+        if "throughput_ops_per_s" not in metrics:
+            raise StageFailed("load", "sqlite_load: not one transaction ended", ended.stderr)
+        load_s = metrics["operations"] / metrics["throughput_ops_per_s"]
+        return Readings(readings.series(), metrics, load_s, "enough" if ended.interrupted else "time")
+
+    def _program(self, stage: str, workspace: Workspace, time_limit_s: float, command: list[str]) -> Program:
+        database = workspace.directory / DATABASE_FILE
+        options = ["--database", str(database), "--seed", str(self.options.seed)]
+        argv = [sys.executable, "-P", "-m", "ascar.workloads.sqlite_load", *options, *command]
+        return Program(stage, argv, time_limit_s)
