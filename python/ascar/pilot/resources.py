@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bottleneck", "Resources", "Sampler", "Usage", "bottlenecks", "read_usage"]
 
-# At these shares a resource counts as the limit; 0.9 of one core's time is what a single-threaded load can use.
+# At these shares a resource counts as the limit.
 _CPU_LIMIT = 0.9
 _DISK_LIMIT = 0.9
 _NETWORK_LIMIT = 0.85
