@@ -10,6 +10,7 @@ Usage: ascard COMMAND [OPTIONS]
 
 Commands:
   keeper  change the machine on behalf of ascar, and put everything back
+  load    run a workload written in Filebench's language, and tell how each second went
 
 `ascard COMMAND --help` tells more.
 ";
@@ -20,6 +21,8 @@ fn main() -> ExitCode {
     match first.as_ref().and_then(|argument| argument.to_str()) {
         #[cfg(feature = "keeper")]
         Some("keeper") => ascar_keeper::cli::run(arguments),
+        #[cfg(feature = "load")]
+        Some("load") => ascar_load::run(arguments).into(),
         Some("--help" | "-h") => {
             print!("{HELP}");
             ExitCode::SUCCESS

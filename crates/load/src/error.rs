@@ -14,7 +14,7 @@ pub enum LoadError {
 impl LoadError {
     /// The process's exit status for this error.
     #[must_use]
-    pub fn status(&self) -> i32 {
+    pub fn status(&self) -> u8 {
         match self {
             LoadError::Input(_) => 2,
             LoadError::Work(_) => 1,

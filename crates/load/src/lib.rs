@@ -30,9 +30,16 @@ pub use error::LoadError;
 /// Returns the exit status: 0 done, 1 the work failed, 2 bad input, 3 stopped early by SIGTERM with what was measured
 /// told, 130 interrupted. Threads may still be in a system call when it returns, so the caller should exit.
 #[must_use]
-pub fn run(args: &[String]) -> i32 {
-    let done =
-        arguments::parse(args).and_then(|command| run::command(&command, &mut std::io::stdout()));
+pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> u8 {
+    let text = |word: std::ffi::OsString| {
+        word.into_string()
+            .map_err(|word| LoadError::Input(format!("{}: is not UTF-8 text", word.display())))
+    };
+    let done = arguments
+        .map(text)
+        .collect::<Result<Vec<String>, LoadError>>()
+        .and_then(|words| arguments::parse(&words))
+        .and_then(|command| run::command(&command, &mut std::io::stdout()));
     match done {
         Ok(status) => status,
         Err(error) => {

@@ -113,7 +113,7 @@ impl<'a> Body<'a> {
         let (read, written) = reader.bytes(of);
         let rate = |count: u64| {
             if seconds > 0.0 {
-                count as f64 / seconds
+                round(count as f64 / seconds)
             } else {
                 0.0
             }
@@ -193,6 +193,11 @@ pub struct FillLine {
     pub fill_s: f64,
 }
 
+/// To microseconds: more digits would be noise, and make lines longer.
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 /// Where lines go.
 pub struct Output<'a>(pub &'a mut dyn Write);
 
@@ -218,6 +223,7 @@ impl Output<'_> {
         interval_s: f64,
     ) -> Result<(), LoadError> {
         let body = Body::of(reader, interval_s, |flowop| &flowop.interval);
+        let (seconds, interval_s) = (round(seconds), round(interval_s));
         self.line(&ReadingLine {
             kind: "reading",
             seconds,
@@ -241,7 +247,7 @@ impl Output<'_> {
         let latency_cdf_ms = cdf.then(|| Distributions(&reader.flowops));
         self.line(&SummaryLine {
             kind: "summary",
-            load_s,
+            load_s: round(load_s),
             facts,
             body,
             latency_cdf_ms,

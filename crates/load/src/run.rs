@@ -28,14 +28,14 @@ const GRACE: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Exit status of a load that a signal ended: what was measured was told.
-const STOPPED_EARLY: i32 = 3;
-const INTERRUPTED: i32 = 130;
+const STOPPED_EARLY: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
 /// Do what the command line says.
 ///
 /// # Errors
 /// Wrong input, or work that failed.
-pub fn command(command: &Command, out: &mut dyn Write) -> Result<i32, LoadError> {
+pub fn command(command: &Command, out: &mut dyn Write) -> Result<u8, LoadError> {
     let mut output = Output(out);
     match command {
         Command::Help => {
@@ -124,7 +124,7 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn run(mut self, output: &mut Output) -> Result<i32, LoadError> {
+    fn run(mut self, output: &mut Output) -> Result<u8, LoadError> {
         signals::hold();
         let status = self.work(output);
         if !self.options.clean {
@@ -135,7 +135,7 @@ impl<'a> Load<'a> {
         cleaned.map(|()| status)
     }
 
-    fn work(&mut self, output: &mut Output) -> Result<i32, LoadError> {
+    fn work(&mut self, output: &mut Output) -> Result<u8, LoadError> {
         let (trees, signal) = self.prepare(output)?;
         if let Some(signal) = signal {
             return Ok(status_of(signal));
@@ -342,7 +342,7 @@ impl<'a> Load<'a> {
     }
 
     /// Run the workload until its time is over, it ends itself, or a signal comes.
-    fn load(&mut self, trees: Vec<Tree>, output: &mut Output) -> Result<i32, LoadError> {
+    fn load(&mut self, trees: Vec<Tree>, output: &mut Output) -> Result<u8, LoadError> {
         let data_bytes = trees.iter().map(|tree| tree.layout.prealloc_bytes()).sum();
         let data_files = trees.iter().map(|tree| tree.present() as u64).sum();
         let trace = match &self.options.record {
@@ -432,7 +432,7 @@ impl<'a> Load<'a> {
     }
 }
 
-fn status_of(signal: Signal) -> i32 {
+fn status_of(signal: Signal) -> u8 {
     match signal {
         Signal::Terminate => STOPPED_EARLY,
         Signal::Interrupt => INTERRUPTED,
