@@ -28,7 +28,7 @@ _EDGES_MAX: Final = 150_000
 _WEIGHT_SCALE: Final = 2**24  # resolution of the shares of values on logarithmic scales
 
 
-class TooLarge(Exception):  # noqa: N818
+class TooLarge(Exception):
     """The diagram has too many edges; some constraint has to be left out of it."""
 
 

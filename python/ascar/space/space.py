@@ -237,7 +237,7 @@ class Space:
         Raises:
             SpaceError: as `sample`.
         """
-        from ascar.space.latin_hypercube import latin_hypercube  # noqa: PLC0415
+        from ascar.space.latin_hypercube import latin_hypercube
 
         return latin_hypercube(self._solver, rng, n)
 
@@ -260,14 +260,14 @@ class Space:
         Raises:
             SpaceError: `configuration` is not valid here.
         """
-        from ascar.space.neighbourhood import neighbours  # noqa: PLC0415
+        from ascar.space.neighbourhood import neighbours
 
         return neighbours(self._solver, self.validate(configuration))
 
     @cached_property
     def encoding(self) -> Encoding:
         """The layout of this space's vectors."""
-        from ascar.space.encoding import Encoding  # noqa: PLC0415
+        from ascar.space.encoding import Encoding
 
         return Encoding.of(self._solver)
 

@@ -61,7 +61,11 @@ def space_from_table(
     fields = Fields.of(table, "space", _KEYS)
     space = _with_preset(fields, base)
     space = _with_parameters(fields, space)
-    return _with_policy(fields, space, current).check()
+    space = _with_policy(fields, space, current)
+    try:
+        return space.check()
+    except SpaceError as error:
+        raise SpaceError(f"space: {error.message}") from None
 
 
 def _with_preset(fields: Fields, base: Space) -> Space:

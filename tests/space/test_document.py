@@ -1,0 +1,173 @@
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from space_strategies import satisfiable, spaces
+
+from ascar.errors import SpaceError
+from ascar.space import (
+    PRESETS,
+    ChangeCost,
+    Space,
+    floating,
+    preset,
+    space_from_json,
+    space_key,
+    space_to_json,
+)
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_survive_json(name):
+    space = preset(name)
+    again = space_from_json(space_to_json(space))
+    assert again == space
+    assert again.count() == space.count()
+    assert again.default() == space.default()
+    assert space_to_json(again) == space_to_json(space)
+
+
+@given(spaces())
+@settings(max_examples=40, deadline=None)
+def test_any_space_survives_json(space):
+    try:
+        space.check()
+    except SpaceError:
+        return
+    again = space_from_json(space_to_json(space))
+    assert again == space
+    assert list(again.enumerate()) == list(space.enumerate())
+
+
+def test_restrictions_survive_json():
+    space = preset("storage-v5").restrict_guarantees(["durability"]).pin({"fs": "ext3"})
+    again = space_from_json(space_to_json(space))
+    assert again.allow_weaker == ("durability",)
+    assert again.pinned == {"fs": "ext3"}
+    assert again.count() == space.count()
+
+
+def test_the_key_stands_for_what_is_valid():
+    space = preset("storage-v5")
+    assert space_key(space) == space_key(space_from_json(space_to_json(space)))
+    assert space_key(space.pin({"fs": "xfs"})) != space_key(space)
+    assert space_key(space.restrict_guarantees()) != space_key(space)
+    assert space_key(space.constrain("nr_requests < 500")) != space_key(space)
+    assert len({space_key(preset(name)) for name in PRESETS}) == len(PRESETS)
+
+
+def test_newer_versions_are_refused():
+    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 2, "something": "new"}
+    with pytest.raises(SpaceError, match=r"space\.version = 2: is newer than 1, .*; update ascar"):
+        space_from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "space.format = 'other': must be 'ascar-space'"),
+        ({"version": 0}, "space.version = 0: must be 1"),
+        ({"version": "1"}, "space.version = '1': must be 1"),
+        ({"parameter": []}, "space.parameter: unknown key"),
+        ({"parameters": {}}, "space.parameters = {}: must be a list of tables"),
+        ({"parameters": [3]}, "space.parameters = [3]: must be a list of tables"),
+        ({"parameters": [{}]}, "space.parameters[0].name: missing"),
+        ({"parameters": [{"name": "x"}]}, "space.parameters[0].kind: missing; write e.g."),
+        ({"constraints": "fs"}, "space.constraints = 'fs': must be a list of strings"),
+        ({"constraints": ["nothing < 1"]}, "unknown parameter 'nothing'"),
+        ({"pinned": {"fs": "xfs"}}, "pinned: parameter fs: 'xfs' is not allowed"),
+        ({"pinned": []}, "space.pinned = []: must be a table"),
+        ({"allow_weaker": ["speed"]}, "allow_weaker: 'speed'"),
+        ({"allow_weaker": "durability"}, "space.allow_weaker = 'durability': must be a list"),
+        ({"name": 3}, "space.name = 3: must be a string"),
+    ],
+)
+def test_wrong_documents_are_refused(change, message):
+    document = json.loads(space_to_json(preset("storage-v3"))) | change
+    with pytest.raises(SpaceError) as caught:
+        space_from_json(json.dumps(document))
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "nul", "[]", "3", "\x00", "[" * 100_000, '{"version": 1e999}', b"\xff\xfe", " " * 5_000_000],
+    ids=["empty", "open", "null", "list", "number", "zero", "deep", "huge", "bytes", "long"],
+)
+def test_what_is_no_document_is_refused(text):
+    with pytest.raises(SpaceError):
+        space_from_json(text)
+
+
+@given(json_values)
+@settings(deadline=None)
+def test_any_json_is_read_or_refused(value):
+    try:
+        space_from_json(json.dumps(value))
+    except SpaceError as error:
+        message = error.message
+    assert "\n" not in message
+
+
+def test_damaged_documents_are_read_or_refused():
+    rng = random.Random(3)
+    original = json.loads(space_to_json(preset("storage-v5")))
+    junk = [
+        None,
+        True,
+        -1,
+        0,
+        3,
+        1e300,
+        "",
+        "x",
+        "a < b",
+        [],
+        [1],
+        {},
+        {"a": 1},
+        ["durability"],
+        {"x": ["y"]},
+    ]
+    refused = 0
+    for _ in range(400):
+        document = json.loads(json.dumps(original))
+        place = document if rng.random() < 0.2 else rng.choice(document["parameters"])
+        place[rng.choice([*place, "low", "high", "step", "log", "special", "weaker", "when"])] = rng.choice(
+            junk
+        )
+        try:
+            space_from_json(json.dumps(document))
+        except SpaceError as error:
+            refused += "\n" not in error.message
+    assert refused > 300
+
+
+def test_continuous_spaces_survive_json():
+    space = Space(
+        (
+            floating(
+                "x",
+                (0.1, 10),
+                log=True,
+                default=0.3,
+                cost=ChangeCost.BIOS,
+                special={0: "off"},
+                weaker={">5": "integrity"},
+            ),
+            floating("y", (0, 1), step=0.1, default=0.3, cost=ChangeCost.REBOOT, weaker={}, unit="s"),
+        ),
+        ("x + y < 9",),
+    )
+    assert space_from_json(space_to_json(space)) == space
+    assert not satisfiable(space) or space.count() is None
