@@ -191,7 +191,8 @@ impl Place {
     fn check_absent(&self) -> Result<()> {
         match nix::sys::stat::fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => Ok(()),
-            _ => Err(self.exists()),
+            Ok(_) => Err(self.exists()),
+            Err(error) => Err(Fault::input(format!("path = {:?}: {error}: name another file", self.path))),
         }
     }
 

@@ -174,21 +174,40 @@ impl Journal {
         self.add(changes)
     }
 
+    /// The entry of a knob, if it is changed.
+    pub fn knob(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| is_knob(&entry.change, name))
+    }
+
     /// Like [`Journal::record`], for changes that are part of putting others back.
     pub fn add(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.open()?;
-        let entries: Vec<Entry> = changes
-            .into_iter()
-            .zip(self.next..)
-            .map(|(change, n)| Entry { n, change, found: None })
-            .collect();
+        let mut next = self.next;
+        let mut entries = Vec::new();
+        for change in changes {
+            entries.push(self.entry_for(change, next));
+            next += 1;
+        }
         let lines: Vec<Line> =
             entries.iter().map(|entry| Line::Change { n: entry.n, change: entry.change.clone() }).collect();
         self.append(&lines, true)?;
-        self.next += entries.len() as u64;
+        self.next = next;
         let numbers = entries.iter().map(|entry| entry.n).collect();
-        self.entries.extend(entries);
+        for entry in entries {
+            put(&mut self.entries, entry);
+        }
         Ok(numbers)
+    }
+
+    /// A knob has one entry, however often it is written: what it was before the first write counts.
+    fn entry_for(&self, change: Change, next: u64) -> Entry {
+        if let Change::Knob { target, expected, .. } = &change
+            && let Some(Entry { n, change: Change::Knob { old, .. }, .. }) = self.knob(target)
+        {
+            let change = Change::Knob { target: target.clone(), old: old.clone(), expected: expected.clone() };
+            return Entry { n: *n, change, found: None };
+        }
+        Entry { n: next, change, found: None }
     }
 
     /// Notes what a knob read after its write. Knobs are not replayed after a reboot, so that what the page
@@ -377,7 +396,7 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     };
     let header = parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
     let (entries, held) = replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
-    let next = entries.last().map_or(0, |entry| entry.n + 1);
+    let next = entries.iter().map(|entry| entry.n + 1).max().unwrap_or(0);
     let journal =
         Journal { directory: directory.to_owned(), header, file: Some((path, file)), entries, next, sealed: true, frozen: false };
     Ok(Some(Stale { journal, held }))
@@ -403,13 +422,25 @@ fn parse_header(line: &[u8]) -> std::result::Result<Header, String> {
     serde_json::from_slice(line).map_err(|error| format!("header: {error}"))
 }
 
+fn is_knob(change: &Change, name: &str) -> bool {
+    matches!(change, Change::Knob { target, .. } if target == name)
+}
+
+/// Adds an entry, or replaces the one of the same number.
+fn put(entries: &mut Vec<Entry>, entry: Entry) {
+    match entries.iter_mut().find(|it| it.n == entry.n) {
+        Some(place) => *place = entry,
+        None => entries.push(entry),
+    }
+}
+
 fn replay<'a>(lines: impl Iterator<Item = &'a [u8]>) -> std::result::Result<(Vec<Entry>, bool), String> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut held = false;
     for (number, line) in lines.enumerate() {
         let line = serde_json::from_slice(line).map_err(|error| format!("line {}: {error}", number + 2))?;
         match line {
-            Line::Change { n, change } => entries.push(Entry { n, change, found: None }),
+            Line::Change { n, change } => put(&mut entries, Entry { n, change, found: None }),
             Line::Found { n, value } => {
                 if let Some(entry) = entries.iter_mut().find(|entry| entry.n == n) {
                     entry.found = Some(value);

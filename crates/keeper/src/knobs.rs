@@ -56,10 +56,12 @@ pub fn write(journal: &mut Journal, knob: &Knob, value: &Scalar) -> Result<Writt
         for other in &coupled {
             changes.extend(other.read().map(|old| change(other, &old, None)));
         }
-        let numbers = journal.record(changes)?;
+        journal.record(changes)?;
         let written = knob.write(&text);
-        for (n, knob) in numbers.iter().zip(std::iter::once(knob).chain(&coupled)) {
-            journal.found(*n, knob.read())?;
+        // Also what an earlier write has changed and this one resets.
+        let is_near = |story: &Story| story.knob.cluster() == knob.cluster();
+        for story in stories(journal.entries()).into_iter().filter(is_near) {
+            journal.found(story.n, story.knob.read())?;
         }
         if let Err(error) = written {
             return Err(Fault::input(format!("{} = {value}: the kernel refuses it: {error}", knob.name)));
@@ -77,10 +79,10 @@ fn change(knob: &Knob, old: &str, expected: Option<String>) -> Change {
     Change::Knob { target: knob.name.clone(), old: old.to_owned(), expected }
 }
 
-/// Everything the journal says about one knob.
+/// What the journal says about one knob.
 struct Story {
     knob: Knob,
-    numbers: Vec<u64>,
+    n: u64,
     /// Before the session's first write.
     old: String,
     /// What the last write asked for.
@@ -115,7 +117,7 @@ pub fn restore(journal: &mut Journal, report: &mut Report) {
     }
     for (_, mut cluster) in clusters {
         cluster.sort_by_key(|story| story.knob.rank());
-        let numbers: Vec<u64> = cluster.iter().flat_map(|story| story.numbers.clone()).collect();
+        let numbers: Vec<u64> = cluster.iter().map(|story| story.n).collect();
         let failed_before = report.failed.len();
         restore_cluster(&cluster, report);
         if report.failed.len() > failed_before {
@@ -128,26 +130,15 @@ pub fn restore(journal: &mut Journal, report: &mut Report) {
 }
 
 fn stories(entries: &[Entry]) -> Vec<Story> {
-    let mut stories: BTreeMap<String, Story> = BTreeMap::new();
-    for entry in entries {
+    let story = |entry: &Entry| {
         let Change::Knob { target, old, expected } = &entry.change else {
-            continue;
+            return None;
         };
-        let Ok(knob) = catalogue::resolve(target) else {
-            continue;
-        };
-        let story = stories.entry(target.clone()).or_insert_with(|| Story {
-            knob,
-            numbers: Vec::new(),
-            old: old.clone(),
-            expected: None,
-            found: None,
-        });
-        story.numbers.push(entry.n);
-        story.expected.clone_from(expected);
-        story.found.clone_from(&entry.found);
-    }
-    stories.into_values().collect()
+        let knob = catalogue::resolve(target).ok()?;
+        let (old, expected, found) = (old.clone(), expected.clone(), entry.found.clone());
+        Some(Story { knob, n: entry.n, old, expected, found })
+    };
+    entries.iter().filter_map(story).collect()
 }
 
 fn restore_cluster(cluster: &[Story], report: &mut Report) {

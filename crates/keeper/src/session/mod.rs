@@ -95,6 +95,7 @@ impl Session {
             Operation::KnobRead { knob } => reply(knobs::read(&knob)?),
             Operation::KnobWrite { knob, value } => {
                 let knob = catalogue::resolve(&knob)?;
+                knob.present()?;
                 knob.check(&value)?;
                 self.locks()?.take(&knob.name)?;
                 reply(knobs::write(&mut self.journal(), &knob, &value)?)
