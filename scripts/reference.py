@@ -6,26 +6,28 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+import schemas
 import typer
 
-import schemas
 from ascar import errors
 from ascar.cli.app import app
+from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
-from ascar.space import PRESETS, ChangeCost, Choices, preset
+from ascar.space import PRESETS, ChangeCost, Choices, preset, study_table, tables
 from ascar.space.parameter import value_text
 from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ascar.space import Parameter, Space, Value
+    import msgspec
+
+    from ascar.space import Parameter, Space
+    from ascar.space.guarantee import Weaker
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Made from the code by scripts/reference.py; `make docs` makes it again. -->\n\n"
@@ -77,7 +79,9 @@ def _parameters(command: Any) -> Iterator[str]:
             names = ", ".join([*parameter.opts, *parameter.secondary_opts])
             metavar = f" {parameter.metavar}" if parameter.metavar else ""
             default = parameter.default
-            shown = "" if default in (None, False, True, ...) or callable(default) else f" (default: `{default}`)"
+            shown = (
+                "" if default in (None, False, True, ...) or callable(default) else f" (default: `{default}`)"
+            )
             rows.append((f"`{names}{metavar}`", f"{parameter.help or ''}{shown}"))
     if rows:
         yield _table(("argument or option", "meaning"), rows)
@@ -97,8 +101,8 @@ def study_page() -> str:
     """Every key of a study file."""
     parts = [
         "# The study file\n",
-        "TOML. `ascar init TARGET` writes one with every key explained; unknown keys are refused. Durations are "
-        "text such as `10 min`, `1.5 h`, `250 ms`; sizes such as `2100 MiB`, `4k`.\n",
+        "TOML. `ascar init TARGET` writes one with every key explained; unknown keys are refused. Durations "
+        "are text such as `10 min`, `1.5 h`, `250 ms`; sizes such as `2100 MiB`, `4k`.\n",
     ]
     for name, section in (
         ("study", StudySection),
@@ -116,85 +120,36 @@ def study_page() -> str:
         parts.append(f"## [{name}]\n")
         parts.append(f"`kind` says which (default: {default}); the other keys are that kind's own.\n")
         for kind in kinds(group):
-            parts.append(f"### [{name}] kind = \"{kind}\"\n")
+            parts.append(f'### [{name}] kind = "{kind}"\n')
             parts.append(_kind(load(group, kind, f"{name}.kind")))
-    module = inspect.getmodule(load_space_table())
     parts.append("## [space]\n")
-    parts.append(_literal(inspect.getdoc(module) or ""))
+    parts.append(_literal(inspect.getdoc(study_table) or ""))
+    parts.append("### [space.parameters.NAME]\n")
+    parts.append(_literal(inspect.getdoc(tables) or ""))
     return NOTE + "\n".join(parts)
 
 
-def load_space_table() -> Any:
-    """What reads the `[space]` table; its module explains the table."""
-    from ascar.space.study_table import space_from_table
-
-    return space_from_table
-
-
 def _kind(kind: Any) -> str:
-    """A kind's own description, and its keys where it declares them as a struct named Options."""
-    text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
-    options = next((value for value in _options_of(kind)), None)
+    """A kind's own description, and its keys where it declares them."""
+    text = (inspect.getdoc(inspect.getmodule(kind)) or "").partition("\n\n")[0]
+    options = options_of(kind)
     return f"{' '.join(text.split())}\n" + ("" if options is None else f"\n{_keys(options)}")
 
 
-def _options_of(kind: Any) -> Iterator[Any]:
-    module = inspect.getmodule(kind)
-    for name, value in vars(module).items():
-        if inspect.isclass(value) and issubclass(value, msgspec.Struct) and name.endswith("Options"):
-            yield value
-
-
 def _keys(section: type[msgspec.Struct]) -> str:
-    """A struct's fields with their types, defaults and meanings; the meanings are in its docstring."""
-    meanings = _attributes(inspect.getdoc(section) or "")
-    rows: list[tuple[str, ...]] = []
-    for field in msgspec.structs.fields(section):
-        default = "required" if field.required else f"`{_default(field)}`"
-        rows.append((f"`{field.encode_name}`", _type(field.type), default, meanings.get(field.name, "")))
-    return _table(("key", "type", "default", "meaning"), rows)
+    keys = keys_of(section)
+    if not keys:
+        return "No further keys.\n"
+    return _table(
+        ("key", "type", "default", "meaning"),
+        [(f"`{key.name}`", key.kind, _default(key.default), key.meaning) for key in keys],
+    )
 
 
-def _attributes(docstring: str) -> dict[str, str]:
-    """Meanings by attribute, from the Attributes section of a Google-style docstring."""
-    meanings: dict[str, str] = {}
-    _, _, section = docstring.partition("Attributes:\n")
-    name = ""
-    for line in section.splitlines():
-        match = re.match(r"    (\w+): (.*)", line)
-        if match:
-            name = match[1]
-            meanings[name] = match[2]
-        elif line.startswith("        ") and name:
-            meanings[name] += f" {line.strip()}"
-        elif line.strip():
-            break
-    return meanings
-
-
-def _default(field: Any) -> str:
-    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return "none"
-    return '"' + value + '"' if isinstance(value, str) else str(list(value) if isinstance(value, tuple) else value)
-
-
-def _type(kind: Any) -> str:
-    text = inspect.formatannotation(kind).replace("typing.", "")
-    for python, toml in (
-        (r" \| None", ""),
-        (r"tuple\[str, \.\.\.\]", "list of text"),
-        (r"tuple\[(\w+), \.\.\.\]", r"list of \1"),
-        (r"\bstr\b", "text"),
-        (r"\bint\b", "integer"),
-        (r"\bfloat\b", "number"),
-        (r"\bbool\b", "true or false"),
-        (r"dict\[.*\]", "table"),
-    ):
-        text = re.sub(python, toml, text)
-    return text
+def _default(default: str | None) -> str:
+    if default is None:
+        return "required"
+    return f"`{default}`" if default else ""
 
 
 # Spaces.
@@ -205,8 +160,8 @@ def spaces_page() -> str:
     parts = [
         "# Spaces\n",
         "## Change costs\n",
-        "Cao's Table 9.1. `allow_cost` in a study's `[space]` names those that the search may pay; the others' "
-        "parameters stay as they are.\n",
+        "Cao's Table 9.1. `allow_cost` in a study's `[space]` names those that the search may pay; the "
+        "parameters of the others stay as they are.\n",
         _table(
             ("cost", "category", "meaning"),
             [(f"`{cost.value}`", str(cost.category), cost.description) for cost in ChangeCost],
@@ -220,8 +175,8 @@ def _space(space: Space) -> str:
     same = space.restrict_guarantees([]).count()
     parts = [
         f"## {space.name}\n",
-        f"{len(space)} parameters, {space.count():,} valid configurations; {same:,} of them promise as much as the "
-        "default does.\n",
+        f"{len(space)} parameters, {space.count():,} valid configurations; {same:,} of them promise as much "
+        "as the default does.\n",
         _table(
             ("parameter", "values (default first)", "active when", "change cost", "weaker values"),
             [_parameter(parameter) for parameter in space.parameters],
@@ -240,8 +195,7 @@ def _parameter(parameter: Parameter) -> tuple[str, ...]:
         f"`{parameter.condition}`" if parameter.condition else "",
         f"`{parameter.cost.value}`",
         "; ".join(
-            f"`{label.relation.replace('==', '')}{_plain(label.value)}`: {', '.join(sorted(label.guarantees))}"
-            for label in parameter.weaker
+            f"`{_covered(label)}`: {', '.join(sorted(label.guarantees))}" for label in parameter.weaker
         ),
     )
 
@@ -257,8 +211,10 @@ def _values(parameter: Parameter) -> str:
     )
 
 
-def _plain(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else value_text(value)
+def _covered(label: Weaker) -> str:
+    """The values that a label is about."""
+    value = f"{label.value:g}" if isinstance(label.value, float) else value_text(label.value)
+    return value if label.relation == "==" else f"{label.relation}{value}"
 
 
 # Errors.
@@ -267,7 +223,11 @@ def _plain(value: Value) -> str:
 def errors_page() -> str:
     """The error tree, exit statuses, and where each comes from."""
     rows = [
-        (f"`{name}`", str(getattr(errors, name).exit_status), (inspect.getdoc(getattr(errors, name)) or "").split("\n")[0])
+        (
+            f"`{name}`",
+            str(getattr(errors, name).exit_status),
+            (inspect.getdoc(getattr(errors, name)) or "").split("\n")[0],
+        )
         for name in errors.__all__
     ]
     parts = [
@@ -277,15 +237,18 @@ def errors_page() -> str:
             [
                 ("0", 'done; "the default is fine" is a result too'),
                 ("1", "the work failed"),
-                ("2", "bad input: one line names the key, its value and what is allowed; nothing was touched"),
+                (
+                    "2",
+                    "bad input: one line names the key, its value and what is allowed; nothing was touched",
+                ),
                 ("3", "stopped early; partial results are kept"),
                 ("130", "interrupted by ^C, SIGTERM or SIGHUP; everything was put back"),
             ],
         ),
-        "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document all the "
-        "same, of the schema [error.json](../schemas/error.json), in place of the command's own; `kind` is one of "
-        "these, `UsageError`, `Interrupted`, or the class of an exception that nobody expected, whose traceback is "
-        "in the file that the message names.\n",
+        "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document all "
+        "the same, of the schema [error.json](../schemas/error.json), in place of the command's own. Its "
+        "`kind` is one of these, `UsageError`, `Interrupted`, `NoSpace`, or the class of an exception that "
+        "nobody expected, whose traceback is in the file that the message names.\n",
         _table(("kind", "exit status", "meaning"), rows),
     ]
     return NOTE + "\n".join(parts)

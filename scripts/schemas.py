@@ -168,6 +168,10 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "What a sweep saw.",
         {**OUTCOME, "complete": about(FLAG, "every configuration measured"), "file": maybe(TEXT)},
     ),
+    "init": (
+        "The study file that was written.",
+        {"target": TEXT, "file": about(maybe(TEXT), "null: only printed"), "text": TEXT},
+    ),
     "doctor": (
         "What this machine can tune.",
         {

@@ -163,9 +163,13 @@ class Study(msgspec.Struct, frozen=True):
             StudyError: the file cannot be read, or a key is wrong.
         """
         try:
-            if path.stat().st_size > FILE_BYTES_MAX:
-                raise StudyError(f"{path}: larger than {FILE_BYTES_MAX} bytes; this is no study file")
-            text = path.read_text("utf-8")
+            with path.open("rb") as file:  # a device has no size to look at
+                content = file.read(FILE_BYTES_MAX + 1)
+            if len(content) > FILE_BYTES_MAX:
+                raise StudyError(
+                    f"study file {str(path)!r}: larger than {FILE_BYTES_MAX} bytes; this is no study file"
+                )
+            text = content.decode("utf-8")
         except OSError as error:
             raise StudyError(
                 f"study file {str(path)!r}: {error.strerror}; make one with `ascar init`"

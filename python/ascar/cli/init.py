@@ -1,12 +1,76 @@
-"""placeholder"""
+"""`ascar init`: a commented study file to start from."""
 
 from __future__ import annotations
 
-from ascar.cli.options import examples
+import os
+from pathlib import Path
+from typing import Annotated
 
-EXAMPLES = examples("ascar init localfs")
+import typer
+
+from ascar.cli.options import Json, examples
+
+__all__ = ["EXAMPLES", "init"]
+
+EXAMPLES = examples(
+    "ascar init localfs", "ascar init sqlite --out study.toml", "ascar init simulated --out - | less"
+)
 
 
-def init() -> int:
-    """X"""
+def _targets(incomplete: str) -> list[str]:
+    from ascar.extension import kinds
+
+    return [kind for kind in kinds("ascar.targets") if kind.startswith(incomplete)]
+
+
+def init(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="What is to be tuned.", autocompletion=_targets)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Default: TARGET.toml; - is stdout."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    json: Json = False,
+) -> int:
+    """Write a commented study file for a target: every key there is, with its meaning and default."""
+    from ascar.cli.output import emit, people
+    from ascar.cli.starter import study_text
+
+    text = study_text(target)
+    path = out or Path(f"{target}.toml")
+    if str(path) != "-":
+        _write(path, text, force=force)
+    elif not json:
+        people().out(text, end="")
+        return 0
+    if json:
+        emit("init", {"target": target, "file": None if str(path) == "-" else str(path), "text": text})
+    else:
+        people().print(f"{path}: edit it, then run `ascar tune {path}`", soft_wrap=True, markup=False)
     return 0
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    """Write a file that must not be there yet, or replace it as a whole.
+
+    Raises:
+        InputError: it is there, or cannot be written.
+    """
+    from ascar.errors import InputError
+
+    try:
+        if not force:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+            return
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_text(text, "utf-8")
+        part.replace(path)
+    except FileExistsError as error:
+        raise InputError(
+            f"file {str(path)!r}: is there already; use --force, or name another --out"
+        ) from error
+    except OSError as error:
+        raise InputError(f"file {str(path)!r}: {error.strerror}; name another --out") from error

@@ -41,7 +41,21 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     study = Study.read(path)
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
+    _construct(study)
     return study
+
+
+def _construct(study: Study) -> None:
+    """Construct what a study names, which checks it and touches nothing."""
+    from ascar.optimizers import open_optimizer
+    from ascar.space import study_space
+    from ascar.targets import open_target
+    from ascar.workloads import Workload, open_workload
+
+    target = open_target(study.target)
+    if study.workload or not isinstance(target, Workload):
+        open_workload(study.workload, target.default_workload)
+    open_optimizer(study.optimizer, study_space(study, target.space), study.seed)
 
 
 def find_space(named: str) -> Space:

@@ -1,0 +1,173 @@
+"""A study file to start from: every key that there is, with its meaning; what most studies set is set."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ascar.cli.keys import Key, keys_of, options_of, toml
+from ascar.extension import load
+from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import msgspec
+
+__all__ = ["study_text"]
+
+_WIDTH = 100
+_HEAD = """\
+# A study: what is tuned, under which load, for what, and within what.
+#
+#   ascar tune THIS_FILE         search, then verify against the default
+#   ascar space THIS_FILE        what will be searched
+#
+# "# text" explains; "#key = value" is a key that is left out, with its default or an example.
+"""
+_SPACE = """\
+# What may be changed: the target's own space, or a preset (`ascar space PRESET` shows it).
+{preset}
+# Which changes the search may make, by what they cost (Cao's Table 9.1); left out: all of them.
+{allow_cost}
+# Values that promise less than the default (durability, consistency, integrity) are left out unless named
+# here, as "parameter=value" or as the guarantee.
+#allow_weaker = ["{weaker}"]
+# Parameters that stay as they are.
+#pinned = {{ {pinned} }}
+# Formulas over parameters that every configuration must satisfy, and combinations that none may have.
+#constraints = ["{constraint}"]
+#forbidden = [{{ {forbidden} }}]
+"""
+# Where no value says what leaving a key out means, an example does.
+_EXAMPLES = {
+    "study.constraints": '["latency_ms_p99 <= 50"]',
+    "measurement.interval_width": "0.1",
+    "measurement.readings_min": "30",
+    "stop.trials": "100",
+    "stop.trials_without_gain": "25",
+    "stop.target": '"throughput_ops_per_s >= 40000"',
+}
+_STORAGE = {
+    "preset": 'preset = "storage-v5"',
+    "allow_cost": 'allow_cost = ["dyn-kernel", "remount", "umount-mount", "reformat-restore"]',
+    "weaker": "btrfs_data_mode=nodatasum",
+    "pinned": 'fs = "ext4"',
+    "constraint": "dirty_ratio_percent <= 40",
+    "forbidden": 'fs = "btrfs", scheduler = "bfq"',
+}
+_PLAIN = {
+    "preset": '#preset = "storage-v5"',
+    "allow_cost": '#allow_cost = ["dyn-kernel", "dyn-app", "remount"]',
+    "weaker": "durability",
+    "pinned": "depth = 32",
+    "constraint": "depth <= 128",
+    "forbidden": "depth = 128, compress = true",
+}
+_TWO_PARAMETERS = """
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 256
+default = 128
+cost = "dyn-kernel"
+
+[space.parameters.compress]
+kind = "boolean"
+default = false
+cost = "remount"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    """What a target kind's study sets.
+
+    Attributes:
+        study: keys of `[study]`.
+        target: keys of `[target]`, as TOML.
+        space: what the `[space]` text is filled with.
+        parameters: tables of parameters, as TOML.
+        workload: kind and further keys of `[workload]`, as TOML; None: the target brings its own load.
+    """
+
+    study: Mapping[str, str] = field(default_factory=dict[str, str])
+    target: Mapping[str, str] = field(default_factory=dict[str, str])
+    space: Mapping[str, str] = field(default_factory=lambda: _PLAIN)
+    parameters: str = ""
+    workload: Mapping[str, str] | None = None
+
+
+_FORMULA = "1000 - 3 * abs(depth - 32) + if(compress, 50, 0)"
+_STARTERS = {
+    "localfs": _Starter(space=_STORAGE, workload={"kind": '"fio"', "preset": '"small-files-fsync"'}),
+    "sqlite": _Starter(),
+    "simulated": _Starter(
+        target={"metrics": toml({"throughput_ops_per_s": _FORMULA})}, parameters=_TWO_PARAMETERS
+    ),
+    "table": _Starter(target={"file": '"dataset.csv"', "metrics": '["throughput_ops_per_s"]'}),
+}
+
+
+def study_text(kind: str) -> str:
+    """A study file for a kind of target.
+
+    Raises:
+        StudyError: no such kind.
+        EnvironmentLacks: its package cannot be imported.
+    """
+    target = load("ascar.targets", kind, "TARGET")
+    starter = _STARTERS.get(kind, _Starter())
+    study = {
+        "name": toml(kind),
+        "objective": '"maximize throughput_ops_per_s"',
+        "budget": '"10 min"',
+        **starter.study,
+    }
+    parts = [
+        _HEAD,
+        _section("study", StudySection, study),
+        _section("target", options_of(target), {"kind": toml(kind), **starter.target}),
+        f"[space]\n{_SPACE.format(**starter.space)}{starter.parameters}",
+    ]
+    if starter.workload is not None:
+        workload = load("ascar.workloads", starter.workload["kind"].strip('"'), "workload.kind")
+        parts.append(_section("workload", options_of(workload), starter.workload))
+    optimizer = load("ascar.optimizers", "auto", "optimizer.kind")
+    parts += [
+        _section("measurement", MeasurementSection, {}),
+        _section("optimizer", options_of(optimizer), {"kind": '"auto"'}),
+        _section("stop", StopSection, {}),
+        _section("verify", VerifySection, {}),
+    ]
+    return "\n".join(parts)
+
+
+def _section(name: str, struct: type[msgspec.Struct] | None, given: Mapping[str, str]) -> str:
+    """A table: the given keys set, the others shown with their defaults, each explained."""
+    lines = [f"[{name}]"]
+    keys = [] if struct is None else keys_of(struct)
+    lines += [f"{key} = {value}" for key, value in given.items() if key not in {known.name for known in keys}]
+    for key in keys:
+        lines += _explained(key)
+        if key.name in given:
+            lines.append(f"{key.name} = {given[key.name]}")
+        else:
+            shown = _EXAMPLES.get(f"{name}.{key.name}", key.default)
+            lines.append(f"#{key.name} = {shown or _stand_in(key.kind)}")
+    return "\n".join(lines) + "\n"
+
+
+def _explained(key: Key) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(f"{key.name}: {key.meaning}", _WIDTH)]
+
+
+def _stand_in(kind: str) -> str:
+    """Something of the right type, where there is neither a default nor an example."""
+    if kind.startswith("list"):
+        return "[]"
+    for word, value in (("table", "{}"), ("integer", "1"), ("number", "1.0"), ("true", "false")):
+        if kind.startswith(word):
+            return value
+    return '"..."'

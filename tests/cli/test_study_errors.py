@@ -1,0 +1,180 @@
+"""Every mistake in a study file is one line that names key, value and what is allowed; nothing is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+GOOD = """
+[study]
+name = "s"
+objective = "maximize throughput_ops_per_s"
+budget = "1 min"
+[target]
+kind = "simulated"
+metrics = { throughput_ops_per_s = "1000 - depth" }
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 100
+default = 50
+cost = "dyn-kernel"
+[stop]
+trials = 3
+"""
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+MISTAKES = {
+    "unknown key": (
+        changed("[stop]", "[stop]\ntrails = 4"),
+        ["stop.trails", "trials_without_gain", "'trials'"],
+    ),
+    "unknown table": (GOOD + "[stopp]\nx = 1\n", ["stopp", "stop"]),
+    "unknown key of a target": (
+        changed("[space", "noise = 1\n[space"),
+        ["target.noise", "noise_relative_sd"],
+    ),
+    "missing key": (changed('budget = "1 min"\n', ""), ["study.budget", "missing"]),
+    "missing table": (changed('[target]\nkind = "simulated"', "[other]"), ["other"]),
+    "wrong type": (changed("trials = 3", 'trials = "3"'), ["stop.trials", "'3'", "int"]),
+    "wrong type in a list": (
+        changed("[target]", "constraints = [1]\n[target]"),
+        ["study.constraints", "str"],
+    ),
+    "number out of range": (changed("trials = 3", "trials = 0"), ["stop.trials", "0", "from 1"]),
+    "duration without a unit": (changed('"1 min"', '"60"'), ["study.budget", "'60'", "'60 s'"]),
+    "no time": (changed('"1 min"', '"0 s"'), ["study.budget", "'0 s'", "longer than zero"]),
+    "impossible range": (
+        changed("high = 100", "high = 0"),
+        ["space.parameters.depth", "low = 1", "high = 0"],
+    ),
+    "default out of range": (changed("default = 50", "default = 500"), ["depth", "500", "100"]),
+    "unknown cost": (changed("dyn-kernel", "cheap"), ["depth", "'cheap'", "dyn-kernel"]),
+    "unknown parameter": (GOOD + "[space]\npinned = { deph = 3 }\n", ["space.pinned", "'deph'", "'depth'"]),
+    "value that is not allowed": (GOOD + "[space]\npinned = { depth = 3.5 }\n", ["depth", "3.5"]),
+    "unknown preset": (
+        GOOD + '[space]\npreset = "storage-v9"\n',
+        ["space.preset", "storage-v9", "storage-v5"],
+    ),
+    "unsatisfiable constraints": (
+        GOOD + '[space]\nconstraints = ["depth < 10", "depth > 20"]\n',
+        ["space.constraints", "depth < 10", "depth > 20"],
+    ),
+    "bad formula": (GOOD + '[space]\nconstraints = ["depth <"]\n', ["space.constraints", "'depth <'"]),
+    "formula that is code": (
+        GOOD + "[space]\nconstraints = [\"__import__('os').system('id')\"]\n",
+        ["space.constraints", "__import__"],
+    ),
+    "bad objective": (changed("maximize", "increase"), ["study.objective", "increase", "maximize FORMULA"]),
+    "bad formula in the objective": (
+        changed("maximize throughput_ops_per_s", "maximize 1 +"),
+        ["study.objective"],
+    ),
+    "bad stop target": (GOOD + 'target = "throughput >"\n', ["stop.target", "'throughput >'"]),
+    "unknown target": (changed('"simulated"', '"simulatd"'), ["target.kind", "'simulatd'", "simulated"]),
+    "unknown workload": (GOOD + '[workload]\nkind = "foi"\n', ["workload.kind", "'foi'", "fio"]),
+    "unknown optimizer": (GOOD + '[optimizer]\nkind = "genetik"\n', ["optimizer.kind", "genetik", "genetic"]),
+    "unknown option of an optimizer": (
+        GOOD + '[optimizer]\nkind = "genetic"\npopulatoin = 3\n',
+        ["optimizer.populatoin", "population"],
+    ),
+    "bad name": (changed('"s"', '"../s"'), ["study.name", "'../s'", "letters"]),
+    "no TOML": ("[study\nname", ["TOML", "line"]),
+    "empty": ("", ["study", "missing"]),
+}
+
+
+@pytest.fixture
+def untouched(own_state, tmp_path):
+    """Fails the test if anything is there afterwards that was not there before."""
+
+    def look():
+        places = [tmp_path, Path("/run/ascar"), Path("/var/lib/ascar")]
+        files = {path for place in places for path in place.rglob("*") if path.suffix != ".toml"}
+        return files, Path("/proc/self/mounts").read_text(), sorted(Path("/sys/block").iterdir())
+
+    before = look()
+    yield
+    assert look() == before
+    assert not own_state.exists()
+
+
+@pytest.mark.parametrize("command", ["tune", "sweep"])
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_nothing_is_touched(ascar, tmp_path, untouched, mistake, command):
+    text, named = MISTAKES[mistake]
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    done = ascar(command, file)
+    assert done.status == 2
+    assert done.out == ""
+    for name in named:
+        assert name in done.error, done.error
+    assert len(done.error) < 600
+
+
+def test_the_good_study_really_is_good(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(GOOD)
+    assert ascar("tune", file).status == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (None, ["No such file", "ascar init"]),
+        (b"\xff\xfe[study]", ["UTF-8"]),
+        (b"# " + b"x" * 2_000_000, ["1000000 bytes"]),
+        (b"a = " + b"[" * 100_000, ["TOML"]),
+        (b"\0", ["TOML"]),
+    ],
+)
+def test_a_file_that_is_no_study(ascar, tmp_path, untouched, content, named):
+    file = tmp_path / "study.toml"
+    if content is not None:
+        file.write_bytes(content)
+    done = ascar("tune", file)
+    assert done.status == 2
+    for name in named:
+        assert name in done.error
+
+
+def test_a_directory_is_no_study(ascar, tmp_path, untouched):
+    assert "directory" in ascar("tune", tmp_path).error.lower()
+
+
+def test_a_pipe_that_never_ends_is_no_study(ascar, untouched):
+    assert ascar("tune", "/dev/zero").status == 2
+
+
+@pytest.mark.parametrize("budget", ["soon", "10", "0 s", "-1 min"])
+def test_a_wrong_budget_on_the_command_line(ascar, tmp_path, untouched, budget):
+    file = tmp_path / "study.toml"
+    file.write_text(GOOD)
+    done = ascar("tune", file, f"--budget={budget}")
+    assert done.status == 2
+    assert "--budget" in done.error
+    assert repr(budget) in done.error
+
+
+def test_a_metric_that_nobody_reports_is_found_at_the_first_trial(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(changed("maximize throughput_ops_per_s", "maximize throughput_mb_per_s"))
+    done = ascar("tune", file, "--quiet")
+    assert done.status == 2
+    assert "'throughput_mb_per_s'" in done.error
+    assert "throughput_ops_per_s" in done.error
+
+
+def test_errors_are_json_too(ascar, tmp_path, untouched):
+    file = tmp_path / "study.toml"
+    file.write_text(changed("trials = 3", "trials = 0"))
+    done = ascar("tune", file, "--json")
+    assert done.status == 2
+    assert done.document["error"] == {"kind": "StudyError", "message": done.error, "exit_status": 2}
