@@ -3,8 +3,9 @@
 use crate::autocorrelation::{check_limit, coefficient};
 use crate::change_points::{ChangePoint, MIN_SEGMENT, change_points};
 use crate::error::{Result, check_level, check_values};
-use crate::mean_interval::correlated_mean;
+use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::moments::mean;
+use crate::stable_phase::stable_phase;
 use crate::subsession::{Subsessions, faithful_interval, smallest_uncorrelated};
 
 /// How the interval is computed.
@@ -70,7 +71,7 @@ pub struct Analysis {
 }
 
 /// Fewer independent readings than this bear no interval.
-const EFFECTIVE_MIN: f64 = 5.0;
+const EFFECTIVE_MIN: f64 = 3.0;
 
 /// Analyses a series of readings.
 pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
@@ -79,25 +80,28 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
     check_limit(options.autocorrelation_limit)?;
     let n = values.len();
     let changes = change_points(values, options.min_segment)?;
-    let (start, end) = longest_segment(&changes, n);
-    let dominant = 2 * (end - start) > n;
-    let (start, end) = if dominant { (start, end) } else { (0, n) };
+    let phase = stable_phase(values, &changes);
+    let (start, end, dominant) = (phase.start, phase.end, phase.dominant);
     let stable = &values[start..end];
     let subsessions = smallest_uncorrelated(stable, options.autocorrelation_limit)?;
-    let estimated = (stable.len() >= 4).then(|| correlated_mean(stable, options.confidence));
+    let estimated = if stable.len() >= READINGS_MIN {
+        Some(CorrelatedMean::of(stable)?)
+    } else {
+        None
+    };
     let effective_n = estimated.map_or(stable.len() as f64, |found| found.effective_n);
     let interval = match options.method {
-        Method::Corrected => estimated
-            .filter(|found| found.effective_n >= EFFECTIVE_MIN)
-            .map(|found| found.interval),
+        Method::Corrected => match estimated.filter(|found| found.effective_n >= EFFECTIVE_MIN) {
+            Some(found) => Some(found.limits(options.confidence)?),
+            None => None,
+        },
         Method::Faithful => {
             faithful_interval(stable, options.autocorrelation_limit, options.confidence)?
-                .map(|found| found.1)
+                .map(|(_, interval)| (interval.low, interval.high))
         }
     };
     let reason = if !dominant {
-        let longest = longest_segment(&changes, n);
-        let share = 100.0 * (longest.1 - longest.0) as f64 / n as f64;
+        let share = 100.0 * phase.longest as f64 / n as f64;
         Some(format!(
             "no stable phase: the level changes {} times and the longest phase holds {share:.0}% of the readings, not more than half",
             changes.len()
@@ -112,9 +116,7 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
     Ok(Analysis {
         n: stable.len(),
         mean: mean(stable),
-        limits: interval
-            .filter(|_| dominant)
-            .map(|interval| (interval.low, interval.high)),
+        limits: interval.filter(|_| dominant),
         confidence: options.confidence,
         autocorrelation: coefficient(stable, 1),
         subsessions,
@@ -125,16 +127,4 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
         method: options.method,
         reason,
     })
-}
-
-/// The longest stretch between changes.
-fn longest_segment(changes: &[ChangePoint], n: usize) -> (usize, usize) {
-    let mut boundaries = vec![0];
-    boundaries.extend(changes.iter().map(|change| change.index));
-    boundaries.push(n);
-    boundaries
-        .windows(2)
-        .map(|pair| (pair[0], pair[1]))
-        .max_by_key(|(start, end)| end - start)
-        .unwrap_or((0, n))
 }

@@ -23,6 +23,7 @@ pub mod intervals;
 pub mod mean_interval;
 pub mod moments;
 mod special;
+pub mod stable_phase;
 pub mod subsession;
 pub mod variation;
 pub mod welch;
