@@ -12,10 +12,30 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from types import FrameType
 
-__all__ = ["interruptible"]
+__all__ = ["Interrupted", "interruptible", "resumable"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ASKS_TO_GIVE_UP = 3
+
+
+class Interrupted(Exception):  # named for what happened
+    """The user asked to stop, and the message says how to go on."""
+
+
+@contextmanager
+def resumable(command: str) -> Generator[None]:
+    """Tell whoever interrupts what is inside how to go on.
+
+    Raises:
+        Interrupted: in place of KeyboardInterrupt, once everything inside has been left.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted; everything was put back, completed trials are kept; "
+            f"go on with `ascar {command} --resume`"
+        ) from None
 
 
 @contextmanager

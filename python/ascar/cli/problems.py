@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from ascar.cli.interrupts import Interrupted
 from ascar.errors import AscarError
 
 __all__ = ["INTERRUPTED", "Problem", "explain"]
@@ -47,7 +48,7 @@ def explain(error: BaseException) -> Problem:
     match error:
         case AscarError():
             kind, message, status = type(error).__name__, error.message, error.exit_status
-        case KeyboardInterrupt():
+        case KeyboardInterrupt() | Interrupted():
             kind, status = "Interrupted", INTERRUPTED
             message = str(error) or "interrupted; everything was put back"
         case typer.Abort():

@@ -48,6 +48,7 @@ def sweep(
     in the history under the study's name with "-sweep" added. Exit status 3 when the budget ended it first;
     --resume goes on.
     """
+    from ascar.cli.interrupts import resumable
     from ascar.cli.output import emit, people
     from ascar.cli.progress import showing
     from ascar.cli.studies import read_study
@@ -63,7 +64,7 @@ def sweep(
     if out is not None:
         suffix_of(out)
     with History() as history:
-        with showing(wanted.objective, quiet=quiet) as listener:
+        with resumable(f"sweep {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, plan, resume=resume, listener=listener)
         if out is not None:
             history.export([outcome.run_id], out)

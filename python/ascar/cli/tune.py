@@ -50,6 +50,7 @@ def tune(
     is wrong and nothing was touched, 3 ended without a verdict, 130 interrupted; then everything was put
     back, and --resume goes on.
     """
+    from ascar.cli.interrupts import resumable
     from ascar.cli.progress import showing
     from ascar.cli.studies import read_study
     from ascar.history import History
@@ -57,7 +58,7 @@ def tune(
 
     wanted = read_study(study, budget, format_device)
     with History() as history:
-        with showing(wanted.objective, quiet=quiet) as listener:
+        with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, resume=resume, listener=listener)
         _show(outcome, wanted, history, as_json=json)
     return 3 if outcome.verdict.kind == "not-verified" else 0

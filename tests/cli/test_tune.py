@@ -1,0 +1,266 @@
+"""Whole studies through the command line, on a system that is a formula: an hour of it takes a second."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+STUDY = """
+[study]
+name = "formula"
+objective = "maximize throughput_ops_per_s"
+budget = "20 min"
+[target]
+kind = "simulated"
+metrics = { throughput_ops_per_s = "1000 - 3 * abs(depth - 32) + if(compress, 50, 0)", latency_ms = "depth" }
+noise_relative_sd = 0.05
+fails_when = "depth > 240"
+[space.parameters.depth]
+kind = "integer"
+low = 0
+high = 256
+step = 16
+default = 128
+cost = "dyn-kernel"
+[space.parameters.compress]
+kind = "boolean"
+default = false
+cost = "remount"
+[stop]
+trials = 12
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY)
+    return file
+
+
+def test_the_end_of_a_study_is_for_people(ascar, study):
+    done = ascar("tune", study)
+    assert done.status == 0
+    text = done.out
+    assert re.match(
+        r"improved: \+\d+\.\d% \(99% interval .*\) throughput_ops_per_s over the default, p ", text
+    )
+    assert "compress" in text
+    assert "remount" in text
+    assert re.search(r"load .* \d+%", text)
+    assert "target: simulated" in text
+    assert "ascar apply 1 --dry-run" in text
+
+
+def test_progress_is_a_line_a_trial_on_stderr_where_there_is_no_terminal(ascar, study):
+    done = ascar("tune", study)
+    lines = done.err.splitlines()
+    assert lines[0].startswith("study formula, run 1, 34 valid configurations, budget 20 min")
+    assert sum(line.startswith("trial ") for line in lines) >= 14
+    assert "\x1b" not in done.err
+    assert ascar("tune", study, "--quiet").err == ""
+
+
+def test_the_document_says_the_same(ascar, study):
+    document = ascar("tune", study, "--json").document
+    assert document["verdict"]["kind"] == "improved"
+    assert document["recommended"]["compress"] is True
+    assert document["stopped"] == "12 trials were made"
+
+
+def test_a_default_that_is_fine_is_a_result(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        STUDY.replace("default = 128", "default = 32").replace("default = false", "default = true")
+    )
+    done = ascar("tune", file)
+    assert done.status == 0
+    assert done.out.startswith("the default is fine")
+    assert "recommended: keep the default configuration" in done.out
+
+
+def test_a_default_that_cannot_be_measured_is_failed_work(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace("depth > 240", "depth == 128"))
+    done = ascar("tune", file, "--quiet")
+    assert done.status == 1
+    assert "the default configuration cannot be measured" in done.error
+
+
+def test_resuming_needs_something_to_resume(ascar, study):
+    done = ascar("tune", study, "--resume")
+    assert done.status == 2
+    assert "--resume" in done.error
+
+
+def test_resuming_a_changed_study_is_refused(ascar, study):
+    assert ascar("tune", study, "--budget", "10 s").status in (0, 3)
+    ascar("sweep", study, "--budget", "1 s")
+    study.write_text(STUDY.replace("high = 256", "high = 240"))
+    done = ascar("sweep", study, "--resume")
+    assert done.status == 2
+    for named in ("space.parameters.depth.high", "256", "240"):
+        assert named in done.error
+
+
+def test_an_interrupted_study_keeps_its_trials_and_goes_on(study, tmp_path, ascar):
+    study.write_text(STUDY.replace("trials = 12", "trials = 100000").replace("20 min", "1000 h"))
+    command = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.startswith("trial 6 "):
+            break
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert '"Interrupted"' in out
+    assert "--resume" in err.splitlines()[-1]
+    trials = ascar("history", "show", "formula", "--json").document["trials"]
+    complete = [trial for trial in trials if trial["state"] in ("complete", "failed")]
+    assert len(complete) >= 6
+    child = subprocess.Popen(
+        [*command, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    first = child.stderr.readline()
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    assert f"{len(trials)} trials recalled" in first
+    later = ascar("history", "show", "formula", "--json").document
+    assert later["run_id"] == 1
+    assert later["trials"][: len(complete)] == complete
+
+
+def test_a_study_that_is_running_is_not_run_twice(study, ascar):
+    study.write_text(STUDY.replace("trials = 12", "trials = 100000").replace("20 min", "1000 h"))
+    command = [sys.executable, "-m", "ascar", "tune", str(study)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert child.stderr is not None
+        child.stderr.readline()
+        for resume in ([], ["--resume"]):
+            done = ascar("tune", study, *resume)
+            assert done.status == 2
+            assert str(child.pid) in done.error
+            assert "study.name = 'formula'" in done.error
+        runs = ascar("history", "ls", "--json").document["runs"]
+        assert [(run["state"], run["pid"]) for run in runs] == [("running", child.pid)]
+        done = ascar("history", "purge", "1", "--yes")
+        assert done.status == 2
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+
+
+def test_a_sweep_is_a_dataset_that_the_table_target_reads(ascar, study, tmp_path):
+    data = tmp_path / "data.csv"
+    document = ascar("sweep", study, "--replicates", "2", "--out", data, "--json").document
+    assert document["complete"]
+    assert document["verdict"]["kind"] == "not-verified"
+    assert sum(document["counts"].values()) == 68
+    assert document["counts"]["failed"] == 4
+    frame = pl.read_csv(data)
+    assert len(frame) == 68
+    compress = frame["compress"].to_list()[:34]
+    assert compress == sorted(compress), "the expensive parameter varies slowest"
+    table = tmp_path / "table.toml"
+    table.write_text(
+        f"""
+        [study]
+        name = "recorded"
+        objective = "maximize throughput_ops_per_s"
+        budget = "10 min"
+        [target]
+        kind = "table"
+        file = "{data}"
+        parameters = ["depth", "compress"]
+        metrics = ["throughput_ops_per_s"]
+        [stop]
+        trials = 10
+        """
+    )
+    assert ascar("tune", table, "--json").document["run_id"] == 2
+
+
+def test_a_sweep_that_ran_out_of_time_goes_on_where_it_stopped(ascar, study):
+    done = ascar("sweep", study, "--budget", "60 s", "--json")
+    assert done.status == 3
+    first = done.document
+    assert not first["complete"]
+    seen = sum(first["counts"].values())
+    assert 0 < seen < 34
+    done = ascar("sweep", study, "--resume", "--json")
+    assert done.status == 0
+    assert done.document["run_id"] == first["run_id"]
+    assert sum(done.document["counts"].values()) == 34
+    assert ascar("sweep", study, "--resume").status == 2
+    assert "formula-sweep" in ascar("history", "ls").out
+
+
+def test_a_sweep_claims_nothing_to_people_either(ascar, study):
+    text = ascar("sweep", study).out
+    assert text.startswith("every configuration measured")
+    assert "looks better than it is" in text
+    assert "improved" not in text
+
+
+def test_a_sweep_of_too_much_is_refused(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace("high = 256\nstep = 16", "high = 2000000\nstep = 1"))
+    done = ascar("sweep", file)
+    assert done.status == 2
+    assert "4,000,002 valid configurations" in done.error
+
+
+def test_a_sweep_says_first_that_it_cannot_write_its_table(ascar, study, own_state):
+    done = ascar("sweep", study, "--out", "data.xlsx")
+    assert done.status == 2
+    assert ".parquet" in done.error
+    assert not own_state.exists()
+
+
+def test_a_report_is_one_page(ascar, study, tmp_path):
+    ascar("tune", study)
+    document = ascar("report", "formula", "--out", tmp_path / "report", "--json").document
+    page = (tmp_path / "report").joinpath(document["page"]).read_text()
+    assert "<html" in page
+    done = ascar("report", "formula", "--out", "/proc/nowhere")
+    assert done.status == 1
+    assert "/proc/nowhere" in done.error
+
+
+def test_what_has_no_commands_says_so(ascar, study):
+    ascar("tune", study)
+    done = ascar("export", "formula", "--as", "fstab")
+    assert done.status == 0
+    assert done.out.startswith("# nothing in this configuration")
+    document = ascar("export", "formula", "--as", "udev", "--trial", "3", "--json").document
+    assert document["form"] == "udev"
+
+
+def test_a_space_of_a_study_is_what_it_leaves(ascar, study):
+    document = ascar("space", study, "--json").document
+    assert document["valid_configurations"] == 34
+    study.write_text(STUDY + '\n[space]\nallow_cost = ["dyn-kernel"]\n')
+    assert ascar("space", study, "--json").document["valid_configurations"] == 17
+    assert "false (pinned)" in ascar("space", study).out
+
+
+@pytest.mark.parametrize(("preset", "count"), [("storage-v3", 3888), ("storage-v4", 5184)])
+def test_a_preset_has_the_thesis_number_of_configurations(ascar, preset, count):
+    assert ascar("space", preset, "--json").document["valid_configurations"] == count
+    assert f"{count:,} valid configurations" in ascar("space", preset).out
+
+
+def test_an_unknown_preset_is_named(ascar):
+    done = ascar("space", "storage-v33")
+    assert done.status == 2
+    assert "'storage-v3'" in done.error
