@@ -379,8 +379,8 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
         "Score of a trial: unit readings are taken while the load runs. Change points mark off warm-up and "
         "cool-down; the mean is that of the stable phase between them.",
         f"Interval of a trial ({confidence}): neighbouring readings are alike, so the interval rests on "
-        "fewer independent samples than there are readings. It says how sure the mean of this one run is, not "
-        "how much one run differs from the next.",
+        "fewer independent samples than there are readings. It says how sure the mean of this one run is, "
+        "not how much one run differs from the next.",
         f"Verdict: the best configuration and the default are measured again, in turn, a number of times "
         "fixed before the first of these runs. They are called different only at p < "
         f"{verdict.p_value_limit:g}. The search's own scores are not used for it: the best of many looks "

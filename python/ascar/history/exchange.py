@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
@@ -16,7 +17,7 @@ from polars.exceptions import PolarsError
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.history.record import FORMAT, FORMAT_VERSION, trial_record
-from ascar.history.table import trials_table
+from ascar.history.table import RECORD_COLUMN, RUN_COLUMN, trials_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,6 @@ __all__ = ["read_runs", "suffix_of", "write_runs"]
 
 _FILE_BYTES_MAX = 4 * 2**30
 _SUFFIXES = (".json", ".parquet", ".csv")
-_RUN, _RECORD = "trial.run", "trial.record"
 
 
 def suffix_of(path: Path) -> str:
@@ -65,7 +65,8 @@ def write_runs(path: Path, runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]
             _table(runs, readings=readings).write_csv(whole)
         whole.replace(path)
     except (OSError, PolarsError) as error:
-        whole.unlink(missing_ok=True)
+        with suppress(OSError):
+            whole.unlink()
         raise HistoryError(f"file {str(path)!r}: cannot be written: {error}; name another file") from error
 
 
@@ -86,7 +87,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
             if not isinstance(runs, list):
                 raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
             return [_mapping(run, where) for run in cast("list[Any]", runs)]
-        columns = [_RUN, _RECORD]
+        columns = [RUN_COLUMN, RECORD_COLUMN]
         if suffix == ".parquet":
             frame = pl.read_parquet(path, columns=columns)
         else:
@@ -117,22 +118,21 @@ def _table(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: 
     frames: list[pl.DataFrame] = []
     for run, trials in runs:
         if not trials:
-            frames.append(
-                pl.DataFrame({_RUN: [codec.dump(run)], _RECORD: pl.Series([None], dtype=pl.String)})
-            )
+            nothing = pl.Series([None], dtype=pl.String)
+            frames.append(pl.DataFrame({RUN_COLUMN: [codec.dump(run)], RECORD_COLUMN: nothing}))
             continue
         records = [codec.dump(trial_record(trial, readings=readings)) for trial in trials]
         first = [codec.dump(run), *[None] * (len(trials) - 1)]
-        frames.append(
-            trials_table(trials).with_columns(pl.Series(_RECORD, records), pl.Series(_RUN, first, pl.String))
-        )
+        all_of_it = pl.Series(RECORD_COLUMN, records), pl.Series(RUN_COLUMN, first, pl.String)
+        frames.append(trials_table(trials).with_columns(*all_of_it))
     table = pl.concat(frames, how="diagonal_relaxed")
-    return table.select(*(name for name in table.columns if name not in (_RUN, _RECORD)), _RECORD, _RUN)
+    last = (RECORD_COLUMN, RUN_COLUMN)
+    return table.select(*(name for name in table.columns if name not in last), *last)
 
 
 def _runs_of(frame: pl.DataFrame, where: str) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
-    for run, record in frame.select(_RUN, _RECORD).cast(pl.String).iter_rows():
+    for run, record in frame.select(RUN_COLUMN, RECORD_COLUMN).cast(pl.String).iter_rows():
         if run:
             runs.append({**_mapping(json.loads(run), where), "trials": []})
         if record:

@@ -17,7 +17,6 @@ from ascar import __version__
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
 from ascar.history.database import Database
-from ascar.history.exchange import read_runs, write_runs
 from ascar.history.lock import StudyLock, holder
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Moment, Run, RunState
@@ -276,6 +275,8 @@ class History:
             InputError: a run is not there, or the name ends otherwise.
             HistoryError: it cannot be written.
         """
+        from ascar.history.exchange import write_runs  # tables need Polars, which takes its time to load
+
         runs: list[tuple[dict[str, Any], list[Trial]]] = []
         for run_id in ids:
             run = self.run(run_id)
@@ -293,6 +294,8 @@ class History:
             InputError: it is no export, is damaged, is newer than this ascar, or a run is here already.
             HistoryError: it cannot be written.
         """
+        from ascar.history.exchange import read_runs
+
         where = f"file {str(path)!r}"
         runs = [run_record(table, where) for table in read_runs(path)]
         ids: list[int] = []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ascar.outcome import Trial
 
-__all__ = ["OWN_COLUMNS", "trials_table"]
+__all__ = ["OWN_COLUMNS", "RECORD_COLUMN", "RUN_COLUMN", "trials_table"]
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -33,19 +33,27 @@ OWN_COLUMNS: dict[str, type[pl.DataType]] = {
 """What every trial has, beside its parameters and metrics; the prefix keeps them apart from both."""
 
 
+RUN_COLUMN, RECORD_COLUMN = "trial.run", "trial.record"
+"""What an export adds: all of a run in its first row, all of a trial in each."""
+
+
 def trials_table(trials: Sequence[Trial]) -> pl.DataFrame:
     """Trials as a frame, in their order.
 
     Columns: `OWN_COLUMNS`; then parameters by their names, null where a parameter does not apply; then
-    metrics by theirs, null where they were not measured ("metric." before a name that a parameter has too).
+    metrics by theirs, null where they were not measured ("metric." before a name that is taken).
     """
     parameters = list(dict.fromkeys(name for trial in trials for name in trial.configuration))
     metrics = list(dict.fromkeys(name for trial in trials for name in trial.metrics))
     own = [_own(trial) for trial in trials]
     columns = [pl.Series(name, [row[name] for row in own], kind) for name, kind in OWN_COLUMNS.items()]
     columns += [_values(name, [trial.configuration.get(name) for trial in trials]) for name in parameters]
+    taken = {*OWN_COLUMNS, *parameters, RECORD_COLUMN, RUN_COLUMN}
     for name in metrics:
-        title = f"metric.{name}" if name in parameters else name
+        title = name
+        while title in taken:
+            title = f"metric.{title}"
+        taken.add(title)
         columns.append(pl.Series(title, [trial.metrics.get(name) for trial in trials], pl.Float64))
     return pl.DataFrame(columns)
 
@@ -61,13 +69,17 @@ def _own(trial: Trial) -> dict[str, Any]:
         "trial.score": trial.score,
         "trial.ci_low": measurement and measurement.ci_low,
         "trial.ci_high": measurement and measurement.ci_high,
-        "trial.unmet": "; ".join(trial.unmet),
+        "trial.unmet": _storable("; ".join(trial.unmet)),
         "trial.change_category": change and change.category,
         "trial.change_s": change and change.total_s,
-        "trial.failure_stage": failure and failure.stage,
-        # Lone surrogates, from a program's bytes that are no text, fit in no table.
-        "trial.failure": failure and failure.message.encode("utf-8", "backslashreplace").decode(),
+        "trial.failure_stage": failure and _storable(failure.stage),
+        "trial.failure": failure and _storable(failure.message),
     }
+
+
+def _storable(text: str) -> str:
+    """Text without lone surrogates: a program's bytes that are no text fit in no table."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _values(name: str, values: Sequence[Any]) -> pl.Series:
@@ -77,7 +89,7 @@ def _values(name: str, values: Sequence[Any]) -> pl.Series:
         return pl.Series(name, values, pl.Boolean)
     if kinds == {int} and all(value is None or value in _INT64 for value in values):
         return pl.Series(name, values, pl.Int64)
-    if kinds and kinds <= {int, float}:
+    if float in kinds and kinds <= {int, float}:
         return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64)
     return pl.Series(name, [None if value is None else _text(value) for value in values], pl.String)
 

@@ -1,0 +1,60 @@
+"""A history of 10^4 trials is listed, and its best found, at once."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ascar.history import History
+from ascar.history.codec import metric_rows, reading_rows, trial_row
+from ascar.history.schema import metric, reading, trial
+
+
+@pytest.fixture
+def large(path, clock, study, space, configuration, make):
+    """10,000 trials of 8 readings, put in as one transaction; what is timed is the reading."""
+    with History(path, clock.moment()) as history:
+        with history.begin(study, space, {}) as run, history._database.write() as connection:
+            made = [make.complete(number, configuration, 50.0 + number % 997) for number in range(1, 10_001)]
+            for table, rows in (
+                (trial, [trial_row(one, "boot-1") for one in made]),
+                (metric, [row for one in made for row in metric_rows(one)]),
+                (reading, [row for one in made for row in reading_rows(one)]),
+            ):
+                connection.execute(table.insert(), [{"study_id": run.id, **row} for row in rows])
+        yield history
+
+
+def timed(function) -> float:
+    """The better of two: the first may wait for the disk."""
+    taken = []
+    for _ in range(2):
+        start = time.perf_counter()
+        function()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def test_listing_and_best_so_far_are_fast(large, study, configuration):
+    run = large.run(study.name)
+    assert large.runs()[0].best_score == 50.0 + 996
+    assert [step.score for step in run.best_so_far()][-1] == 50.0 + 996
+    assert timed(large.runs) < 0.25
+    assert timed(run.best_so_far) < 0.25
+    assert timed(lambda: run.crash_count(configuration)) < 0.1
+    assert timed(run.crashed) < 0.25
+    assert timed(run.next_number) < 0.05
+
+
+def test_a_trial_more_takes_no_longer(large, study, configuration, make):
+    with large.resume(study) as run:
+        number = run.next_number()
+
+        def write() -> None:
+            run.start_trial(make.running(number, configuration))
+            run.finish_trial(make.complete(number, configuration))
+            with large._database.write() as connection:
+                connection.execute(trial.delete().where(trial.c.number == number))
+
+        assert timed(write) < 0.25
