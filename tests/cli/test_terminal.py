@@ -40,7 +40,7 @@ class Terminal:
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.descriptor, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-        # Forking this process would copy its threads' locks; setsid(1) makes the terminal the controlling one.
+        # No fork of this process, which may have threads: setsid(1) makes the terminal the controlling one.
         command = ["setsid", "--ctty", sys.executable, "-m", "ascar", *arguments]
         environment = {**os.environ, "TERM": "xterm-256color", **environment}
         self._child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)

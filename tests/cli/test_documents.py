@@ -1,0 +1,54 @@
+"""What the documents and help pages say can really be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from ascar.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = typer.main.get_command(app)
+
+
+def _commands():
+    pages = [*(ROOT / "docs" / "tutorials").glob("*.md"), ROOT / "README.md"]
+    for page in pages:
+        for line in re.findall(r"^ {4}(?:\$ )?(ascar .*)$", page.read_text("utf-8"), re.MULTILINE):
+            yield line
+    for command in _leaves(COMMAND):
+        for line in (command.epilog or "").split("\n\n"):
+            if line.strip().startswith("ascar "):
+                yield line.replace("\\[", "[").strip()
+
+
+def _leaves(command):
+    for child in command.commands.values():
+        if hasattr(child, "commands"):
+            yield from _leaves(child)
+        else:
+            yield child
+
+
+@pytest.mark.parametrize("line", sorted(set(_commands())))
+def test_a_command_that_is_shown_can_be_parsed(line):
+    words = shlex.split(re.split(r"\s{4,}| [|>] ", line)[0])[1:]
+    command, path = COMMAND, []
+    while hasattr(command, "commands"):
+        assert words, line
+        path.append(words.pop(0))
+        command = command.commands[path[-1]]
+    with command.make_context(" ".join(path), words):
+        pass
+
+
+def test_the_reference_is_up_to_date():
+    script = ROOT / "scripts" / "reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
