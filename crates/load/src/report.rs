@@ -158,7 +158,7 @@ pub struct Facts {
     pub data_files: u64,
     /// Why the run ended: time, signal, finished.
     pub ended: &'static str,
-    /// Rounds given up because no file was to be had within a second.
+    /// Operations left out because no file was to be had within a second, or others had the file to delete open.
     pub starved: u64,
     /// Threads still in a system call when the summary was made.
     pub threads_late: u32,

@@ -246,7 +246,8 @@ impl<'a> Load<'a> {
         let mut note = Directory::begun(&self.definition.filesets, self.options.seed);
         match &kept {
             Some(kept) => {
-                note.changed = kept.changed;
+                let survives = |set: &crate::definition::FileSet| kept.changed && keep(kept, set);
+                note.changed = self.definition.filesets.iter().any(survives);
                 let mut stale = kept.clone();
                 stale.filesets.clear();
                 for (place, set) in self.definition.filesets.iter().enumerate() {

@@ -221,11 +221,13 @@ impl Worker {
         let (at, taken) = match (open, step.flowop.fileset) {
             (Some(fd), _) => {
                 let file = self.slots[fd].expect("just seen");
-                let tree = &plan.trees[file.tree];
-                let taken = wait_for(plan, tree, |tree| {
-                    tree.take_used(file.entry).then_some(file.entry)
-                });
-                (file.tree, taken)
+                // Others that have it open may wait to remove it too: waiting for each other would be in vain.
+                if !plan.trees[file.tree].take_used(file.entry) {
+                    plan.starved
+                        .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    return Ok(Flow::Done);
+                }
+                (file.tree, Ok(file.entry))
             }
             (None, Some(at)) => {
                 let tree = &plan.trees[at];
