@@ -10,6 +10,8 @@ from ascar.errors import SpaceError
 from ascar.space import (
     PRESETS,
     ChangeCost,
+    Parameter,
+    Range,
     Space,
     floating,
     preset,
@@ -64,6 +66,12 @@ def test_the_key_stands_for_what_is_valid():
     assert space_key(space.restrict_guarantees()) != space_key(space)
     assert space_key(space.constrain("nr_requests < 500")) != space_key(space)
     assert len({space_key(preset(name)) for name in PRESETS}) == len(PRESETS)
+
+
+def test_special_values_without_a_meaning_survive_json():
+    domain = Range(1, 9, integer=True, special=(0,))
+    space = Space((Parameter(name="x", domain=domain, default=0, cost=ChangeCost.DYN_APP),))
+    assert space_from_json(space_to_json(space)) == space
 
 
 def test_newer_versions_are_refused():

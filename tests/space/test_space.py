@@ -135,6 +135,14 @@ def test_dense_constraints_are_met_by_rejection_when_the_diagram_grows_too_large
     assert space.is_valid(space.default())
 
 
+def test_constraints_that_clash_are_found_among_many_that_the_diagram_cannot_hold():
+    names = [f"x{index}" for index in range(24)]
+    parameters = tuple(integer(name, (0, 3), default=0, cost=COST) for name in names)
+    pairs = [f"{one} + {other} != 7" for one, other in zip(names, reversed(names), strict=True)]
+    with pytest.raises(SpaceError, match="constraints 'x0 > 2', 'x0 < 2' cannot be satisfied together"):
+        Space(parameters, (*pairs, "x0 > 2", "x0 < 2")).count()
+
+
 # Messages.
 
 
@@ -275,6 +283,13 @@ def test_pins_that_break_the_defaults_move_them_to_the_nearest_valid():
     assert space.default()["inode"] == 256
     space = SMALL.pin({"inode": 2048, "fs": "ext4"})
     assert space.default()["block"] == 4096
+
+
+def test_only_what_a_pin_touches_may_move_the_default():
+    with pytest.raises(SpaceError, match="the defaults: constraint 'commit >= 30' is broken by commit = 5"):
+        SMALL.pin({"fs": "xfs"}).constrain("commit >= 30").default()
+    linked = SMALL.constrain("commit >= 30 or block == 4096")
+    assert linked.pin({"block": 1024}).default()["commit"] == 30
 
 
 @given(spaces())

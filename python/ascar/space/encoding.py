@@ -145,7 +145,7 @@ class Encoding:
         def distance(key: Key) -> float:
             assert key is not None
             assert not isinstance(key, Free)
-            return sum((a - b) ** 2 for a, b in zip(codes[key], numbers[start:], strict=False))
+            return sum((numbers[start + index] - wanted) ** 2 for index, wanted in enumerate(codes[key]))
 
         return min(keys, key=distance)
 

@@ -66,6 +66,10 @@ class Parameter:
                 f"and none of {', '.join(sorted(RESERVED))}"
             )
         object.__setattr__(self, "default", self._canonical("default", self.default))
+        named = {value for value, _ in self.special}
+        outside = self.domain.special if isinstance(self.domain, Range) else ()
+        unnamed = tuple((value, "") for value in outside if value not in named)
+        object.__setattr__(self, "special", (*self.special, *unnamed))
         if weakened := " and ".join(sorted(self.weakens(self.default))):
             text = value_text(self.default)
             raise SpaceError(f"parameter {self.name}: default {text} weakens {weakened}; no default can")

@@ -31,6 +31,7 @@ __all__ = ["TRIES_MAX", "Solver"]
 
 TRIES_MAX: Final = 10_000
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
+_CORE_MAX: Final = 100  # constraints that are left out one by one to find those that clash
 _COMBINATIONS_MAX: Final = 50_000  # of a constraint's values, beyond which it is checked on each draw
 
 
@@ -109,11 +110,11 @@ class Solver:
                     "the parameters' conditions depend on each other in too many ways to be counted; "
                     "let fewer parameters depend on several others"
                 )
-            widest = max(
-                self.checked, key=lambda rule: math.prod(self.domains[n].size or 1 for n in rule.names)
-            )
-            self.checked.remove(widest)
-            self.drawn.append(widest)
+            # A quarter at a time, so that the number of attempts stays small.
+            self.checked.sort(key=lambda rule: math.prod(self.domains[name].size or 1 for name in rule.names))
+            kept = len(self.checked) - max(1, len(self.checked) // 4)
+            self.drawn += self.checked[kept:]
+            del self.checked[kept:]
 
     def ensure_some(self) -> None:
         """Pass only where a configuration is valid, as far as the diagram can tell.
@@ -124,9 +125,9 @@ class Solver:
         if self.diagram.root.mass:
             return
         core = list(self.checked)
-        for constraint in self.checked:
+        for constraint in self.checked[:_CORE_MAX]:
             rest = [other for other in core if other is not constraint]
-            if not build(_levels(self.parameters, self.domains, rest), rest).root.mass:
+            if self._unsatisfiable(rest):
                 core = rest
         names = dict.fromkeys(name for constraint in core for name in constraint.names)
         fixed = [f"{name} = {value}" for name in names if (value := self._only_value(name)) is not None]
@@ -136,6 +137,12 @@ class Solver:
             f"no configuration is valid: constraint{'s' if len(core) > 1 else ''} {formulas} cannot be "
             f"satisfied{' together' if len(core) > 1 else ''}{also}; drop or widen one"
         )
+
+    def _unsatisfiable(self, rules: Sequence[Expression]) -> bool:
+        try:
+            return not build(_levels(self.parameters, self.domains, rules), rules).root.mass
+        except TooLarge:
+            return False
 
     def _only_value(self, name: str) -> Value | None:
         domain = self.domains[name]

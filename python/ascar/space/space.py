@@ -161,7 +161,7 @@ class Space:
                     f"{str(self[name].condition)!r}; leave it out"
                 )
             known[name] = self._checked(self[name], values[name]) if active else None
-        self._check_constraints(known)
+        self._check_constraints(known, self.constraints)
         return self._configuration(known)
 
     def is_valid(self, values: Mapping[str, Any]) -> bool:
@@ -204,10 +204,13 @@ class Space:
 
     @cached_property
     def _default(self) -> Configuration:
-        configuration = self._solver.nearest({})
-        if not self.pinned and any(self[name].default != value for name, value in configuration.items()):
-            self._check_constraints(self._active_defaults(), "the defaults: ")
-        return configuration
+        known = self._active_defaults()
+        broken = [rule for rule in self.constraints if holds(rule, known) is False]
+        # Only what a pin touches may move: else the baseline would not be what is in force by default.
+        self._check_constraints(
+            known, [rule for rule in broken if not set(rule.names) & set(self.pinned)], "the defaults: "
+        )
+        return self._solver.nearest({}) if broken else self._configuration(known)
 
     def enumerate(self) -> Iterator[Configuration]:
         """Every valid configuration, lazily, in lexicographic order of the parameters and their values.
@@ -392,13 +395,18 @@ class Space:
         return condition is None or holds(condition, known) is True
 
     def _active_defaults(self) -> dict[str, Value | None]:
+        """The default of every active parameter, or its pin; None for those that are not active."""
+        self._solver.ensure_some()
         known: dict[str, Value | None] = {}
         for level in self._solver.order:
-            known[level.name] = self[level.name].default if self._active(level.name, known) else None
+            value = self.pinned.get(level.name, self[level.name].default)
+            known[level.name] = value if self._active(level.name, known) else None
         return known
 
-    def _check_constraints(self, known: Mapping[str, Value | None], whose: str = "") -> None:
-        for constraint in self.constraints:
+    def _check_constraints(
+        self, known: Mapping[str, Value | None], constraints: Iterable[Expression], whose: str = ""
+    ) -> None:
+        for constraint in constraints:
             if holds(constraint, known) is False:
                 given = ", ".join(f"{name} = {_shown(known[name])}" for name in constraint.names)
                 raise SpaceError(
