@@ -1,0 +1,200 @@
+"""What optimizers are tried on in the laboratory: systems whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ascar.errors import StudyError
+from ascar.lab.synthetic import Landscape
+from ascar.targets.recording import Columns, Recording, name_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ascar.space import Configuration, Space
+
+__all__ = ["Noise", "Problem", "Specification", "SyntheticSpecification", "TableSpecification"]
+
+_MEDIAN_DRAWS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How an evaluation differs from the truth.
+
+    Attributes:
+        replicates: a table's own rows are drawn at random; else its mean is taken.
+        relative_sd: of Gaussian noise on top, over the value.
+    """
+
+    replicates: bool = False
+    relative_sd: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Noise:
+        """Read "replicates", "gaussian:RELATIVE_SD" or "none".
+
+        Raises:
+            StudyError: it is none of these.
+        """
+        kind, _, number = text.partition(":")
+        if kind in ("replicates", "none") and not number:
+            return cls(replicates=kind == "replicates")
+        if kind == "gaussian":
+            try:
+                deviation = float(number)
+            except ValueError:
+                deviation = -1.0
+            if 0 <= deviation <= 10:
+                return cls(relative_sd=deviation)
+        raise StudyError(f"noise = {text!r}: must be 'replicates', 'none' or 'gaussian:0.1' (0 to 10)")
+
+
+class Problem(Protocol):
+    """A system with a known truth; losses are lower where better.
+
+    Attributes:
+        name: for tables and plots.
+        space: what is searched.
+        sign: -1 where the measured value is maximised (the loss is its negative), else 1.
+        best: the lowest true loss.
+        median: the true loss of the middling configuration: what random picking gets.
+    """
+
+    name: str
+    space: Space
+    sign: int
+    best: float
+    median: float
+
+    def truth(self, configuration: Configuration) -> float:
+        """The loss that endless measuring would tell."""
+        ...
+
+    def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
+        """One evaluation: the loss that it tells, and the seconds that it takes (NaN where unknown)."""
+        ...
+
+
+class Specification(Protocol):
+    """A recipe for a problem: small, and sent to workers in place of it."""
+
+    def build(self) -> Problem:
+        """The problem."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpecification:
+    """A recorded table as a problem.
+
+    Attributes:
+        file: CSV or Parquet.
+        objective: the column to optimise.
+        maximize: whether more is better.
+        columns: which columns are parameters; see `Columns` (its metrics are set to the objective).
+        noise: on top of, or drawn from, the table.
+        name: for tables and plots; empty: the file's stem.
+    """
+
+    file: str
+    objective: str
+    maximize: bool
+    columns: Columns = field(default_factory=Columns)
+    noise: Noise = Noise()
+    name: str = ""
+
+    def build(self) -> TableProblem:
+        """Read the table.
+
+        Raises:
+            StudyError: the file, or a column, is not as said.
+        """
+        columns = self.columns
+        wanted = Columns(columns.parameters, (self.objective,), columns.ignore, columns.seconds)
+        recording = Recording.read(Path(self.file), wanted)
+        return TableProblem(self, recording)
+
+
+class TableProblem:
+    """A recorded table; a configuration that was not measured stands for the nearest one that was."""
+
+    def __init__(self, specification: TableSpecification, recording: Recording) -> None:
+        self.name = specification.name or Path(specification.file).stem
+        self.space = recording.space
+        self.recording = recording
+        self.sign = -1 if specification.maximize else 1
+        self._noise = specification.noise
+        self._losses: NDArray[np.float64] = self.sign * recording.truth(name_of(specification.objective))
+        known = np.asarray(self._losses[np.isfinite(self._losses)], np.float64)
+        if not len(known):
+            raise StudyError(f"objective {specification.objective!r}: the table has no number in this column")
+        self._rows: NDArray[np.float64] = self.sign * recording.values[name_of(specification.objective)]
+        self.best, self.median = float(np.min(known)), float(np.median(known))
+
+    def truth(self, configuration: Configuration) -> float:
+        """Mean of the configuration's rows; NaN where all failed."""
+        return float(self._losses[self.recording.nearest(configuration)])
+
+    def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
+        """One row at random, or the mean; with noise. A failed evaluation is NaN."""
+        place = self.recording.nearest(configuration)
+        rows = self.recording.rows(place)
+        row = int(rng.integers(rows.start, rows.stop))
+        loss = float(self._rows[row]) if self._noise.replicates else float(self._losses[place])
+        seconds = float("nan") if self.recording.seconds is None else float(self.recording.seconds[row])
+        return loss * (1 + self._noise.relative_sd * float(rng.normal())), seconds
+
+    def losses(self) -> NDArray[np.float64]:
+        """(configurations,): every true loss in the table."""
+        return self._losses
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticSpecification:
+    """A made-up system of many parameters, few of them effective; see `Landscape`.
+
+    Attributes:
+        name: for tables and plots.
+        parameters: how many.
+        effective: how many matter.
+        seed: of the system.
+        noise: of an evaluation.
+    """
+
+    name: str
+    parameters: int
+    effective: int
+    seed: int
+    noise: Noise = Noise(relative_sd=0.1)
+
+    def build(self) -> SyntheticProblem:
+        """Make it up."""
+        return SyntheticProblem(self, Landscape.make(self.parameters, self.effective, self.seed))
+
+
+class SyntheticProblem:
+    """A landscape as a system whose throughput is maximised."""
+
+    sign = -1
+
+    def __init__(self, specification: SyntheticSpecification, landscape: Landscape) -> None:
+        self.name = specification.name
+        self.space = landscape.space
+        self._landscape = landscape
+        self._noise = specification.noise
+        self.best = -landscape.best
+        drawn = self.space.sample(np.random.default_rng([specification.seed, 1]), _MEDIAN_DRAWS)
+        self.median = float(np.median(np.array([self.truth(one) for one in drawn])))
+
+    def truth(self, configuration: Configuration) -> float:
+        """The landscape's value, negated."""
+        return -self._landscape.value(configuration)
+
+    def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
+        """The truth with relative Gaussian noise."""
+        return self.truth(configuration) * (1 + self._noise.relative_sd * float(rng.normal())), float("nan")

@@ -1,0 +1,192 @@
+"""Thousands of simulated searches on all cores: problem -> optimizer -> evaluations -> recommendation."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.errors import Exhausted
+from ascar.extension import load
+from ascar.optimizers import Evaluation, Optimizer
+from ascar.optimizers.recommendation import recommend
+from ascar.outcome import TrialState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.lab.problem import Problem, Specification
+
+__all__ = ["Budget", "Contender", "Run", "simulate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An optimizer and its options.
+
+    Attributes:
+        kind: its registered name.
+        options: of its `[optimizer]` table.
+        name: for tables and plots; empty: the kind.
+    """
+
+    kind: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return self.name or self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much is simulated.
+
+    Attributes:
+        runs: searches.
+        evaluations: in each.
+        checkpoints: evaluations after which the recommendation is judged; the last one always is.
+        seed: of the first run; each next one has the next number.
+    """
+
+    runs: int
+    evaluations: int
+    checkpoints: tuple[int, ...] = ()
+    seed: int = 1
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        """Checkpoints in order, the last evaluation included."""
+        return tuple(sorted({*(at for at in self.checkpoints if at < self.evaluations), self.evaluations}))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One simulated search.
+
+    Attributes:
+        contender: the optimizer's label.
+        problem: the problem's name.
+        seed: of the run.
+        truth: float64 (n,), the true loss of each configuration evaluated.
+        observed: float64 (n,), the loss that the optimizer was told; NaN where the evaluation failed.
+        seconds: float64 (n,), what each evaluation took on the recorded system; NaN where unknown.
+        ask_tell_s: float64 (n,), what the optimizer took for each.
+        recommended: float64 (checkpoints, 2): true and reported loss of the recommendation; NaN without one.
+    """
+
+    contender: str
+    problem: str
+    seed: int
+    truth: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    ask_tell_s: NDArray[np.float64]
+    recommended: NDArray[np.float64]
+
+
+def simulate(
+    specification: Specification,
+    contender: Contender,
+    budget: Budget,
+    workers: int | None = None,
+    each: Callable[[Run], None] | None = None,
+) -> list[Run]:
+    """Simulate searches, and judge what each recommends by the truth.
+
+    Args:
+        specification: of the problem.
+        contender: the optimizer.
+        budget: how much.
+        workers: processes; None: one a core; 0: in this process.
+        each: told of each run as it ends, in the order of the seeds.
+
+    Returns:
+        One a seed, in order: the same for any number of workers.
+    """
+    seeds = range(budget.seed, budget.seed + budget.runs)
+    workers = (os.cpu_count() or 1) if workers is None else workers
+    if workers == 0 or budget.runs == 1:
+        problem = specification.build()
+        return [_noted(search(problem, contender, budget, seed), each) for seed in seeds]
+    # Workers are spawned: forking a process that has threads (Polars, BLAS) can hang it.
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+        chunk = max(1, min(16, budget.runs // (4 * workers)))
+        tasks = [(specification, contender, budget, seed) for seed in seeds]
+        return [_noted(run, each) for run in pool.map(_task, tasks, chunksize=chunk)]
+
+
+def search(problem: Problem, contender: Contender, budget: Budget, seed: int) -> Run:
+    """One simulated search."""
+    make = load("ascar.optimizers", contender.kind, "optimizer.kind")
+    optimizer: Optimizer = make(problem.space, seed=seed, start=(), options=dict(contender.options))
+    return follow(optimizer, problem, budget, seed, contender.label)
+
+
+def follow(optimizer: Optimizer, problem: Problem, budget: Budget, seed: int, label: str) -> Run:
+    """Feed an optimizer until the budget is spent, or nothing is left to propose."""
+    rng = np.random.default_rng([seed, 0xA5CA])
+    history: list[Evaluation] = []
+    rows: list[tuple[float, float, float, float]] = []
+    judged: dict[int, tuple[float, float]] = {}
+    for number in range(1, budget.evaluations + 1):
+        start_s = time.perf_counter()
+        try:
+            configuration = optimizer.ask()
+        except Exhausted:
+            break
+        asked_s = time.perf_counter()
+        loss, seconds = problem.draw(configuration, rng)
+        failed = not np.isfinite(loss)
+        state = TrialState.FAILED if failed else TrialState.COMPLETE
+        evaluation = Evaluation(configuration, state, None if failed else loss, None, seconds)
+        history.append(evaluation)
+        told_s = time.perf_counter()
+        optimizer.tell(evaluation)
+        spent_s = asked_s - start_s + time.perf_counter() - told_s
+        rows.append((problem.truth(configuration), loss, seconds, spent_s))
+        if number in budget.judged:
+            judged[number] = _judge(optimizer, history, problem)
+    last = _judge(optimizer, history, problem)
+    truth, observed, seconds, spent = np.array(rows, np.float64).reshape(-1, 4).T
+    recommended = np.array([judged.get(at, last) for at in budget.judged], np.float64)
+    return Run(label, problem.name, seed, truth, observed, seconds, spent, recommended)
+
+
+def _judge(optimizer: Optimizer, history: Sequence[Evaluation], problem: Problem) -> tuple[float, float]:
+    """True and reported loss of what would be put in force now."""
+    recommendation = recommend(optimizer, history)
+    if recommendation is None:
+        return float("nan"), float("nan")
+    return problem.truth(recommendation.configuration), recommendation.loss
+
+
+def _noted(run: Run, each: Callable[[Run], None] | None) -> Run:
+    if each is not None:
+        each(run)
+    return run
+
+
+def _one_thread() -> None:
+    """One thread a worker: the matrices are small, and the cores are taken by the other workers."""
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+
+@lru_cache(maxsize=8)
+def _built(specification: Specification) -> Problem:
+    return specification.build()
+
+
+def _task(task: tuple[Specification, Contender, Budget, int]) -> Run:
+    specification, contender, budget, seed = task
+    return search(_built(specification), contender, budget, seed)

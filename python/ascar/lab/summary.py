@@ -1,0 +1,102 @@
+"""What many simulated searches say of an optimizer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import t
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.lab.problem import Problem
+    from ascar.lab.simulation import Run
+
+__all__ = ["Summary", "best_so_far", "regrets", "summarize"]
+
+NEAR_OPTIMAL = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over runs, at one checkpoint.
+
+    Attributes:
+        contender: the optimizer's label.
+        problem: the problem's name.
+        runs: how many.
+        evaluations: after how many it is judged.
+        regret_mean: (truth of the recommended - best) / (median - best): 0 is the best, 1 the middling.
+        regret_ci: its 95% interval over runs (Student's t).
+        near_optimal_share: share of runs whose recommendation is truly within 1% of the best value.
+        recommended_true_over_best: true value of the recommended over the best value (its inverse where the
+            objective is minimised), so that 1 is the best.
+        reported_over_true: value reported for the recommended over its true value.
+        ask_tell_ms: median over runs of the mean time of an ask and its tell.
+        seconds_per_run: mean time of a run inside the optimizer.
+    """
+
+    contender: str
+    problem: str
+    runs: int
+    evaluations: int
+    regret_mean: float
+    regret_ci: tuple[float, float]
+    near_optimal_share: float
+    recommended_true_over_best: float
+    reported_over_true: float
+    ask_tell_ms: float
+    seconds_per_run: float
+
+
+def regrets(runs: Sequence[Run], problem: Problem, checkpoint: int) -> NDArray[np.float64]:
+    """(runs,): normalised regret at a checkpoint (its index); without a recommendation, the middling's 1."""
+    truth = np.array([run.recommended[checkpoint, 0] for run in runs])
+    spread = problem.median - problem.best
+    regret = (truth - problem.best) / spread if spread > 0 else np.zeros(len(runs))
+    return np.where(np.isfinite(regret), regret, 1.0)
+
+
+def best_so_far(run: Run) -> NDArray[np.float64]:
+    """(n,): the lowest true loss among the configurations evaluated up to each evaluation (Cao Fig. 5.2)."""
+    return np.fmin.accumulate(run.truth)
+
+
+def summarize(runs: Sequence[Run], problem: Problem, evaluations: Sequence[int]) -> list[Summary]:
+    """One summary a checkpoint.
+
+    Args:
+        runs: of one contender on one problem.
+        problem: what they searched.
+        evaluations: the checkpoints, in the order of `Run.recommended`.
+    """
+    return [_summary(runs, problem, index, at) for index, at in enumerate(evaluations)]
+
+
+def _summary(runs: Sequence[Run], problem: Problem, checkpoint: int, evaluations: int) -> Summary:
+    regret = regrets(runs, problem, checkpoint)
+    mean, half = float(regret.mean()), float("nan")
+    if len(runs) > 1:
+        half = float(t.ppf(0.975, len(runs) - 1)) * float(regret.std(ddof=1)) / len(runs) ** 0.5
+    truth = np.array([run.recommended[checkpoint, 0] for run in runs])
+    reported = np.array([run.recommended[checkpoint, 1] for run in runs])
+    ratio = truth / problem.best if problem.sign < 0 else problem.best / truth
+    spent_s = [float(run.ask_tell_s[:evaluations].sum()) for run in runs]
+    each_ms = [1e3 * float(run.ask_tell_s[:evaluations].mean()) for run in runs if len(run.ask_tell_s)]
+    return Summary(
+        contender=runs[0].contender,
+        problem=problem.name,
+        runs=len(runs),
+        evaluations=evaluations,
+        regret_mean=mean,
+        regret_ci=(mean - half, mean + half),
+        near_optimal_share=float((ratio >= NEAR_OPTIMAL).mean()),
+        recommended_true_over_best=float(np.nanmean(ratio)),
+        reported_over_true=float(np.nanmean(reported / truth)),
+        ask_tell_ms=float(np.median(each_ms)) if each_ms else 0.0,
+        seconds_per_run=float(np.mean(spent_s)),
+    )
