@@ -138,7 +138,7 @@ class TableProblem:
 
     def truth(self, configuration: Configuration) -> float:
         """Mean of the configuration's rows; NaN where all failed."""
-        return float(self._losses[self.recording.nearest(configuration)])
+        return self._losses.item(self.recording.nearest(configuration))
 
     def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
         """One row at random, or the mean; with noise. A failed evaluation is NaN."""
