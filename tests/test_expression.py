@@ -7,17 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.errors import ExpressionError
-from ascar.expression import (
-    DEPTH_MAX,
-    LENGTH_MAX,
-    RESERVED,
-    Expression,
-    Literal,
-    Name,
-    Operation,
-    literal,
-    parse,
-)
+from ascar.expression import DEPTH_MAX, LENGTH_MAX, RESERVED, Expression, literal, parse
+from ascar.expression.tree import Literal, Name, Operation
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "expression_vectors.json").read_text("utf-8"))
 
