@@ -15,7 +15,7 @@ from ascar.objective import unmet
 from ascar.outcome import Event, Failure, Trial, TrialState
 from ascar.pilot import PRESETS, Goal, analyze
 from ascar.study import duration
-from ascar.workloads import Pace
+from ascar.workspace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -100,6 +100,11 @@ class Trial:
     started_at: str = ""
 
     @property
+    def total_s(self) -> float:
+        """Seconds of all its stages."""
+        return sum(self.stage_s.values())
+
+    @property
     def usable(self) -> bool:
         """Whether it may be recommended: complete, and no constraint broken."""
         return self.state is TrialState.COMPLETE and self.score is not None and not self.unmet

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from ascar.campaign import Bench, Campaign, ignore
 from ascar.errors import InputError
-from ascar.evaluation import Clock, Evaluator
-from ascar.outcome import Event, Failure, Outcome, Purpose, Trial, TrialState, Verdict
-from ascar.space import study_space
-from ascar.targets import open_target
-from ascar.workloads import Workload, open_workload
+from ascar.outcome import Event, Outcome, Purpose, TrialState, Verdict
 
 if TYPE_CHECKING:
-    from ascar.history import History, Run
+    from ascar.evaluation import Clock
+    from ascar.history import History
     from ascar.outcome import Listener
     from ascar.space import Configuration, Space
     from ascar.study import Study
-    from ascar.targets import Target
 
 __all__ = ["CONFIGURATIONS_MAX", "Plan", "in_cheap_order", "sweep", "sweep_study"]
 
@@ -41,10 +37,6 @@ class Plan:
 
     replicates: int = 1
     budget_s: float | None = None
-
-
-def ignore(event: Event) -> None:
-    """A listener for those who want none."""
 
 
 def sweep_study(study: Study) -> Study:
@@ -83,20 +75,20 @@ def sweep(
         Refused: a safety rule said no.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
-    study = sweep_study(study)
-    target = open_target(study.target)
-    space = study_space(study, target.space)
-    configurations = in_cheap_order(space)
-    workload = _workload(study, target)
-    ticks: Clock = clock or getattr(target, "clock", time.monotonic)
+    bench = Bench.open(sweep_study(study), clock)
+    configurations = in_cheap_order(bench.space)
     with (
-        target,
-        history.resume(study) if resume else history.begin(study, space, _valid_for(target, workload)) as run,
+        bench.target,
+        history.resume(bench.study)
+        if resume
+        else history.begin(bench.study, bench.space, bench.valid_for()) as run,
     ):
-        walk = _Walk(study, run, Evaluator(study, target, workload, listener, ticks), plan, ticks)
-        walk.recall(len(configurations))
-        stopped = walk.through(configurations * plan.replicates)
-        outcome = walk.outcome(space, stopped)
+        campaign = Campaign(bench, run, listener)
+        # Of this process: what was measured before an interruption costs nothing now.
+        campaign.budget_s = math.inf if plan.budget_s is None else campaign.elapsed_s + plan.budget_s
+        campaign.announce(budget_s=plan.budget_s, planned_trials=len(configurations) * plan.replicates)
+        stopped = _walk(campaign, configurations * plan.replicates)
+        outcome = _outcome(campaign, stopped)
         if not stopped:
             run.finish(outcome)
     listener(Event("study-finished", outcome.to_dict()))
@@ -131,117 +123,38 @@ def in_cheap_order(space: Space) -> list[Configuration]:
     return sorted(space.enumerate(), key=place)
 
 
-def _workload(study: Study, target: Target) -> Workload:
-    if not study.workload and isinstance(target, Workload):
-        return target
-    return open_workload(study.workload, target.default_workload)
+def _walk(campaign: Campaign, configurations: list[Configuration]) -> str:
+    """Measure what is left; returns why it ended early, empty where it did not."""
+    done = Counter(
+        trial.configuration for trial in campaign.trials if trial.state is not TrialState.INTERRUPTED
+    )
+    for trial in campaign.trials:
+        if trial.state is TrialState.QUARANTINED:
+            done[trial.configuration] = len(configurations)
+    for configuration in configurations:
+        if done[configuration] > 0:
+            done[configuration] -= 1
+        elif campaign.left_s <= 0:
+            return "the time budget is spent"
+        else:
+            campaign.attempt(configuration, Purpose.SWEEP)
+    return ""
 
 
-def _valid_for(target: Target, workload: Workload) -> dict[str, Any]:
-    """What the results hold for: the machine, the system under tuning, the load."""
-    return {**target.describe(), "workload": dict(workload.describe())}
-
-
-@dataclass(slots=True)
-class _Walk:
-    """The state of one sweep."""
-
-    study: Study
-    run: Run
-    evaluator: Evaluator
-    plan: Plan
-    clock: Clock
-    trials: list[Trial] = field(default_factory=list[Trial])
-    start_s: float = 0.0
-    spent_before_s: float = 0.0
-
-    def recall(self, configurations: int) -> None:
-        """Take up what an earlier, interrupted sweep measured."""
-        self.start_s = self.clock()
-        self.trials = self.run.trials(readings=False)
-        self.spent_before_s = sum(sum(trial.stage_s.values()) for trial in self.trials)
-        self.evaluator.listener(
-            Event(
-                "study-started",
-                {
-                    "study": self.study.name,
-                    "run_id": self.run.id,
-                    "budget_s": self.plan.budget_s,
-                    "valid_configurations": configurations,
-                    "planned_trials": configurations * self.plan.replicates,
-                    "trials_recalled": len(self.trials),
-                },
-            )
-        )
-
-    def through(self, configurations: list[Configuration]) -> str:
-        """Measure what is left; returns why it ended early, empty where it did not."""
-        done = Counter(
-            trial.configuration for trial in self.trials if trial.state is not TrialState.INTERRUPTED
-        )
-        for configuration in self.run.crashed():
-            if self.run.crash_count(configuration) >= 2:
-                self._quarantine(configuration)
-                done[configuration] = len(configurations)
-        for configuration in configurations:
-            if done[configuration] > 0:
-                done[configuration] -= 1
-            elif self._left_s() <= 0:
-                return "the time budget is spent"
-            else:
-                self._try(configuration)
-        return ""
-
-    def outcome(self, space: Space, stopped: str) -> Outcome:
-        """What was seen, in one value."""
-        usable = [trial for trial in self.trials if trial.usable]
-        sign = self.study.objective.sign
-        stage_s: dict[str, float] = {}
-        for trial in self.trials:
-            for stage, seconds in trial.stage_s.items():
-                stage_s[stage] = stage_s.get(stage, 0.0) + seconds
-        elapsed_s = self.spent_before_s + self.clock() - self.start_s
-        stage_s["other"] = max(0.0, elapsed_s - sum(stage_s.values()))
-        default = space.default()
-        return Outcome(
-            run_id=self.run.id,
-            study=self.study.name,
-            best=max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None),
-            default=next((trial for trial in usable if trial.configuration == default), None),
-            recommended=default,
-            verdict=Verdict("not-verified", note="a sweep measures every configuration and claims no gain"),
-            stage_s=dict(stage_s),
-            counts=Counter(trial.state for trial in self.trials),
-            stopped=stopped,
-            machine=self.run.machine,
-        )
-
-    def _try(self, configuration: Configuration) -> None:
-        trial = Trial(self.run.next_number(), configuration, Purpose.SWEEP, TrialState.RUNNING)
-        self.run.start_trial(trial)
-        self.evaluator.listener(
-            Event("trial-started", {"trial": trial.number, "left_s": self._left_s()}, trial)
-        )
-        try:
-            trial = self.evaluator.evaluate(trial)
-        except BaseException:
-            self.run.finish_trial(replace(trial, state=TrialState.INTERRUPTED))
-            raise
-        self.run.finish_trial(trial)
-        self.trials.append(trial)
-        self.evaluator.listener(
-            Event("trial-finished", {"trial": trial.number, "left_s": self._left_s()}, trial)
-        )
-
-    def _quarantine(self, configuration: Configuration) -> None:
-        """A configuration during which the machine went down twice is not tried a third time."""
-        failure = Failure("machine", "the machine went down twice while this configuration was in force")
-        number = self.run.next_number()
-        trial = Trial(number, configuration, Purpose.SWEEP, TrialState.QUARANTINED, failure=failure)
-        self.run.start_trial(trial)
-        self.run.finish_trial(trial)
-        self.trials.append(trial)
-
-    def _left_s(self) -> float:
-        """Of this process's budget; what was measured before an interruption costs nothing now."""
-        return math.inf if self.plan.budget_s is None else self.plan.budget_s - (self.clock() - self.start_s)
+def _outcome(campaign: Campaign, stopped: str) -> Outcome:
+    """What was seen, in one value."""
+    usable = [trial for trial in campaign.trials if trial.usable]
+    sign = campaign.bench.study.objective.sign
+    default = campaign.bench.space.default()
+    return Outcome(
+        run_id=campaign.run.id,
+        study=campaign.bench.study.name,
+        best=max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None),
+        default=next((trial for trial in usable if trial.configuration == default), None),
+        recommended=default,
+        verdict=Verdict("not-verified", note="a sweep measures every configuration and claims no gain"),
+        stage_s=campaign.stage_s,
+        counts=campaign.counts,
+        stopped=stopped,
+        machine=campaign.run.machine,
+    )

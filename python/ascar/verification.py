@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ascar.outcome import TrialState, Verdict
+from ascar.outcome import Event, Purpose, Verdict
 from ascar.pilot import compare, runs_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from ascar.campaign import Campaign
     from ascar.outcome import Trial
     from ascar.space import Configuration
     from ascar.study import Study
@@ -43,40 +44,43 @@ class Plan:
         return [configuration for run in range(self.runs_per_side) for configuration in pairs[run % 2]]
 
 
-def plan(study: Study, best: Trial, defaults: Sequence[Trial], left_s: float, trial_s: float) -> Plan:
-    """How many runs a side: enough for the observed difference and variance, as far as time allows.
-
-    Args:
-        study: its `[verify]` section gives level, power and bounds.
-        best: the best usable trial of the search.
-        defaults: complete trials of the default configuration, at least one.
-        left_s: seconds left of the study's budget.
-        trial_s: seconds that a trial takes.
-    """
-    wanted = study.verify
-    assert best.score is not None
-    scores = [trial.score for trial in defaults if trial.score is not None]
-    needed = runs_needed(scores, [best.score], _RELATIVE_SD_FLOOR, wanted.p_value, wanted.power)
-    affordable = int(left_s / (2 * trial_s)) if trial_s > 0 else wanted.runs_max
-    runs = max(wanted.runs_min, min(needed, affordable, wanted.runs_max))
-    return Plan(best.configuration, defaults[0].configuration, runs)
-
-
-def verify(study: Study, plan: Plan, run: Callable[[Configuration], Trial]) -> Verdict:
-    """Carry a plan out and say what it shows.
+def verify(campaign: Campaign, best: Trial | None) -> Verdict:
+    """Compare the best with the default, interleaved, and say what that shows.
 
     The number of runs is the plan's whatever the first ones say: stopping at the first significant look is no
     test. Failed runs count against their side's number of runs and are named in the note.
     """
-    scores: dict[Configuration, list[float]] = {plan.best: [], plan.default: []}
+    defaults = campaign.of(Purpose.DEFAULT)
+    if best is None or best.configuration == defaults[0].configuration:
+        return Verdict(kind="default-is-fine", note="the search found nothing better than the default")
+    fixed = plan(campaign, best, defaults)
+    campaign.listener(Event("verifying", {"runs_per_side": fixed.runs_per_side}, best))
+    scores: dict[Configuration, list[float]] = {fixed.best: [], fixed.default: []}
     failed = 0
-    for configuration in plan.order():
-        trial = run(configuration)
-        if trial.state is TrialState.COMPLETE and trial.score is not None and not trial.unmet:
+    for configuration in fixed.order():
+        trial = campaign.attempt(configuration, Purpose.VERIFY)
+        if trial.usable and trial.score is not None:
             scores[configuration].append(trial.score)
         else:
             failed += 1
-    return conclude(study, plan, scores[plan.default], scores[plan.best], failed)
+    return conclude(campaign.bench.study, fixed, scores[fixed.default], scores[fixed.best], failed)
+
+
+def plan(campaign: Campaign, best: Trial, defaults: Sequence[Trial]) -> Plan:
+    """How many runs a side: enough for the observed difference and variance, as far as time allows.
+
+    Args:
+        campaign: its study's `[verify]` section gives level, power and bounds; its clock the time left.
+        best: the best usable trial of the search.
+        defaults: complete trials of the default configuration, at least one.
+    """
+    wanted, trial_s = campaign.bench.study.verify, campaign.trial_s
+    assert best.score is not None, "a usable trial has a score"
+    scores = [trial.score for trial in defaults if trial.score is not None]
+    needed = runs_needed(scores, [best.score], _RELATIVE_SD_FLOOR, wanted.p_value, wanted.power)
+    affordable = int(campaign.left_s / (2 * trial_s)) if trial_s > 0 else wanted.runs_max
+    runs = max(wanted.runs_min, min(needed, affordable, wanted.runs_max))
+    return Plan(best.configuration, defaults[0].configuration, runs)
 
 
 def conclude(

@@ -1,4 +1,4 @@
-"""Where a load runs: a value handed from the target to the workload."""
+"""Where and how long a load runs: values handed to the workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["Change", "Workspace"]
+    from ascar.measurement import Series
+
+__all__ = ["Change", "Pace", "Workspace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,20 @@ class Change:
     def total_s(self) -> float:
         """Seconds that the whole change took."""
         return sum(self.step_s.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a load runs, and how often it is read.
+
+    Attributes:
+        load_min_s: run at least this long.
+        load_max_s: and at most this long.
+        reading_s: time between unit readings.
+        enough: called with all series after each reading, once load_min_s has passed; True ends the load.
+    """
+
+    load_min_s: float
+    load_max_s: float
+    reading_s: float
+    enough: Callable[[Mapping[str, Series]], bool]

@@ -162,11 +162,11 @@ def _read_json(path: Path, column: str | None) -> tuple[str, list[float]]:
 
 def _hyperfine(path: Path, column: str | None, document: dict[str, Any]) -> tuple[str, list[float]]:
     """The times of one command of hyperfine's export; `column` is the command where there are several."""
-    listed = document["results"] if isinstance(document["results"], list) else []
-    results = [result for result in cast("list[Any]", listed) if isinstance(result, dict)]
-    times: dict[str, Any] = {
-        str(r.get("command")): r.get("times") for r in cast("list[dict[str, Any]]", results)
-    }
+    times: dict[str, Any] = {}
+    for result in cast("list[Any]", document["results"] if isinstance(document["results"], list) else []):
+        if isinstance(result, dict):
+            named = cast("dict[str, Any]", result)
+            times[str(named.get("command"))] = named.get("times")
     name = _pick(path, column, list(times), list(times))
     if not isinstance(times[name], list):
         raise InputError(f"{str(path)!r}: the results of {name!r} hold no list of times")

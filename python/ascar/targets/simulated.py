@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.workloads import Pace
-    from ascar.workspace import Workspace
+    from ascar.workspace import Pace, Workspace
 
 __all__ = ["SimulatedOptions", "SimulatedSystem"]
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ascar.space import Configuration
-    from ascar.workloads import Pace
-    from ascar.workspace import Change, Workspace
+    from ascar.workspace import Change, Pace, Workspace
 
 __all__ = ["RecordedTable", "TableOptions"]
 

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ascar.extension import load
+from ascar.workspace import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from ascar.measurement import Readings, Series
+    from ascar.measurement import Readings
     from ascar.workspace import Workspace
 
 __all__ = ["Pace", "Workload", "open_workload"]
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long a load runs, and how often it is read.
-
-    Attributes:
-        load_min_s: run at least this long.
-        load_max_s: and at most this long.
-        reading_s: time between unit readings.
-        enough: called with all series after each reading, once load_min_s has passed; True ends the load.
-    """
-
-    load_min_s: float
-    load_max_s: float
-    reading_s: float
-    enough: Callable[[Mapping[str, Series]], bool]
 
 
 @runtime_checkable

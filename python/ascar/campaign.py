@@ -1,0 +1,177 @@
+"""What tuning and sweeping share: a study's system opened, and a run's trials, one after the other."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from ascar.evaluation import Clock, Evaluator
+from ascar.outcome import Event, Failure, Purpose, Trial, TrialState
+from ascar.space import study_space
+from ascar.targets import open_target
+from ascar.workloads import Workload, open_workload
+
+if TYPE_CHECKING:
+    from ascar.history import Run
+    from ascar.outcome import Listener
+    from ascar.space import Configuration, Space
+    from ascar.study import Study
+    from ascar.targets import Target
+
+__all__ = ["Bench", "Campaign", "ignore"]
+
+_CRASHES_MAX = 2
+
+
+def ignore(event: Event) -> None:
+    """A listener for those who want none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A study's system under tuning with its load: checked, and not yet touched.
+
+    Attributes:
+        study: what is tuned, under which load, for what.
+        target: the system, not entered.
+        space: what the study leaves of the target's space.
+        workload: the load.
+        clock: seconds, monotonic; the target's own where its time is virtual.
+    """
+
+    study: Study
+    target: Target
+    space: Space
+    workload: Workload
+    clock: Clock
+
+    @classmethod
+    def open(cls, study: Study, clock: Clock | None = None) -> Bench:
+        """The bench of a study.
+
+        Raises:
+            InputError: the study, or the machine, does not allow it; nothing was touched.
+        """
+        target = open_target(study.target)
+        if not study.workload and isinstance(target, Workload):
+            workload: Workload = target  # recorded and simulated systems bring their own load
+        else:
+            workload = open_workload(study.workload, target.default_workload)
+        ticks: Clock = clock or getattr(target, "clock", time.monotonic)
+        return cls(study, target, study_space(study, target.space), workload, ticks)
+
+    def valid_for(self) -> dict[str, Any]:
+        """What results hold for: the machine, the system under tuning, the load; JSON-ready."""
+        return {**self.target.describe(), "workload": dict(self.workload.describe())}
+
+
+@dataclass(slots=True)
+class Campaign:
+    """The trials of one run: made one after the other, kept in the history, added up.
+
+    Attributes:
+        bench: its target is entered.
+        run: where the trials are kept.
+        listener: told of everything that happens.
+        trials: all that have ended, in order, those of an earlier, interrupted part included.
+        retry: configurations to try again first, because the machine went down once while they were in force.
+        budget_s: seconds that the whole run may take.
+    """
+
+    bench: Bench
+    run: Run
+    listener: Listener
+    trials: list[Trial] = field(default_factory=list[Trial])
+    retry: list[Configuration] = field(default_factory=list["Configuration"])
+    budget_s: float = field(init=False)
+    _spent_before_s: float = 0.0
+    _start_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take up what an earlier, interrupted part of the run left."""
+        self.budget_s = self.bench.study.budget_s
+        self._start_s = self.bench.clock()
+        self.trials = self.run.trials()
+        self._spent_before_s = sum(trial.total_s for trial in self.trials)
+        for configuration in self.run.crashed():
+            if self.run.crash_count(configuration) < _CRASHES_MAX:
+                self.retry.append(configuration)
+            else:
+                self._quarantine(configuration)
+
+    def announce(self, **data: object) -> None:
+        """Tell the listener that the run starts, or goes on."""
+        known = {
+            "study": self.bench.study.name,
+            "run_id": self.run.id,
+            "valid_configurations": self.bench.space.count(),
+            "trials_recalled": len(self.trials),
+        }
+        self.listener(Event("study-started", {**known, **data}))
+
+    def attempt(self, configuration: Configuration, purpose: Purpose) -> Trial:
+        """Evaluate one configuration and keep what became of it; an interruption is kept, and goes on up.
+
+        Raises:
+            InputError: the objective or a constraint names a metric that the load does not report.
+        """
+        bench = self.bench
+        trial = Trial(self.run.next_number(), configuration, purpose, TrialState.RUNNING)
+        self.run.start_trial(trial)
+        self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
+        evaluator = Evaluator(bench.study, bench.target, bench.workload, self.listener, bench.clock)
+        try:
+            trial = evaluator.evaluate(trial)
+        except BaseException:
+            self.run.finish_trial(replace(trial, state=TrialState.INTERRUPTED))
+            raise
+        self._keep(trial)
+        self.listener(Event("trial-finished", {"trial": trial.number, "left_s": self.left_s}, trial))
+        return trial
+
+    def of(self, purpose: Purpose) -> list[Trial]:
+        """The complete trials made for a purpose."""
+        return [t for t in self.trials if t.purpose is purpose and t.state is TrialState.COMPLETE]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds that the run took so far, earlier parts included."""
+        return self._spent_before_s + self.bench.clock() - self._start_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left of the budget."""
+        return self.budget_s - self.elapsed_s
+
+    @property
+    def trial_s(self) -> float:
+        """A complete trial's usual seconds; 0 before the first."""
+        return median([t.total_s for t in self.trials if t.state is TrialState.COMPLETE] or [0.0])
+
+    @property
+    def stage_s(self) -> dict[str, float]:
+        """What the time went on, by stage; "other" is the search itself, the history, the waiting."""
+        total: dict[str, float] = {}
+        for trial in self.trials:
+            for stage, seconds in trial.stage_s.items():
+                total[stage] = total.get(stage, 0.0) + seconds
+        return {**total, "other": max(0.0, self.elapsed_s - sum(total.values()))}
+
+    @property
+    def counts(self) -> dict[TrialState, int]:
+        """Trials by how they ended."""
+        states = [trial.state for trial in self.trials]
+        return {state: states.count(state) for state in TrialState if state in states}
+
+    def _quarantine(self, configuration: Configuration) -> None:
+        """A configuration during which the machine went down twice is not tried a third time."""
+        failure = Failure("machine", "the machine went down twice while this configuration was in force")
+        running = Trial(self.run.next_number(), configuration, Purpose.SEARCH, TrialState.RUNNING)
+        self.run.start_trial(running)
+        self._keep(replace(running, state=TrialState.QUARANTINED, failure=failure))
+
+    def _keep(self, trial: Trial) -> None:
+        self.run.finish_trial(trial)
+        self.trials.append(trial)
