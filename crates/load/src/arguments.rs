@@ -14,7 +14,7 @@ Usage: ascard load (--personality NAME | --wml FILE) --dir DIR [--seconds N] [op
        ascard load --dir DIR --clean
 
   --personality NAME  a built-in workload; --list names them
-  --wml FILE          a workload file in Filebench's language
+  --wml FILE          a workload file in Filebench's language; - reads standard input
   --dir DIR           where its files are made
   --seconds N         how long to run (default: the run time of the file)
   --scale X           size of the data set as a multiple of the file's (default 1)

@@ -72,16 +72,21 @@ fn read(workload: &Workload) -> Result<(String, String, Definition), LoadError> 
     Ok((name, text, definition))
 }
 
+/// A workload file's text; "-" is standard input.
 fn read_file(file: &Path) -> Result<String, LoadError> {
     use std::io::Read;
     let refused = |why: String| LoadError::Input(format!("--wml: {} {why}", file.display()));
-    let opened = std::fs::File::open(file).map_err(|e| refused(format!("cannot be read ({e})")))?;
+    let unreadable = |error: std::io::Error| refused(format!("cannot be read ({error})"));
+    let source: Box<dyn Read> = if file == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(file).map_err(unreadable)?)
+    };
     let mut bytes = Vec::new();
-    let limit = wml::LONGEST_BYTES as u64 + 1;
-    opened
-        .take(limit)
+    source
+        .take(wml::LONGEST_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|e| refused(format!("cannot be read ({e})")))?;
+        .map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|_| refused("is not UTF-8 text".into()))
 }
 

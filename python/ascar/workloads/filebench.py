@@ -1,0 +1,204 @@
+"""Filebench workloads as a load: a personality of `ascard load`, or a file in Filebench's language."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.measurement import Readings
+from ascar.study import convert, duration
+from ascar.workloads.filebench_report import Description, Lines, series_of, whole_run
+from ascar.workloads.program import STDIN_BYTES_MAX, Program, check, run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.workloads import Pace
+    from ascar.workspace import Workspace
+
+__all__ = ["Filebench", "FilebenchOptions", "find_ascard"]
+
+DEFAULT_PERSONALITY = "mailserver"
+_NOTES_LENGTH_MAX = 2000
+_ENDS = {"signal": "enough", "time": "time", "finished": "program"}
+
+
+class FilebenchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[workload]` of kind "filebench": a personality (the default: mailserver) or a workload file.
+
+    Attributes:
+        personality: a built-in workload; `ascard load --list` names them.
+        wml: path of a file in Filebench's language.
+        scale: times the workload's data set.
+        threads: in all, shared out in the workload's proportion; None: the workload's own.
+        seed: of file sizes, places and choices.
+        fill_limit: the fill is killed when it takes longer.
+        overrun_limit: the load is killed when it runs so much longer than it should.
+    """
+
+    personality: str | None = None
+    wml: str | None = None
+    scale: float = 1.0
+    threads: int | None = None
+    seed: int = 1
+    fill_limit: str = "30 min"
+    overrun_limit: str = "60 s"
+
+
+class Filebench:
+    """A Filebench workload, run natively.
+
+    Args:
+        options: the `[workload]` table without its kind.
+
+    Raises:
+        StudyError: a key, the personality or the file is wrong.
+        EnvironmentLacks: `ascard` is not installed.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, FilebenchOptions, "workload")
+        self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
+        self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
+        self._check()
+        self._ascard = find_ascard()
+        self._wml = b"" if self.options.wml is None else _read(self.options.wml)
+        self._version = self._ask("--version").decode().split()[-1]
+        self.description = self._describe()
+        self._dataset_bytes = round(self.description.expected_bytes)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Program, version, workload, and the size of the data (as filled, once that has happened)."""
+        return {
+            "kind": "filebench",
+            "program": "ascard load",
+            "version": self._version,
+            "personality": None if self.options.wml else self.description.workload,
+            "wml": self.description.wml,
+            "scale": self.options.scale,
+            "threads": self.description.threads,
+            "seed": self.options.seed,
+            "dataset_bytes": self._dataset_bytes,
+        }
+
+    def prepare(self, workspace: Workspace) -> None:
+        """Make the files that the workload finds."""
+        lines = Lines()
+        program = self._program("fill", workspace, self._fill_limit_s, "--fill-only")
+        check(program, run_program(program, workspace, lambda chunk, _: lines.feed(chunk) and False))
+        if lines.fill is None:
+            raise StageFailed("fill", "ascard load reported no fill")
+        self._dataset_bytes = lines.fill.bytes
+
+    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+        """Run the workload on the files that are there."""
+        lines = Lines()
+
+        def hear(chunk: bytes, seconds: float) -> bool:  # noqa: ARG001
+            fresh = lines.feed(chunk)
+            if not fresh or lines.readings[-1].seconds < pace.load_min_s:
+                return False
+            return pace.enough(series_of(lines.readings))
+
+        reading_ms = str(max(10, round(pace.reading_s * 1000)))
+        seconds = f"{pace.load_max_s:.3f}"
+        limit_s = pace.load_max_s + self._overrun_limit_s
+        words = ("--no-fill", "--seconds", seconds, "--reading-ms", reading_ms)
+        program = self._program("load", workspace, limit_s, *words)
+        ended = run_program(program, workspace, hear)
+        check(program, ended)
+        summary = lines.summary
+        if summary is None or summary.load_s <= 0:
+            raise StageFailed("load", "ascard load reported no summary", ended.stderr)
+        return Readings(
+            series=series_of(lines.readings),
+            metrics=whole_run(summary),
+            load_s=summary.load_s,
+            ended=_ENDS.get(summary.ended, "program"),
+            notes=ended.stderr.strip()[-_NOTES_LENGTH_MAX:],
+        )
+
+    def _check(self) -> None:
+        """What can be told without the program."""
+        given = self.options
+        if given.personality is not None and given.wml is not None:
+            raise StudyError("workload.wml: stands beside workload.personality; give one of them")
+        if not 1e-9 <= given.scale <= 1e6:
+            raise StudyError(f"workload.scale = {given.scale!r}: must be from 1e-9 to 1e6")
+        if not 0 <= given.seed < 2**64:
+            raise StudyError(f"workload.seed = {given.seed!r}: must be from 0 to 2^64 - 1")
+        if given.threads is not None and not 1 <= given.threads <= 4096:
+            raise StudyError(f"workload.threads = {given.threads!r}: must be from 1 to 4096")
+
+    def _source(self) -> list[str]:
+        """The part of the command line that says which workload."""
+        if self.options.wml is not None:
+            source = ["--wml", "-"]
+        else:
+            source = ["--personality", self.options.personality or DEFAULT_PERSONALITY]
+        threads = [] if self.options.threads is None else ["--threads", str(self.options.threads)]
+        return [*source, "--scale", repr(self.options.scale), *threads]
+
+    def _program(self, stage: str, workspace: Workspace, time_limit_s: float, *words: str) -> Program:
+        seed = ["--seed", str(self.options.seed)]
+        where = ["--dir", str(workspace.directory)]
+        argv = [str(self._ascard), "load", *self._source(), *seed, *where, *words]
+        return Program(stage=stage, argv=argv, time_limit_s=time_limit_s, stdin=self._wml)
+
+    def _describe(self) -> Description:
+        """What the workload is, and whether `ascard load` understands it."""
+        answer = self._ask("load", *self._source(), "--describe")
+        try:
+            return msgspec.json.decode(answer, type=Description)
+        except msgspec.DecodeError as error:
+            raise EnvironmentLacks(
+                f"{self._ascard}: describes a workload in a way unknown here ({error}): run `make setup`"
+            ) from error
+
+    def _ask(self, *words: str) -> bytes:
+        try:
+            done = subprocess.run(
+                [self._ascard, *words], input=self._wml, capture_output=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            raise EnvironmentLacks(f"{self._ascard}: cannot be run: {error}: run `make setup`") from error
+        if done.returncode != 0:
+            text = " ".join(done.stderr.decode("utf-8", "replace").split())[:500]
+            if self.options.wml is not None:
+                text = text.replace(" -: ", f" {self.options.wml}: ", 1)
+            raise StudyError(f"workload: {text}")
+        return done.stdout
+
+
+def find_ascard() -> Path:
+    """The `ascard` beside this Python, or in PATH.
+
+    Raises:
+        EnvironmentLacks: there is none.
+    """
+    beside = Path(sys.executable).parent / "ascard"
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("ascard")
+    if found is None:
+        raise EnvironmentLacks(f"ascard: is neither {beside} nor in PATH: build it with `make setup`")
+    return Path(found)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(STDIN_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise StudyError(f"workload.wml = {path!r}: {problem}; give the path of a workload file") from error
+    if len(content) >= STDIN_BYTES_MAX:
+        raise StudyError(f"workload.wml = {path!r}: has {STDIN_BYTES_MAX} bytes or more; no workload file")
+    return content

@@ -1,0 +1,240 @@
+"""The load generator as a process: it starts at once, ends when told, and fails with one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Load = Callable[..., Any]
+
+SMALL = ("--scale", "0.002")
+
+
+def names(ascard: Path) -> list[str]:
+    done = subprocess.run([ascard, "load", "--list"], capture_output=True, text=True, check=True)
+    return [json.loads(line)["name"] for line in done.stdout.splitlines()]
+
+
+def scale_of(name: str) -> tuple[str, str]:
+    """Small enough to fill in milliseconds."""
+    return ("--scale", "0.00001") if name == "videoserver" else ("--scale", "0.0002")
+
+
+def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory: Path) -> None:
+    for name in names(ascard):
+        for _ in range(4):
+            begun = time.monotonic()
+            words = ["--personality", name, *scale_of(name), "--dir", memory, "--seconds", "0.02", "--clean"]
+            done = subprocess.run(
+                [ascard, "load", *words], capture_output=True, text=True, timeout=20, check=False
+            )
+            assert done.returncode == 0, (name, done.stderr)
+            assert json.loads(done.stdout.splitlines()[-1])["ended"] == "time"
+            assert time.monotonic() - begun < 10
+    assert list(memory.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "ASCAR_LONG_TESTS" not in os.environ, reason="set ASCAR_LONG_TESTS=1: takes some 10 minutes"
+)
+@pytest.mark.timeout(3600)
+def test_a_hundred_starts_of_every_personality_and_its_mix_over_ten_seconds(
+    ascard: Path, memory: Path, load: Load
+) -> None:
+    for name in names(ascard):
+        for _ in range(100):
+            done = load(
+                "--personality", name, *scale_of(name), "--dir", memory, "--seconds", "0.02", "--clean"
+            )
+            assert done.status == 0, done.errors
+        load("--personality", name, "--describe")
+        scale = ("--scale", "0.00005") if name == "videoserver" else SMALL
+        definition = load("--personality", name, *scale, "--describe").lines[0]
+        summary = load("--personality", name, *scale, "--dir", memory, "--seconds", "10", "--clean").summary
+        for group in definition["groups"]:
+            operations = [
+                f for f in group["flowops"] if summary["flowops"][f["name"]]["bytes"] or f["fileset"]
+            ]
+            counts = [summary["flowops"][flowop["name"]]["ops"] for flowop in operations]
+            iterations = [flowop["iters"] for flowop in operations]
+            for count, iters in zip(counts, iterations, strict=True):
+                expected = iters / sum(iterations)
+                assert abs(count / sum(counts) - expected) <= 0.01, (name, group["thread"], counts)
+
+
+@pytest.mark.parametrize(
+    "name", ["fileserver", "mailserver", "webserver", "dbserver", "btio-b", "videoserver"]
+)
+def test_sigterm_ends_within_a_second_with_the_summary(ascard: Path, memory: Path, name: str) -> None:
+    scale = ("--scale", "0.0001") if name == "videoserver" else ("--scale", "0.05")
+    words = [
+        "--personality",
+        name,
+        *scale,
+        "--dir",
+        memory,
+        "--seconds",
+        "60",
+        "--reading-ms",
+        "100",
+        "--clean",
+    ]
+    process = subprocess.Popen([ascard, "load", *words], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    for line in process.stdout:
+        if json.loads(line)["kind"] == "reading":
+            break
+    begun = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    last = process.stdout.read().splitlines()[-1]
+    assert process.wait(5) == 3
+    assert time.monotonic() - begun < 1.5  # a second, and the files' removal
+    assert json.loads(last)["kind"] == "summary"
+    assert json.loads(last)["ended"] == "signal"
+    assert list(memory.iterdir()) == []
+    process.stdout.close()
+
+
+def test_sigterm_ends_a_fill(ascard: Path, memory: Path) -> None:
+    words = ["--personality", "fileserver-heavy", "--scale", "0.5", "--dir", memory, "--fill-only"]
+    process = subprocess.Popen([ascard, "load", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.3)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=5)
+    assert process.returncode == 3
+    assert time.monotonic() - begun < 1
+    again = subprocess.run(
+        [ascard, "load", *words[:2], "--scale", "0.001", "--dir", memory, "--fill-only"],
+        check=False,
+        timeout=20,
+    )
+    assert again.returncode == 0  # what the interrupted fill left is taken away first
+
+
+def test_a_reader_that_goes_away_ends_the_load(ascard: Path, memory: Path) -> None:
+    words = ["--personality", "mailserver", "--dir", memory, "--seconds", "60", "--reading-ms", "50"]
+    process = subprocess.Popen(
+        [ascard, "load", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(10) == 1
+    assert "cannot write the readings" in process.stderr.read()
+    process.stderr.close()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 12 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a tmpfs")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", tmp_path], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.root
+def test_a_full_disk_ends_the_load_with_one_line(
+    load: Load, tiny: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    wml = tmp_path_factory.mktemp("wml") / "grow.f"
+    wml.write_text(
+        "define fileset name=log,size=0,entries=4,prealloc\n"
+        "define process name=p { thread name=t,instances=4 {\n"
+        "flowop appendfile name=a,filesetname=log,iosize=100k } }\n"
+    )
+    done = load("--wml", wml, "--dir", tiny, "--seconds", "30")
+    assert done.status == 1
+    assert done.errors.count("\n") == 1
+    assert "full" in done.errors
+    assert str(tiny) in done.errors
+    too_large = load("--personality", "fileserver", "--dir", tiny, "--seconds", "1", "--clean")
+    assert too_large.status == 1
+    assert "--scale" in too_large.errors
+    assert list(tiny.iterdir()) == []
+
+
+def test_two_loads_do_not_share_a_directory(ascard: Path, load: Load, memory: Path) -> None:
+    words = ["--personality", "mailserver", "--dir", memory, "--seconds", "30"]
+    process = subprocess.Popen([ascard, "load", *words], stdout=subprocess.PIPE)
+    assert process.stdout
+    process.stdout.readline()
+    second = load("--personality", "mailserver", "--dir", memory, "--seconds", "1")
+    process.terminate()
+    process.communicate()
+    assert second.status == 2
+    assert "another load" in second.errors
+
+
+def test_direct_and_synchronous_flags_reach_the_kernel(ascard: Path, memory: Path) -> None:
+    wml = memory / "flags.f"
+    wml.write_text(
+        "define fileset name=f,size=1m,prealloc\n"
+        "define process name=p { thread name=t {\n"
+        "flowop write name=w,filesetname=f,iosize=4k,random,directio,dsync\n"
+        "flowop delay name=d,value=60 } }\n"
+    )
+    process = subprocess.Popen(
+        [ascard, "load", "--wml", wml, "--dir", memory, "--seconds", "30", "--reading-ms", "100"],
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if json.loads(line)["kind"] == "reading":
+            break
+    flags = 0
+    for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+        if str(entry.readlink()).endswith("f/000000000"):
+            info = Path(f"/proc/{process.pid}/fdinfo/{entry.name}").read_text()
+            flags = int(next(line.split()[1] for line in info.splitlines() if line.startswith("flags")), 8)
+    process.terminate()
+    process.communicate()
+    assert flags & os.O_DIRECT
+    assert flags & os.O_SYNC == os.O_SYNC
+
+
+def test_a_refused_file_names_its_line_and_word(load: Load, tmp_path: Path) -> None:
+    wml = tmp_path / "bad.f"
+    wml.write_text('set $dir=/tmp\ndefine fileset name=f\nsystem "sync"\n')
+    done = load("--wml", wml, "--dir", tmp_path, "--seconds", "1")
+    assert done.status == 2
+    assert "line 3: 'system'" in done.errors
+    assert done.errors.count("\n") == 1
+    wml.write_bytes(b"\xff\xfe\x00" * 100)
+    assert load("--wml", wml, "--describe").status == 2
+    assert load("--wml", "/dev/zero", "--describe").status == 2
+
+
+def test_it_starts_in_milliseconds(load: Load, memory: Path) -> None:
+    load("--personality", "webserver", "--dir", memory, "--fill-only")
+    starts = [
+        load("--personality", "webserver", "--dir", memory, "--no-fill", "--seconds", "0.01").summary[
+            "start_s"
+        ]
+        for _ in range(5)
+    ]
+    assert min(starts) < 0.25  # 100 threads; some 10 ms on an idle machine
+
+
+def test_help_and_list_need_nothing(ascard: Path) -> None:
+    done = subprocess.run([ascard, "load", "--help"], capture_output=True, text=True, check=True)
+    assert "--personality NAME" in done.stdout
+    assert len(names(ascard)) >= 20
+    assert shutil.which(str(ascard))
