@@ -124,6 +124,10 @@ class Database:
         """Turn the engine's errors into one line that says what is wrong and what to do."""
         try:
             yield
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise HistoryError(
+                f"history {self.name}: cannot hold a name or number of this run: {error}"
+            ) from error
         except (SQLAlchemyError, OSError) as error:
             raise HistoryError(f"history {self.name}: {_cause(error)}") from error
 
