@@ -71,7 +71,7 @@ def test_the_document_says_the_same(ascar, study):
     document = ascar("tune", study, "--json").document
     assert document["verdict"]["kind"] == "improved"
     assert document["recommended"]["compress"] is True
-    assert document["stopped"] == "12 trials were made"
+    assert document["stopped"] == "12 of 12 trials are made"
 
 
 def test_a_default_that_is_fine_is_a_result(ascar, tmp_path):
