@@ -50,7 +50,7 @@ def all_figures(trials, objective, space) -> list[Drawing | None]:
     return [
         figures.best_so_far(trials_frame(trials, objective), objective, 1000.0),
         figures.instantaneous(trials, objective),
-        figures.distribution(trials, objective),
+        figures.distribution(trials, objective, space.default()),
         *(figures.readings(trial, objective, "best") for trial in trials[:1]),
         *(marginal_figure(found, objective, span) for found in marginals(trials, space)),
     ]
@@ -95,7 +95,7 @@ def test_ten_thousand_trials_stay_small(objective, space, make):
     for drawing in (
         figures.best_so_far(trials_frame(trials, objective), objective, None),
         figures.instantaneous(trials, objective),
-        figures.distribution(trials, objective),
+        figures.distribution(trials, objective, space.default()),
     ):
         assert drawing is not None
         assert len(svg(drawing, "x")) < 2_000_000
@@ -116,13 +116,18 @@ def test_the_distribution_marks_the_default(objective, space, make):
     trials = [make.trial(1, space.default(), 100.0, Purpose.DEFAULT)]
     trials += [make.trial(n, setting, 50.0 * n) for n, setting in enumerate(xfs, start=1)]  # 50, 100, 150
     trials.append(make.trial(9, xfs[0], 9999.0, Purpose.VERIFY))  # no part of the search
-    drawing = figures.distribution(trials, objective)
+    drawing = figures.distribution(trials, objective, space.default())
     assert drawing is not None
     assert "25% of the configurations tried score better" in drawing.alt
     assert "highest 150" in drawing.alt
-    fewer_is_better = figures.distribution(trials, Objective.parse("minimize throughput_ops_per_s"))
+    fewer_is_better = figures.distribution(
+        trials, Objective.parse("minimize throughput_ops_per_s"), space.default()
+    )
     assert fewer_is_better is not None
     assert "25% of the configurations tried score better" in fewer_is_better.alt  # the one of 50
+    unknown = figures.distribution(trials, objective, xfs[0].replaced(agcount=9))
+    assert unknown is not None
+    assert "default" not in unknown.alt
 
 
 def test_the_time_line_starts_after_each_change(objective, space, make):
@@ -187,7 +192,7 @@ def test_colours_follow_the_page(objective, space, make):
 
 def test_a_figure_is_drawn_the_same_way_twice(objective, space, make):
     trials = make.search(space, 10)
-    drawn = [svg(figures.distribution(trials, objective), "x") for _ in range(2)]
+    drawn = [svg(figures.distribution(trials, objective, space.default()), "x") for _ in range(2)]
     assert drawn[0] == drawn[1]
 
 

@@ -291,3 +291,13 @@ def test_counts_name_the_failed(studies, space, make, tmp_path):
     quarantined = replace(trials[-1], number=99, state=TrialState.QUARANTINED, score=None)
     page = page_of(studies.run([*trials, quarantined]), tmp_path)
     assert "23, 3 failed" in page.text
+
+
+def test_a_sweep(studies, space, make, tmp_path):
+    trials = [replace(trial, purpose=Purpose.SWEEP) for trial in make.search(space, 20)]
+    run = studies.run(trials)
+    default = run.trials()[0]
+    outcome = replace(run.outcome(), default=default, recommended=default.configuration)
+    page = Page(write_report(run, outcome, tmp_path).read_text("utf-8"))
+    assert "default: " in page.text  # marked in the distribution
+    assert re.search(r"default 1,001 ", page.text)

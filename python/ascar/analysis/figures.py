@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.outcome import Trial, Verdict
+    from ascar.space import Configuration
 
 __all__ = ["best_so_far", "comparison", "distribution", "instantaneous", "readings", "stages"]
 
@@ -104,19 +105,24 @@ def instantaneous(trials: Sequence[Trial], objective: Objective) -> Drawing | No
     return Drawing(figure, alt)
 
 
-def distribution(trials: Sequence[Trial], objective: Objective) -> Drawing | None:
+def distribution(
+    trials: Sequence[Trial], objective: Objective, default: Configuration | None
+) -> Drawing | None:
     """The share of configurations at or below each score, the default marked (Cao Fig. 5.1).
 
     A configuration counts once, with the mean of its trials; those of the verification, made of two
     configurations only, are left out.
+
+    Args:
+        trials: of one run.
+        objective: labels the axis.
+        default: the configuration to mark; None: none.
     """
-    by_configuration: dict[object, list[float]] = {}
-    default: object = None
+    by_configuration: dict[Configuration, list[float]] = {}
     for trial in trials:
         if trial.score is None or trial.unmet or trial.purpose is Purpose.VERIFY:
             continue
         by_configuration.setdefault(trial.configuration, []).append(trial.score)
-        default = trial.configuration if trial.purpose is Purpose.DEFAULT else default
     if not by_configuration:
         return None
     means = {configuration: fmean(scores) for configuration, scores in by_configuration.items()}
@@ -129,7 +135,7 @@ def distribution(trials: Sequence[Trial], objective: Objective) -> Drawing | Non
     with styled():
         figure, axes = axes_of(2.6)
         axes.step(np.r_[ordered[0], ordered], np.r_[0, share], where="post", color=COLOURS["best"], lw=1.8)
-        if default is not None:
+        if default is not None and default in means:
             below = float(np.mean(ordered <= means[default]))
             beaten = float(np.mean(ordered * objective.sign > means[default] * objective.sign))
             note = f"default: {percent(beaten)} of the configurations tried score better"

@@ -130,7 +130,7 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     pairs: list[tuple[str, object]] = [
         ("objective", f"{run.objective.direction} {metric_label(run.objective.unit)}")
     ]
-    default = _mean(trials, Purpose.DEFAULT)
+    default = _default_score(trials, outcome)
     verdict = outcome.verdict
     if verdict.default_scores:
         default = fmean(verdict.default_scores)
@@ -147,9 +147,10 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     return sections.facts(pairs)
 
 
-def _mean(trials: Sequence[Trial], purpose: Purpose) -> float | None:
-    scores = [trial.score for trial in trials if trial.purpose is purpose and trial.score is not None]
-    return fmean(scores) if scores else None
+def _default_score(trials: Sequence[Trial], outcome: Outcome) -> float | None:
+    """The default's mean over the runs made of it before the search; its one score in a sweep."""
+    scores = [t.score for t in trials if t.purpose is Purpose.DEFAULT and t.score is not None]
+    return fmean(scores) if scores else outcome.default and outcome.default.score
 
 
 def _comparison(outcome: Outcome, objective: Objective) -> Html:
@@ -168,7 +169,7 @@ def _search(trials: Sequence[Trial], outcome: Outcome, objective: Objective) -> 
     parts: list[Html] = [
         tag("h2", "The search"),
         _figure(
-            figures.best_so_far(frame, objective, _mean(trials, Purpose.DEFAULT)),
+            figures.best_so_far(frame, objective, _default_score(trials, outcome)),
             "best",
             "The best score found so far.",
         ),
@@ -178,7 +179,7 @@ def _search(trials: Sequence[Trial], outcome: Outcome, objective: Objective) -> 
             "What the system delivered while it was being tuned; the gaps are changes and fills.",
         ),
         _figure(
-            figures.distribution(trials, objective),
+            figures.distribution(trials, objective, outcome.default and outcome.default.configuration),
             "distribution",
             "How the configurations tried are distributed; the diamond is the default.",
         ),
