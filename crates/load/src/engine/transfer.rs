@@ -99,7 +99,10 @@ impl Worker {
             nominal
         };
         if step.flowop.random {
-            return self.streams[place].below(end / bytes) * bytes;
+            let position = self.streams[place].below(end / bytes) * bytes;
+            // The next sequential operation goes on from here.
+            self.at(keep).as_mut().expect("opened before").position = position + bytes;
+            return position;
         }
         let file = self.at(keep).as_mut().expect("opened before");
         // A set of size 0 without a working set grows.
