@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.measurement import Readings, Series
+from ascar.measurement import Readings
+from ascar.program import Harvest, Program, check, parse_extractor, run_program
 from ascar.study import convert, duration
-from ascar.workloads.extraction import Extractor, JsonPath, decode, parse_extractor
-from ascar.workloads.program import Program, check, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,13 +20,8 @@ if TYPE_CHECKING:
     from ascar.workloads import Pace
     from ascar.workspace import Workspace
 
-__all__ = ["Command", "CommandOptions", "Harvest"]
+__all__ = ["Command", "CommandOptions"]
 
-DOCUMENT_BYTES_MAX = 4 * 2**20
-LINE_BYTES_MAX = 2**20
-READINGS_MAX = 1_000_000
-_TAIL_LINES = 20
-_DOCUMENT_START = re.compile(rb"^[\[{]", re.MULTILINE)
 _ARGUMENTS_MAX = 1000
 
 
@@ -159,105 +151,6 @@ class Command:
 
     def _told_seconds(self) -> bool:
         return any("{seconds}" in argument for argument in self.options.argv)
-
-
-@dataclass(slots=True)
-class Harvest:
-    """What a program's output has told so far; bounded, whatever it prints.
-
-    Attributes:
-        extractors: where each metric is found.
-        time: where a line says when it was taken; None: when it arrives.
-        lines: lines heard.
-    """
-
-    extractors: Mapping[str, Extractor]
-    time: Extractor | None = None
-    lines: int = 0
-    _rest: bytearray = field(default_factory=bytearray)
-    _document: bytearray = field(default_factory=bytearray)
-    _tail: list[str] = field(default_factory=list[str])
-    _found: dict[str, tuple[list[float], list[float]]] = field(
-        default_factory=dict[str, tuple[list[float], list[float]]]
-    )
-
-    def feed(self, chunk: bytes, seconds: float) -> bool:
-        """Take in a piece of output; True when it brought a unit reading."""
-        if len(self._document) <= DOCUMENT_BYTES_MAX:
-            self._document += chunk
-        *lines, rest = (bytes(self._rest) + chunk).split(b"\n")
-        # Of a line without end only so much is kept as a line may have.
-        self._rest = bytearray(rest[:LINE_BYTES_MAX])
-        told = [self._take(line, seconds) for line in lines]
-        return any(told)
-
-    def series(self) -> dict[str, Series]:
-        """Unit readings by metric, of those told more than once."""
-        return {
-            name: Series.of(list(seconds), list(values))
-            for name, (seconds, values) in self._found.items()
-            if len(values) > 1
-        }
-
-    def metrics(self) -> dict[str, float]:
-        """The last that was told of each metric; where no line told it, the whole output as one document."""
-        if self._rest:
-            self._take(bytes(self._rest), self._end_s())
-            self._rest.clear()
-        found = {name: values[-1] for name, (_, values) in self._found.items()}
-        absent = {name: path for name, path in self.extractors.items() if name not in found}
-        if any(isinstance(path, JsonPath) for path in absent.values()):
-            document = self._whole()
-            for name, path in absent.items():
-                value = path.find(document) if isinstance(path, JsonPath) else None
-                if value is not None:
-                    found[name] = value
-        return found
-
-    def _whole(self) -> Any:
-        """The output as one JSON document, whatever lines stand before it; None where it is none."""
-        if len(self._document) > DOCUMENT_BYTES_MAX:
-            return None
-        start = _DOCUMENT_START.search(self._document)
-        return decode(self._document[start.start() :]) if start else None
-
-    def tail(self) -> list[str]:
-        """The last lines."""
-        return list(self._tail)
-
-    def _end_s(self) -> float:
-        return max((seconds[-1] for seconds, _ in self._found.values()), default=0.0) + 1e-6
-
-    def _take(self, raw: bytes, seconds: float) -> bool:
-        """One line; True when it told a metric."""
-        line = raw[:LINE_BYTES_MAX].decode("utf-8", "replace").strip()
-        self.lines += 1
-        if not line:
-            return False
-        self._tail = [*self._tail[-(_TAIL_LINES - 1) :], line[:500]]
-        document = decode(line) if line.startswith("{") else None
-        taken_s = self._find(self.time, line, document) if self.time is not None else seconds
-        told = False
-        for name, extractor in self.extractors.items():
-            value = self._find(extractor, line, document)
-            if value is not None and taken_s is not None:
-                told = self._keep(name, taken_s, value) or told
-        return told
-
-    def _keep(self, name: str, taken_s: float, value: float) -> bool:
-        """Keep a reading; time never stands still or runs backwards within a series."""
-        seconds, values = self._found.setdefault(name, ([], []))
-        if len(values) >= READINGS_MAX:
-            return False
-        seconds.append(max(taken_s, math.nextafter(seconds[-1], math.inf)) if seconds else taken_s)
-        values.append(value)
-        return True
-
-    @staticmethod
-    def _find(extractor: Extractor, line: str, document: Any) -> float | None:
-        if isinstance(extractor, JsonPath):
-            return None if document is None else extractor.find(document)
-        return extractor.find(line)
 
 
 def _check_argv(key: str, argv: Sequence[str]) -> None:

@@ -13,9 +13,9 @@ import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.measurement import Readings
+from ascar.program import STDIN_BYTES_MAX, Program, check, run_program
 from ascar.study import convert, duration
 from ascar.workloads.filebench_report import Description, Lines, series_of, whole_run
-from ascar.workloads.program import STDIN_BYTES_MAX, Program, check, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

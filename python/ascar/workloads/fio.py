@@ -14,11 +14,11 @@ import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.measurement import Readings
+from ascar.program import Program, check, run_program
 from ascar.study import convert, duration
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
 from ascar.workloads.fio_report import Documents, Totals, read_totals, series_of, whole_run
-from ascar.workloads.program import Program, check, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +93,9 @@ class Fio:
 
     def prepare(self, workspace: Workspace) -> None:
         """Lay out the files (fio's create_only)."""
-        program = self._program("fill", workspace, self._fill_limit_s, {"create_only": "1"})
+        # Files are made durable all at once when the target settles, unless the job wants each to be.
+        common = {"create_fsync": "0", **self.job.common, "create_only": "1"}
+        program = self._program("fill", workspace, self._fill_limit_s, common)
         documents = Documents()
         found: list[dict[str, Any]] = []
 

@@ -10,10 +10,8 @@ import msgspec
 
 from ascar.errors import StageFailed, StudyError
 from ascar.measurement import Readings
+from ascar.program import Harvest, JsonPath, Program, check, run_program
 from ascar.study import convert, duration
-from ascar.workloads.command import Harvest
-from ascar.workloads.extraction import JsonPath
-from ascar.workloads.program import Program, check, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
