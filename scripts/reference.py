@@ -66,14 +66,14 @@ def _usage(command: Any) -> Iterator[str]:
         yield "[OPTIONS]"
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            yield (parameter.metavar or parameter.name.upper()).replace("\\", "")
+            yield (parameter.metavar or parameter.name.upper())
 
 
 def _parameters(command: Any) -> Iterator[str]:
     rows: list[tuple[str, str]] = []
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            name = (parameter.metavar or parameter.name.upper()).replace("\\", "")
+            name = parameter.metavar or parameter.name.upper()
             rows.append((f"`{name}`", parameter.help or ""))
         else:
             names = ", ".join([*parameter.opts, *parameter.secondary_opts])
@@ -88,8 +88,7 @@ def _parameters(command: Any) -> Iterator[str]:
 
 
 def _examples(command: Any) -> Iterator[str]:
-    lines = [line.strip() for line in (command.epilog or "").split("\n\n")]
-    lines = [line.replace("\\[", "[") for line in lines if line and not line.startswith("[bold]")]
+    lines = [line.strip() for line in (command.epilog or "").splitlines()[2:]]
     if lines:
         yield "\n".join(f"    {line}" for line in lines) + "\n"
 
@@ -245,10 +244,10 @@ def errors_page() -> str:
                 ("130", "interrupted by ^C, SIGTERM or SIGHUP; everything was put back"),
             ],
         ),
-        "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document all "
-        "the same, of the schema [error.json](../schemas/error.json), in place of the command's own. Its "
-        "`kind` is one of these, `UsageError`, `Interrupted`, `NoSpace`, or the class of an exception that "
-        "nobody expected, whose traceback is in the file that the message names.\n",
+        "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document "
+        "all the same, of the schema [error.json](../schemas/error.json), in place of the command's own. Its "
+        "`kind` is one of these, `UsageError`, `Interrupted`, `NoSpace`, or the class of an exception "
+        "that nobody expected, whose traceback is in the file that the message names.\n",
         _table(("kind", "exit status", "meaning"), rows),
     ]
     return NOTE + "\n".join(parts)

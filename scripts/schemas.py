@@ -190,6 +190,29 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "missing_fedora_packages": items(TEXT),
         },
     ),
+    "apply": (
+        "What was put in force, or with --dry-run would be.",
+        {
+            "run_id": COUNT,
+            "dry_run": FLAG,
+            "configuration": CONFIGURATION,
+            "settings": items(
+                record(
+                    parameter=TEXT,
+                    knob=TEXT,
+                    path=TEXT,
+                    before=about(TEXT, "what was in force"),
+                    after=TEXT,
+                    command=about(TEXT, "what an administrator would type"),
+                )
+            ),
+            "left_to_you": about(
+                items(record(parameters=items(TEXT), why=TEXT, commands=items(TEXT))),
+                "what ascar does not do",
+            ),
+            "warnings": items(TEXT),
+        },
+    ),
     "restore": (
         "What was put back.",
         {

@@ -23,9 +23,9 @@ def _commands():
         for line in re.findall(r"^ {4}(?:\$ )?(ascar .*)$", page.read_text("utf-8"), re.MULTILINE):
             yield line
     for command in _leaves(COMMAND):
-        for line in (command.epilog or "").split("\n\n"):
+        for line in (command.epilog or "").splitlines():
             if line.strip().startswith("ascar "):
-                yield line.replace("\\[", "[").strip()
+                yield line.strip()
 
 
 def _leaves(command):

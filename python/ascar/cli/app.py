@@ -14,19 +14,23 @@ __all__ = ["app"]
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # the boxes take longer to import than all the rest of a help page
     invoke_without_command=True,
 )
 
-app.command("init", epilog=init.EXAMPLES)(init.init)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
-app.command("space", epilog=space.EXAMPLES)(space.space)
-app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
-app.command("apply", epilog=apply.EXAMPLES)(apply.apply)
-app.command("restore", epilog=restore.EXAMPLES)(restore.restore)
-app.command("export", epilog=export.EXAMPLES)(export.export)
-app.command("sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
-app.command("report", epilog=report.EXAMPLES)(report.report)
+_COMMANDS = (
+    (init.init, init.EXAMPLES, "Write a commented study file to start from."),
+    (doctor.doctor, doctor.EXAMPLES, "Say what this machine can tune, and what is missing."),
+    (space.space, space.EXAMPLES, "Show parameters, change costs, valid configurations."),
+    (tune.tune, tune.EXAMPLES, "Search for the best configuration, and verify it."),
+    (apply.apply, apply.EXAMPLES, "Put a configuration in force."),
+    (restore.restore, restore.EXAMPLES, "Put back what was there before."),
+    (export.export, export.EXAMPLES, "Print a configuration for an administrator."),
+    (sweep.sweep, sweep.EXAMPLES, "Measure every configuration: make a dataset."),
+    (report.report, report.EXAMPLES, "Write one page with the numbers and the plots."),
+)
+for _command, _examples, _summary in _COMMANDS:
+    app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
 app.add_typer(history.app, name="history")
 
 

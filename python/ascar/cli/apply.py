@@ -1,12 +1,92 @@
-"""placeholder while the targets are being built"""
+"""`ascar apply`: put a configuration in force, as far as that can be undone; the rest is printed."""
 
 from __future__ import annotations
 
-from ascar.cli.options import examples
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-EXAMPLES = examples("ascar apply mailserver --dry-run")
+import typer
+
+from ascar.cli.options import Json, StudyOrRun, examples
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ascar.cli.application import Application
+
+__all__ = ["EXAMPLES", "apply"]
+
+EXAMPLES = examples(
+    "ascar apply mailserver --dry-run --mountpoint /srv/mail",
+    "ascar apply mailserver --mountpoint /srv/mail",
+    "ascar apply 3 --device /dev/sdb --trial 17      a trial's configuration instead of the recommended one",
+)
 
 
-def apply() -> int:
-    """X"""
+def apply(
+    run: StudyOrRun,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say exactly what would be run, and run nothing.")
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="The block device whose queue is to be set.")
+    ] = None,
+    mountpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The mounted file system that is to be set.")
+    ] = None,
+    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
+    json: Json = False,
+) -> int:
+    """Put the recommended configuration in force: what can be changed while everything runs.
+
+    Settings of the kernel are changed through the keeper and stay until `ascar restore` or a reboot. What
+    needs a remount, an unmount or a new file system is printed, never done. Warns where this machine is not
+    the one that the result is valid for.
+    """
+    from ascar.cli.application import Application
+    from ascar.cli.output import emit, people
+    from ascar.cli.place import Place
+    from ascar.cli.studies import configuration_of, find_run
+    from ascar.history import History
+    from ascar.outcome import json_ready
+
+    place = Place.named(device, mountpoint)
+    with History() as history:
+        found = find_run(history, run)
+        configuration = configuration_of(found, trial)
+        application = Application.plan(found, configuration, place)
+    if not dry_run:
+        application.carry_out(f"apply {found.name}")
+    if json:
+        settings = [{**asdict(one), "command": one.command} for one in application.settings]
+        document = {
+            "run_id": found.id,
+            "dry_run": dry_run,
+            "configuration": json_ready(configuration),
+            "settings": settings,
+            "left_to_you": [json_ready(asdict(left)) for left in application.left],
+            "warnings": list(application.warnings),
+        }
+        emit("apply", document)
+    else:
+        _print(people(), application, dry_run=dry_run)
     return 0
+
+
+def _print(console: Console, application: Application, *, dry_run: bool) -> None:
+    for warning in application.warnings:
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
+    if application.settings:
+        console.print("would be run, through the keeper:" if dry_run else "set, through the keeper:")
+    for setting in application.settings:
+        was = f"# {setting.parameter}, was {setting.before}"
+        console.print(f"  {setting.command}    {was}", soft_wrap=True, markup=False)
+    if not application.settings:
+        console.print("nothing to set: what can be set at once is in force already, or has no place here")
+    for left in application.left:
+        console.print(f"left to you ({', '.join(left.parameters)}): {left.why}", soft_wrap=True, markup=False)
+        for command in left.commands:
+            console.print(f"  {command}", soft_wrap=True, markup=False)
+    if application.settings and not dry_run:
+        console.print("`ascar restore` puts back what was there")

@@ -12,7 +12,7 @@ __all__ = ["Json", "Quiet", "StudyFile", "StudyOrRun", "examples"]
 
 def examples(*lines: str) -> str:
     """The end of a command's help: examples, each on a line of its own."""
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"  {line}" for line in lines)])
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])  # "\b": lines stay as they are
 
 
 def _runs(incomplete: str) -> list[str]:

@@ -23,10 +23,10 @@ def is_study_file(named: str) -> bool:
 
 
 def read_study(path: Path, budget: str | None = None, format_device: str | None = None) -> Study:
-    """A study file, with what the command line adds to it; everything that can be wrong with it is found now.
+    """A study file, with what the command line adds to it.
 
-    What the study names is constructed once, which touches nothing: a mistake is found before the history is
-    opened, a lock is taken or a device is looked at.
+    What the study names is opened once, which touches nothing: a mistake is found before the history is, a
+    lock is taken or a device is looked at.
 
     Args:
         path: the study file.
@@ -36,26 +36,18 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
+    from ascar.campaign import Bench
+    from ascar.optimizers import open_optimizer
     from ascar.study import Study, duration
 
     study = Study.read(path)
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
-    _construct(study)
+    if format_device is not None:
+        study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
+    bench = Bench.open(study)
+    open_optimizer(study.optimizer, bench.space, study.seed)
     return study
-
-
-def _construct(study: Study) -> None:
-    """Construct what a study names, which checks it and touches nothing."""
-    from ascar.optimizers import open_optimizer
-    from ascar.space import study_space
-    from ascar.targets import open_target
-    from ascar.workloads import Workload, open_workload
-
-    target = open_target(study.target)
-    if study.workload or not isinstance(target, Workload):
-        open_workload(study.workload, target.default_workload)
-    open_optimizer(study.optimizer, study_space(study, target.space), study.seed)
 
 
 def find_space(named: str) -> Space:

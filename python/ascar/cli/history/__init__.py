@@ -6,9 +6,9 @@ from ascar.cli.history import exchange, ls, purge, show
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at, export, import and purge what was measured.", no_args_is_help=False)
+app = typer.Typer(help="Look at, export, import and purge what was measured.", rich_markup_mode=None)
 app.command("ls", epilog=ls.EXAMPLES)(ls.ls)
-app.command("show", epilog=show.EXAMPLES)(show.show)
-app.command("export", epilog=exchange.EXPORT_EXAMPLES)(exchange.export)
-app.command("import", epilog=exchange.IMPORT_EXAMPLES)(exchange.import_)
-app.command("purge", epilog=purge.EXAMPLES)(purge.purge)
+app.command("show", epilog=show.EXAMPLES, short_help="Show a run and its best trials.")(show.show)
+app.command("export", epilog=exchange.EXPORT_EXAMPLES, short_help="Write runs to a file.")(exchange.export)
+app.command("import", epilog=exchange.IMPORT_EXAMPLES, short_help="Add a file's runs.")(exchange.import_)
+app.command("purge", epilog=purge.EXAMPLES, short_help="Remove runs for good.")(purge.purge)

@@ -20,7 +20,7 @@ IMPORT_EXAMPLES = examples("ascar history import runs.json")
 
 
 def export(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="\\[STUDY|RUN]...", help="Which runs.")] = None,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[STUDY|RUN]...", help="Which runs.")] = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="The name says the form: .json, .parquet or .csv."),

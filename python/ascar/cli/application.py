@@ -1,0 +1,221 @@
+"""What putting a configuration in force takes here: what can be done at once, what is left to the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.errors import StudyError
+from ascar.space import ChangeCost
+from ascar.targets.administration import DEVICE, MOUNTPOINT, command_lines
+from ascar.targets.keeper import Keeper
+from ascar.targets.machine import describe_machine
+from ascar.targets.recipe import KNOBS, recipe_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ascar.cli.place import Place
+    from ascar.history import Run
+    from ascar.space import Configuration, Space
+    from ascar.targets.recipe import Recipe
+
+__all__ = ["Application", "Left", "Setting"]
+
+# What the machine is described by, and what a difference is called.
+_ALIKE = {
+    "kernel": "kernel",
+    "cpu": "processor",
+    "cpus": "number of processors",
+    "machine_memory_bytes": "memory in bytes",
+    "virtual": "virtual machine",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A knob that is to be set.
+
+    Attributes:
+        parameter: that it belongs to.
+        knob: as the keeper calls it.
+        path: its file.
+        before: what is in force.
+        after: what is to be.
+    """
+
+    parameter: str
+    knob: str
+    path: str
+    before: str
+    after: str
+
+    @property
+    def command(self) -> str:
+        """What an administrator would type."""
+        if self.knob.startswith("vm."):
+            return f"sysctl -w {self.knob}={self.after}"
+        return f"echo {self.after} > {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What ascar does not do.
+
+    Attributes:
+        parameters: that it would set.
+        why: one line.
+        commands: what an administrator would type.
+    """
+
+    parameters: tuple[str, ...]
+    why: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A plan, and its carrying out.
+
+    Attributes:
+        settings: knobs to be set, in this order.
+        left: what is left to the user.
+        warnings: where this machine is not what the result is valid for.
+    """
+
+    settings: tuple[Setting, ...]
+    left: tuple[Left, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def plan(cls, run: Run, configuration: Configuration, place: Place) -> Application:
+        """The plan for a run's configuration. Reads the machine, changes nothing.
+
+        Only what differs from the run's default is put in force: the default was the machine's own.
+
+        Raises:
+            StudyError: the run tuned something that this machine's kernel does not set.
+        """
+        kind = str(run.study.target.get("kind", "localfs"))
+        if kind != "localfs":
+            raise StudyError(
+                f"target.kind = {kind!r}: there is nothing to set on this machine; "
+                f"`ascar export {run.id} --as shell` prints what its own settings are"
+            )
+        recipe = recipe_of(configuration, run.space)
+        changed = run.space.change(run.space.default(), configuration).parameters
+        settings: list[Setting] = []
+        homeless: list[str] = []
+        for parameter, knob, value in _settings(recipe, changed):
+            setting = _located(parameter, knob, value, place)
+            if setting is None:
+                homeless.append(parameter)
+            elif setting.before != setting.after:
+                settings.append(setting)
+        return cls(
+            tuple(settings),
+            tuple(_left(run.space, recipe, changed, place, tuple(homeless))),
+            tuple(_warnings(run, recipe, place)),
+        )
+
+    def carry_out(self, owner: str) -> None:
+        """Set the knobs through the keeper, to stay until `ascar restore`.
+
+        Raises:
+            EnvironmentLacks: no root, or no keeper.
+            Refused: a study that is running holds a knob.
+            WorkError: a knob could not be set; those set before it were put back.
+        """
+        if not self.settings:
+            return
+        with Keeper(owner, hold=True) as keeper:
+            try:
+                for setting in self.settings:
+                    value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
+                    keeper.knob_write(setting.knob, value)
+            except BaseException:
+                keeper.restore()
+                raise
+
+
+def _settings(recipe: Recipe, changed: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """Parameter, knob and value of the knobs to be set, in the order of writing."""
+    values = {**recipe.knobs, **recipe.mounted_knobs}
+    for parameter, knob in KNOBS.items():
+        # A new scheduler resets the number of requests, so that has to be set again.
+        again = parameter == "nr_requests" and "scheduler" in changed
+        if knob in values and (parameter in changed or again):
+            yield parameter, knob, str(values[knob])
+
+
+def _located(parameter: str, knob: str, value: str, place: Place) -> Setting | None:
+    """A knob here; None where it belongs to a device or a file system that was not named."""
+    kind, _, rest = knob.partition(".")
+    if kind == "vm":
+        return _setting(parameter, knob, Path("/proc/sys/vm") / rest, value)
+    name = place.queue if kind == "block" else place.name if place.fs == kind else None
+    if name is None:
+        return None
+    file = rest.removeprefix("DEV.")
+    path = Path("/sys/block", name, "queue", file) if kind == "block" else Path("/sys/fs", kind, name, file)
+    return _setting(parameter, knob.replace("DEV", name), path, value)
+
+
+def _setting(parameter: str, knob: str, path: Path, value: str) -> Setting:
+    return Setting(parameter, knob, str(path), _present(path), value)
+
+
+def _present(path: Path) -> str:
+    """What is in force: of a list of choices the one in brackets."""
+    try:
+        text = path.read_text("ascii").strip()
+    except OSError:
+        return "unknown"
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def _left(
+    space: Space, recipe: Recipe, changed: tuple[str, ...], place: Place, homeless: tuple[str, ...]
+) -> Iterator[Left]:
+    """What has to be done by hand, the most expensive first."""
+    if homeless:
+        what = "belong to a device" if place.device is None else f"do not exist on {place.device}"
+        why = f"{what}: name it with --device or --mountpoint" if place.device is None else what
+        yield Left(homeless, why, ())
+    by_cost = {cost: tuple(name for name in changed if space[name].cost is cost) for cost in ChangeCost}
+    lines = [_here(line, place) for line in command_lines(recipe)["shell"]]
+    fstab = tuple(f"# /etc/fstab: {_here(line, place)}" for line in command_lines(recipe)["fstab"])
+    mkfs, mount = lines[0], lines[1]
+    where = _here(MOUNTPOINT, place)
+    again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
+    if by_cost[ChangeCost.REFORMAT_RESTORE]:
+        why = "a new file system: everything on the device is lost; back up first, restore afterwards"
+        yield Left(by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount, why, (mkfs, mount, *fstab))
+    elif again:
+        yield Left(again + remount, "unmount and mount again", (f"umount {where}", mount, *fstab))
+    elif remount:
+        options = ",".join(("remount", *recipe.remount))
+        yield Left(remount, "remount", (f"mount -o {options} {where}", *fstab))
+
+
+def _here(line: str, place: Place) -> str:
+    """A line with the places that were named in it."""
+    if place.device is not None:
+        line = line.replace(DEVICE, place.device)
+    return line.replace(MOUNTPOINT, str(place.mountpoint)) if place.mountpoint is not None else line
+
+
+def _warnings(run: Run, recipe: Recipe, place: Place) -> Iterator[str]:
+    here = describe_machine()
+    for key, name in _ALIKE.items():
+        there = run.machine.get(key)
+        if there is not None and there != here.get(key):
+            yield f"{name}: the result is valid for {there}, this machine has {here.get(key)}"
+    if place.fs is not None and place.fs != recipe.fs:
+        yield (
+            f"file system: the result is valid for {recipe.fs}, {place.mountpoint} has {place.fs}; "
+            "what is set here was never measured together with that"
+        )
+    if place.device is None:
+        yield "device: none was named, so it is not known whether it is like the one that was tuned"

@@ -1,0 +1,96 @@
+"""Where a configuration is to be put in force: a block device, a mounted file system, both or neither."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascar.errors import InputError
+
+__all__ = ["Place"]
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the user named, looked up.
+
+    Attributes:
+        device: path of the block device; None where none was named.
+        name: its kernel name, e.g. "sda1".
+        queue: the kernel name of the device whose queue it uses: a partition's disk.
+        mountpoint: where its file system is mounted; None where no mount point was named.
+        fs: that file system's type.
+    """
+
+    device: str | None = None
+    name: str | None = None
+    queue: str | None = None
+    mountpoint: Path | None = None
+    fs: str | None = None
+
+    @classmethod
+    def named(cls, device: str | None, mountpoint: Path | None) -> Place:
+        """The place that the command line names.
+
+        Raises:
+            InputError: it is no block device, nothing is mounted there, or the two do not belong together.
+        """
+        fs = None
+        if mountpoint is not None:
+            source, fs = _mounted(mountpoint)
+            if device is not None and not _same_device(device, source):
+                raise InputError(
+                    f"--device = {device!r}: is not what is mounted there; {mountpoint} is on {source!r}"
+                )
+            device = device or source
+        if device is None:
+            return cls()
+        name = _kernel_name(device)
+        return cls(device, name, _queue_of(name), mountpoint, fs)
+
+
+def _mounted(mountpoint: Path) -> tuple[str, str]:
+    """Source and type of what is mounted there."""
+    wanted = str(mountpoint.resolve())
+    found: tuple[str, str] | None = None
+    for line in _MOUNTS.read_text("utf-8", errors="replace").splitlines():
+        fields = line.split()
+        where = fields[4].encode().decode("unicode_escape")
+        if where == wanted:  # the last one is on top
+            after = fields[fields.index("-") + 1 :]
+            found = after[1], after[0]
+    if found is None:
+        raise InputError(
+            f"--mountpoint = {str(mountpoint)!r}: nothing is mounted there; `findmnt` lists mount points"
+        )
+    return found
+
+
+def _kernel_name(device: str) -> str:
+    try:
+        status = Path(device).stat()
+    except OSError as error:
+        raise InputError(
+            f"device {device!r}: {error.strerror}; name a block device such as /dev/sda"
+        ) from error
+    link = Path(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
+    if not stat.S_ISBLK(status.st_mode) or not link.exists():
+        raise InputError(f"device {device!r}: is no block device; name one such as /dev/sda")
+    return link.resolve().name
+
+
+def _same_device(left: str, right: str) -> bool:
+    try:
+        return Path(left).stat().st_rdev == Path(right).stat().st_rdev
+    except OSError:
+        return False
+
+
+def _queue_of(name: str) -> str:
+    """A partition has no queue of its own."""
+    entry = Path("/sys/class/block", name).resolve()
+    return entry.parent.name if (entry / "partition").exists() else name
