@@ -1,0 +1,403 @@
+"""A local file system on an image file or a block device, made, mounted and set as each configuration says.
+
+What Cao found to make results vary (sections 6.6.1 and 6.6.2) is kept the same from trial to trial: each one
+starts on a new file system or on the restored image of a filled one, nothing is initialised lazily, ext4's
+hash seed is fixed, the file system is unmounted and mounted again after the fill and the caches are dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.space import ChangeCost, Choices
+from ascar.study import convert
+from ascar.targets.administration import command_lines
+from ascar.targets.counters import Counters
+from ascar.targets.keeper import Keeper
+from ascar.targets.localfs_device import Device, Steps
+from ascar.targets.localfs_images import SavedImages
+from ascar.targets.localfs_options import MEMORY_BYTES_MIN, MKFS, LocalFileSystemOptions, Settings
+from ascar.targets.localfs_space import localfs_space, with_kernel_defaults
+from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
+from ascar.targets.recipe import Recipe, recipe_of
+from ascar.units import format_size
+from ascar.workspace import Change, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from ascar.space import Configuration, Space
+    from ascar.targets.keeper_replies import RestoreReport
+
+__all__ = ["LocalFileSystem", "LocalFileSystemOptions"]
+
+_log = logging.getLogger(__name__)
+_QUEUE = {"scheduler": "block.DEV.scheduler", "nr_requests": "block.DEV.nr_requests"}
+_QUEUE_DEFAULTS = {**_QUEUE, "read_ahead_kb": "block.DEV.read_ahead_kb"}
+
+
+class LocalFileSystem:
+    """The target of kind "localfs".
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+        EnvironmentLacks: a file system that was asked for cannot be made here.
+    """
+
+    default_workload: str | None = "fio"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.settings = Settings.read(convert(options, LocalFileSystemOptions, "target"))
+        chosen = self.settings.options
+        self.space = localfs_space(_size_of(self.settings), chosen.file_systems)
+        self.restored: RestoreReport | None = None
+        """What was put back on leaving, and what could not be."""
+        self._images = SavedImages(chosen.state, self.settings.saved_bytes)
+        self._keeper: Keeper | None = None
+        self._device: Device | None = None
+        self._counters: Counters | None = None
+        self._memory_bytes: int | None = None
+        self._dataset_bytes: int | None = None
+        self._current: Configuration | None = None
+        self._recipe: Recipe | None = None
+        self._filled = False
+        self._settled = False
+        self._fill_start_s = 0.0
+        self._format_s = 0.0
+
+    # Taking and giving back.
+
+    def __enter__(self) -> LocalFileSystem:
+        """Take the device.
+
+        Raises:
+            EnvironmentLacks: no root, no program, no disk space, no control groups.
+            StudyError: a path of the study is wrong.
+            Refused: the device is in use or not confirmed, or another study holds what this one needs.
+        """
+        self.settings.check_machine()
+        owner = _owner(self.settings.options.user)
+        self._keeper = Keeper(f"localfs {self.settings.options.device or self.settings.image}").start()
+        try:
+            self._take(self._keeper, owner)
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back."""
+        self._leave()
+
+    def _take(self, keeper: Keeper, owner: tuple[int, int] | None) -> None:
+        chosen, capabilities = self.settings.options, keeper.capabilities
+        self._check_kernel(capabilities.file_systems)
+        if capabilities.cgroup_memory is None and self._wants_memory_limit:
+            raise EnvironmentLacks(
+                "target.memory: this machine has no control groups for memory; mount them, or set "
+                'target.memory = "none" and use a load much larger than the memory'
+            )
+        keeper.lock("vm.drop_caches")
+        if chosen.device is not None:
+            claimed = keeper.device_claim(
+                Path(chosen.device), confirmed=chosen.confirmed_device == chosen.device
+            )
+            path, name = claimed.device, claimed.name
+        else:
+            image = keeper.image_create(self.settings.image, self.settings.size_bytes)
+            attached = keeper.image_attach(image.path, direct_io=chosen.direct_io)
+            path, name = attached.device, attached.name
+        self._device = Device(keeper, path, name, owner, self.settings.step_limit_s)
+        self._counters = Counters(self._watched())
+        self.space = with_kernel_defaults(
+            self.space, {name: self._device.knob(knob) for name, knob in _QUEUE_DEFAULTS.items()}
+        )
+        if self.settings.memory_bytes is not None:
+            self._limit_memory(self.settings.memory_bytes)
+
+    def _check_kernel(self, mountable: tuple[str, ...]) -> None:
+        """Leave out file systems that the kernel cannot mount, unless the study names them."""
+        wanted = _file_systems(self.space)
+        missing = [fs for fs in wanted if fs not in mountable]
+        named = self.settings.options.file_systems or ("ext4",)
+        for fs in missing:
+            if fs in named:
+                raise EnvironmentLacks(
+                    f"target.file_systems: {fs}: this kernel cannot mount it; install its module"
+                )
+        if missing:
+            self.space = self.space.only("fs", [fs for fs in wanted if fs in mountable])
+
+    def _leave(self) -> None:
+        keeper, self._keeper, self._device, self._current = self._keeper, None, None, None
+        if keeper is None:
+            return
+        self.restored = keeper.close()
+        if self.restored is None:
+            _log.warning("the keeper was gone before it put everything back; run `ascar restore`")
+        else:
+            for left in self.restored.left_alone:
+                _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
+            for failed in self.restored.failed:
+                _log.warning("could not be put back: %s; run `ascar restore`", failed)
+
+    # One trial.
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Make, mount and set the file system that a configuration asks for.
+
+        Raises:
+            StageFailed: a step failed or ran out of time.
+        """
+        recipe, device, steps = recipe_of(configuration, self.space), self._entered(), Steps()
+        before, self._current = self._current, None
+        difference = self.space.change(before or {}, configuration)
+        self._end_load(steps)
+        try:
+            if self.settings.options.state == "reuse" and before is not None:
+                self._reuse(recipe, difference.cost, steps)
+            else:
+                self._start_afresh(recipe, steps)
+        except StageFailed:
+            device.forget_knobs()
+            raise
+        self._current, self._recipe, self._settled = configuration, recipe, False
+        self._format_s, self._fill_start_s = steps.seconds.get("format", 0.0), time.monotonic()
+        category = difference.category
+        return Change(
+            difference.parameters, -1 if category is None else category, steps.seconds, self._filled
+        )
+
+    def settle(self) -> Mapping[str, float]:
+        """After the fill: write back, unmount and mount, drop the caches (Cao 6.6.2).
+
+        Raises:
+            StageFailed: a step failed or ran out of time.
+        """
+        device, recipe, steps = self._entered(), self._recipe, Steps()
+        assert recipe is not None, "a configuration is applied before the load settles"
+        configuration, self._current = self._current, None
+        self._measure_dataset(device.workspace())
+        if self._filled:
+            device.sync(steps)
+        else:
+            fresh_s = self._format_s + time.monotonic() - self._fill_start_s
+            self._images.filled(recipe.layout, fresh_s)
+            device.unmount(steps)
+            self._save(recipe, steps)
+            device.mount(recipe, steps)
+            self._filled = True
+        device.drop_caches(steps)
+        self._current, self._settled = configuration, True
+        return steps.seconds
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the load runs; its memory is limited once it has settled, not while it is filled."""
+        device, keeper = self._entered(), self._keeper
+        limited = self._settled and self._memory_bytes is not None and keeper is not None
+        return Workspace(
+            directory=device.workspace(),
+            memory_bytes=self._memory_bytes,
+            user=self.settings.options.user,
+            admit=keeper.cgroup_add if limited and keeper is not None else None,
+        )
+
+    def counters(self) -> Mapping[str, float]:
+        """Device traffic, processor time, stalls, energy; see `ascar.targets.counters`."""
+        assert self._counters is not None, "counters are those of the devices that entering takes"
+        return self._counters.read()
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        chosen, device = self.settings.options, self._entered()
+        stack: dict[str, Any] = {"name": device.name, "size_bytes": _size_of(self.settings)}
+        if chosen.device is None:
+            directory = self.settings.image.parent
+            stack |= {
+                "kind": "image on a loop device",
+                "direct_io": chosen.direct_io,
+                "image": str(self.settings.image),
+                "image_file_system": file_system_of(directory),
+                "image_device": backing_of(directory),
+            }
+        else:
+            stack |= {"kind": "block device", "path": chosen.device}
+        return {
+            "target": "localfs",
+            **describe_machine(),
+            "device": stack,
+            "memory_bytes": self._memory_bytes,
+            "memory_limit": self._keeper.capabilities.cgroup_memory if self._keeper else None,
+            "dataset_to_memory": chosen.dataset_to_memory,
+            "dataset_bytes": self._dataset_bytes,
+            "state": chosen.state,
+            "user": chosen.user,
+            "file_systems": _file_systems(self.space),
+            "programs": {name: program_version(name) for name in sorted(set(MKFS.values()))},
+            "kernel_defaults": {
+                parameter.name: parameter.default
+                for parameter in self.space.parameters
+                if parameter.cost is ChangeCost.DYN_KERNEL
+            },
+        }
+
+    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
+        """The configuration in an administrator's words, for a device of his own."""
+        return command_lines(recipe_of(configuration, self.space))
+
+    # What a trial is made of.
+
+    def _start_afresh(self, recipe: Recipe, steps: Steps) -> None:
+        """A new file system, or the restored image of a filled one."""
+        device = self._entered()
+        self._filled = False
+        device.unmount(steps)
+        name = self._images.name_of(recipe.layout)
+        if name is None:
+            device.format(recipe, steps)
+        else:
+            self._load(recipe, name, steps)
+        device.set_knobs(recipe.knobs, steps)
+        device.mount(recipe, steps)
+        self._filled = name is not None
+
+    def _reuse(self, recipe: Recipe, cost: ChangeCost | None, steps: Steps) -> None:
+        """As little as takes the device from the configuration before to this one."""
+        device = self._entered()
+        if cost is not None and cost.rank >= ChangeCost.REFORMAT_RESTORE.rank:
+            self._start_afresh(recipe, steps)
+            return
+        device.set_knobs(recipe.knobs, steps)
+        if cost is ChangeCost.UMOUNT_MOUNT or device.mountpoint is None:
+            device.unmount(steps)
+            device.mount(recipe, steps)
+        elif cost is ChangeCost.REMOUNT:
+            device.remount(recipe, steps)
+        else:
+            device.set_knobs(recipe.mounted_knobs, steps)
+
+    def _save(self, recipe: Recipe, steps: Steps) -> None:
+        """Keep a copy of the filled image where that pays."""
+        if self.settings.options.device is not None:
+            return
+        size_bytes = self.settings.image.stat().st_blocks * 512
+        if not self._images.is_worth_saving(recipe.layout, size_bytes):
+            return
+        device = self._entered()
+        for name in self._images.make_room(size_bytes):
+            device.forget(name)
+        name = self._images.next_name()
+        device.save(name, steps)
+        self._images.saved(recipe.layout, name, size_bytes)
+
+    def _load(self, recipe: Recipe, name: str, steps: Steps) -> None:
+        """Bring a copy back; one that cannot be brought back is not tried again."""
+        device = self._entered()
+        try:
+            device.load(name, steps)
+        except StageFailed:
+            if self._images.drop(recipe.layout):
+                device.forget(name)
+            raise
+        if slower := self._images.loaded(recipe.layout, steps.seconds["restore"]):
+            device.forget(slower)
+
+    def _end_load(self, steps: Steps) -> None:
+        """Nothing of the last load runs any more."""
+        if self._memory_bytes is not None and self._keeper is not None:
+            with steps.step("end load"):
+                self._keeper.cgroup_kill()
+
+    def _measure_dataset(self, directory: Path) -> None:
+        """Learn the size of the load's data, and limit the memory by it where the study wants that."""
+        if self._dataset_bytes is None:
+            self._dataset_bytes = _bytes_below(directory)
+        ratio = self.settings.options.dataset_to_memory
+        if ratio is not None and self._memory_bytes is None:
+            memory_bytes = int(self._dataset_bytes / ratio) // 4096 * 4096
+            if memory_bytes < MEMORY_BYTES_MIN:
+                raise StudyError(
+                    f"target.dataset_to_memory = {ratio:g}: with {format_size(self._dataset_bytes)} of data "
+                    f"that is less than {format_size(MEMORY_BYTES_MIN)} of memory; use a larger load"
+                )
+            self._limit_memory(memory_bytes)
+
+    def _limit_memory(self, memory_bytes: int) -> None:
+        assert self._keeper is not None, "the control group is the keeper's"
+        self._keeper.cgroup_create(memory_bytes)
+        self._memory_bytes = memory_bytes
+
+    @property
+    def _wants_memory_limit(self) -> bool:
+        return self.settings.memory_bytes is not None or self.settings.options.dataset_to_memory is not None
+
+    def _watched(self) -> dict[str, str]:
+        """Devices whose traffic is counted."""
+        device = self._entered()
+        watched = {"device": device.name}
+        if self.settings.options.device is None:
+            backing = backing_of(self.settings.image.parent)
+            if backing is not None:
+                watched["backing"] = backing
+        return watched
+
+    def _entered(self) -> Device:
+        assert self._device is not None, "a target is entered before it is used"
+        return self._device
+
+
+def _size_of(settings: Settings) -> int:
+    """Bytes of the device."""
+    device = settings.options.device
+    if device is None:
+        return settings.size_bytes
+    try:
+        return 512 * int((Path("/sys/class/block") / Path(device).resolve().name / "size").read_text("ascii"))
+    except (OSError, ValueError):
+        return settings.size_bytes  # not here: entering says so
+
+
+def _owner(user: str | None) -> tuple[int, int] | None:
+    """Whom the load's files belong to: uid and gid; None: the caller."""
+    if user is None:
+        return None
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError as error:
+        raise StudyError(
+            f"target.user = {user!r}: there is no such account; name another, or none"
+        ) from error
+    if os.geteuid() not in (0, entry.pw_uid):
+        raise EnvironmentLacks(f"target.user = {user!r}: only root can run a load as another; leave it out")
+    return entry.pw_uid, entry.pw_gid
+
+
+def _file_systems(space: Space) -> list[str]:
+    domain = space.domain("fs")
+    assert isinstance(domain, Choices)
+    return [str(fs) for fs in domain.values]
+
+
+def _bytes_below(directory: Path) -> int:
+    """Bytes of the files below a directory, by their size."""
+    total = 0
+    for root, _, files in os.walk(directory):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
+            except OSError:
+                continue
+    return total

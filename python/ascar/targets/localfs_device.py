@@ -1,0 +1,172 @@
+"""The device that a file system under tuning lives on: what the keeper does for us, step by step, timed."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ascar.errors import InputError, StageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+    from ascar.targets.keeper import Keeper
+    from ascar.targets.keeper_replies import Copied
+    from ascar.targets.recipe import Recipe
+
+__all__ = ["Device", "Steps"]
+
+_DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
+
+
+@dataclass(slots=True)
+class Steps:
+    """Seconds by step, in the order of the steps."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def step(self, name: str) -> Generator[None]:
+        """Time a step; a request that the keeper calls wrong is a step that failed.
+
+        A configuration can ask for what this kernel does not take; that is the configuration's failure and
+        not the study's.
+        """
+        start_s = time.monotonic()
+        try:
+            yield
+        except InputError as error:
+            raise StageFailed(name, error.message) from error
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start_s
+
+
+class Device:
+    """A device of the session.
+
+    Args:
+        keeper: started; it owns the device.
+        path: e.g. /dev/loop0.
+        name: the kernel's name for it, e.g. loop0.
+        owner: uid and gid of whom the files belong to; None: the caller.
+        limit_s: of each step.
+    """
+
+    def __init__(
+        self, keeper: Keeper, path: Path, name: str, owner: tuple[int, int] | None, limit_s: float
+    ) -> None:
+        self.name = name
+        self.mountpoint: Path | None = None
+        self._keeper = keeper
+        self._path = path
+        self._owner = owner
+        self._limit_s = limit_s
+        self._knobs: dict[str, int | str] = {}
+
+    def format(self, recipe: Recipe, steps: Steps) -> None:
+        """Make the recipe's file system."""
+        with steps.step("format"):
+            self._keeper.format(recipe.fs, recipe.format, device=self._path, timeout_s=self._limit_s)
+
+    def mount(self, recipe: Recipe, steps: Steps) -> None:
+        """Mount it; settings that exist only while it is mounted are the kernel's defaults afterwards."""
+        with steps.step("mount"):
+            mounted = self._keeper.mount(
+                recipe.fs, recipe.mount, self._path, owner=self._owner, timeout_s=self._limit_s
+            )
+            self.mountpoint = mounted.mountpoint
+            for knob in [knob for knob in self._knobs if knob in self._named(recipe.mounted_knobs)]:
+                del self._knobs[knob]
+        self.set_knobs(recipe.mounted_knobs, steps)
+
+    def remount(self, recipe: Recipe, steps: Steps) -> None:
+        """Change the options that can be changed while it is mounted."""
+        with steps.step("remount"):
+            self._keeper.remount(recipe.remount, self._path, timeout_s=self._limit_s)
+        self.set_knobs(recipe.mounted_knobs, steps)
+
+    def unmount(self, steps: Steps) -> None:
+        """Write everything back and unmount, if it is mounted."""
+        if self.mountpoint is not None:
+            with steps.step("unmount"):
+                self._keeper.unmount(self._path, timeout_s=self._limit_s)
+                self.mountpoint = None
+
+    def save(self, name: str, steps: Steps) -> Copied:
+        """Keep a copy of the unmounted image."""
+        with steps.step("save"):
+            return self._keeper.image_save(name, self._path, timeout_s=self._limit_s)
+
+    def load(self, name: str, steps: Steps) -> Copied:
+        """Bring a kept copy back."""
+        with steps.step("restore"):
+            return self._keeper.image_load(name, self._path, timeout_s=self._limit_s)
+
+    def forget(self, name: str) -> None:
+        """Remove a kept copy."""
+        self._keeper.image_forget(name, self._path)
+
+    def sync(self, steps: Steps) -> None:
+        """Write everything back."""
+        with steps.step("sync"):
+            self._keeper.sync_fs(self._path, timeout_s=self._limit_s)
+
+    def drop_caches(self, steps: Steps) -> None:
+        """Forget clean pages, inodes and directory entries."""
+        with steps.step("drop caches"):
+            self._keeper.drop_caches(timeout_s=self._limit_s)
+
+    def knob(self, name: str) -> int | str:
+        """A knob's value in force; "DEV" in its name stands for the device's."""
+        return self._keeper.knob_read(name.replace("DEV", self.name)).value
+
+    def set_knobs(self, knobs: Mapping[str, int | str], steps: Steps) -> None:
+        """Set what is not set so already, in the order given but for the dirty ratios."""
+        wanted = {knob: value for knob, value in self._named(knobs).items() if self._knobs.get(knob) != value}
+        if not wanted:
+            return
+        with steps.step("knobs"):
+            for knob in self._in_order(wanted, self._named(knobs)):
+                self._write(knob, self._named(knobs)[knob])
+
+    def forget_knobs(self) -> None:
+        """After a failure: what is in force is not known, and all is set anew."""
+        self._knobs.clear()
+
+    def workspace(self) -> Path:
+        """The load's directory, made when it is not there."""
+        assert self.mountpoint is not None, "the file system is mounted before it is filled"
+        directory = self.mountpoint / "load"
+        directory.mkdir(exist_ok=True)
+        if self._owner is not None:
+            os.chown(directory, *self._owner)
+        return directory
+
+    def _named(self, knobs: Mapping[str, int | str]) -> dict[str, int | str]:
+        return {knob.replace("DEV", self.name): value for knob, value in knobs.items()}
+
+    def _in_order(self, wanted: Mapping[str, int | str], given: Mapping[str, int | str]) -> list[str]:
+        """The knobs to write: a new scheduler brings its own queue depth, which is written again after it."""
+        scheduler, depth = f"block.{self.name}.scheduler", f"block.{self.name}.nr_requests"
+        written = [knob for knob in given if knob in wanted or (knob == depth and scheduler in wanted)]
+        background, ratio = _DIRTY
+        if background in given and ratio in given and (background in wanted or ratio in wanted):
+            # The background ratio stays below the other one at every moment: the kernel halves it silently
+            # where it does not. Going up, the upper one moves first; going down, the lower one.
+            present = self._keeper.knob_read(ratio).value
+            up = int(present) <= int(given[ratio])
+            written = [knob for knob in written if knob not in _DIRTY]
+            written += [
+                knob for knob in ((ratio, background) if up else (background, ratio)) if knob in wanted
+            ]
+        return written
+
+    def _write(self, knob: str, value: int | str) -> None:
+        effective = self._keeper.knob_write(knob, value).effective
+        if effective != value:
+            raise StageFailed("knobs", f"{knob} = {value}: the kernel made it {effective}")
+        self._knobs[knob] = value

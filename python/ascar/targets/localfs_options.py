@@ -1,0 +1,220 @@
+"""The `[target]` table of kind "localfs", and what of it can be checked before anything is touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
+from ascar.study import duration
+from ascar.targets.machine import find_program, missing_program
+from ascar.units import format_size, parse_size
+
+__all__ = ["LocalFileSystemOptions", "Settings"]
+
+FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
+MKFS = {"ext2": "mke2fs", "ext3": "mke2fs", "ext4": "mke2fs", "xfs": "mkfs.xfs", "btrfs": "mkfs.btrfs"}
+MIB = 2**20
+SIZE_BYTES_MIN = 320 * MIB  # mkfs.xfs refuses less than 300 MiB
+MEMORY_BYTES_MIN = 32 * MIB  # below, a load's own code hardly fits
+RATIO_MIN, RATIO_MAX = 0.01, 1000.0
+
+
+class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "localfs".
+
+    Attributes:
+        image: path of the image file that becomes the disk; it must not exist yet and is removed at the end.
+            None: a file in ~/.cache/ascar.
+        size: of the image file, at least 320 MiB; so much must be free on the disk.
+        device: a block device to use instead of an image. Everything on it is lost.
+        confirmed_device: the same path again, as the confirmation; --format-device sets it.
+        memory: page cache and memory that the load may use; "none" for no limit.
+        dataset_to_memory: instead of memory: how many times as large as the memory the load's data is.
+        state: how trials start. "fresh": on a new file system. "restored": on the filled image, saved after
+            its first fill and copied back. "auto": whichever of the two is measured to be faster. "reuse": on
+            what the trial before left, formatted only where a parameter needs it: faster, and biased by age.
+        saved: disk space for saved images.
+        file_systems: those to compare. None: all that this machine can make and mount.
+        user: account that the load runs as. None: the account that runs ascar.
+        direct_io: whether the image bypasses the page cache of the disk below it, as a real disk does.
+        step_limit: a step of changing the configuration (format, mount, ...) that takes longer has failed.
+    """
+
+    image: str | None = None
+    size: str = "2560 MiB"
+    device: str | None = None
+    confirmed_device: str | None = None
+    memory: str | None = None
+    dataset_to_memory: float | None = None
+    state: Literal["auto", "fresh", "restored", "reuse"] = "auto"
+    saved: str = "4 GiB"
+    file_systems: tuple[str, ...] | None = None
+    user: str | None = None
+    direct_io: bool = True
+    step_limit: str = "2 min"
+
+
+MEMORY_BYTES = 256 * MIB
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The options, read: sizes in bytes, durations in seconds.
+
+    Attributes:
+        options: as given.
+        size_bytes: of the image.
+        memory_bytes: limit on the load; None where there is none, or none yet.
+        saved_bytes: disk space for saved images.
+        step_limit_s: limit on each step.
+    """
+
+    options: LocalFileSystemOptions
+    size_bytes: int
+    memory_bytes: int | None
+    saved_bytes: int
+    step_limit_s: float
+
+    @classmethod
+    def read(cls, options: LocalFileSystemOptions) -> Settings:
+        """Check what does not depend on the machine.
+
+        Raises:
+            StudyError: a value is impossible, or two contradict each other.
+        """
+        _check_choice(options)
+        size_bytes = _size("size", options.size)
+        if size_bytes < SIZE_BYTES_MIN or size_bytes % 4096:
+            raise StudyError(
+                f"target.size = {options.size!r}: must be at least {format_size(SIZE_BYTES_MIN)}, "
+                "in multiples of 4096 bytes"
+            )
+        for fs in options.file_systems or ():
+            if fs not in FILE_SYSTEMS:
+                raise StudyError(f"target.file_systems: {fs!r}: must be some of {', '.join(FILE_SYSTEMS)}")
+        if options.file_systems is not None and not options.file_systems:
+            raise StudyError(f"target.file_systems = []: must name some of {', '.join(FILE_SYSTEMS)}")
+        return cls(
+            options, size_bytes, _memory(options), _size("saved", options.saved), _limit(options.step_limit)
+        )
+
+    @property
+    def image(self) -> Path:
+        """The image file."""
+        if self.options.image is not None:
+            return Path(self.options.image).expanduser().absolute()
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        return Path(cache).expanduser().absolute() / "ascar" / f"localfs-{os.getpid()}.img"
+
+    def check_machine(self) -> None:
+        """Check that this machine has what is needed; nothing is touched.
+
+        Raises:
+            EnvironmentLacks: a program or disk space is missing.
+            StudyError: a path of the study leads nowhere.
+            Refused: the device is not confirmed.
+        """
+        for program in ("blkid", *sorted({MKFS[fs] for fs in self.options.file_systems or ("ext4",)})):
+            if find_program(program) is None:
+                raise EnvironmentLacks(f"target.kind = 'localfs': {missing_program(program)}")
+        if self.options.device is not None:
+            self._check_device(self.options.device)
+        else:
+            self._check_image()
+
+    def _check_device(self, device: str) -> None:
+        try:
+            mode = Path(device).stat().st_mode
+        except OSError as error:
+            raise StudyError(f"target.device = {device!r}: {error.strerror}; name a block device") from error
+        if not stat.S_ISBLK(mode):
+            raise StudyError(f"target.device = {device!r}: is no block device; use target.image for a file")
+        if self.options.confirmed_device != device:
+            raise Refused(
+                f"target.device = {device!r}: everything on it would be lost; "
+                f"confirm with --format-device {device}"
+            )
+
+    def _check_image(self) -> None:
+        image, given = self.image, self.options.image
+        key = f"target.image = {given!r}" if given is not None else f"image file {str(image)!r}"
+        directory = image.parent
+        if given is None:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StudyError(f"{key}: {error.strerror}; name another place in target.image") from error
+        if not directory.is_dir():
+            raise StudyError(
+                f"{key}: there is no directory {str(directory)!r}; make it, or name another place"
+            )
+        if os.path.lexists(image):
+            raise StudyError(f"{key}: exists already; remove it, or name another file")
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise StudyError(f"{key}: its directory cannot be written; name another place in target.image")
+        space = os.statvfs(directory)
+        free_bytes = space.f_bavail * space.f_frsize
+        if free_bytes < self.size_bytes:
+            raise EnvironmentLacks(
+                f"target.size = {self.options.size!r}: only {format_size(free_bytes)} are free in "
+                f"{str(directory)!r}; free some space, ask for less, or name another place in target.image"
+            )
+
+
+def _check_choice(options: LocalFileSystemOptions) -> None:
+    if options.device is not None:
+        if options.image is not None:
+            raise StudyError("target.image: stands beside target.device; give one of them")
+        if not options.device.startswith("/dev/"):
+            raise StudyError(f"target.device = {options.device!r}: must be a path below /dev")
+        if options.state == "restored":
+            raise StudyError(
+                "target.state = 'restored': needs an image, not a device; choose 'fresh' or 'reuse'"
+            )
+    elif options.confirmed_device is not None:
+        raise StudyError(
+            f"target.confirmed_device = {options.confirmed_device!r}: confirms nothing; set target.device"
+        )
+    for key, path in (("image", options.image), ("device", options.device)):
+        if path is not None and (not path or "\0" in path):
+            raise StudyError(f"target.{key} = {path!r}: must be a path")
+
+
+def _memory(options: LocalFileSystemOptions) -> int | None:
+    ratio = options.dataset_to_memory
+    if ratio is not None:
+        if options.memory is not None:
+            raise StudyError("target.memory: stands beside target.dataset_to_memory; give one of them")
+        if not RATIO_MIN <= ratio <= RATIO_MAX:
+            raise StudyError(
+                f"target.dataset_to_memory = {ratio!r}: must be from {RATIO_MIN:g} to {RATIO_MAX:g}"
+            )
+        return None
+    if options.memory is None:
+        return MEMORY_BYTES
+    if options.memory == "none":
+        return None
+    memory_bytes = _size("memory", options.memory)
+    if memory_bytes < MEMORY_BYTES_MIN:
+        raise StudyError(
+            f"target.memory = {options.memory!r}: must be at least {format_size(MEMORY_BYTES_MIN)}, or 'none'"
+        )
+    return memory_bytes
+
+
+def _size(key: str, text: str) -> int:
+    try:
+        return parse_size(text)
+    except InputError as error:
+        raise StudyError(f"target.{key} = {text!r}: {error.message}") from error
+
+
+def _limit(text: str) -> float:
+    limit_s = duration("target.step_limit", text)
+    if limit_s > 3600:
+        raise StudyError(f"target.step_limit = {text!r}: must be at most one hour")
+    return limit_s

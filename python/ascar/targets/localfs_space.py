@@ -1,0 +1,91 @@
+"""Storage-V5 as far as this machine and this device offer it, with the machine's own values as defaults."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks, SpaceError
+from ascar.space import Choices, preset
+from ascar.targets.localfs_options import FILE_SYSTEMS, MKFS
+from ascar.targets.machine import find_program, missing_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ascar.space import Space
+
+__all__ = ["available_file_systems", "localfs_space", "with_kernel_defaults"]
+
+MIB = 2**20
+_VM = {
+    "dirty_background_ratio_percent": "dirty_background_ratio",
+    "dirty_ratio_percent": "dirty_ratio",
+    "dirty_expire_centisecs": "dirty_expire_centisecs",
+    "vfs_cache_pressure_percent": "vfs_cache_pressure",
+}
+
+
+def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Space:
+    """The space of a device of so many bytes.
+
+    Args:
+        size_bytes: of the device.
+        file_systems: those to compare; None: all that this machine can make.
+
+    Raises:
+        EnvironmentLacks: one that was asked for cannot be made here.
+    """
+    space = preset("storage-v5")
+    available = available_file_systems()
+    for fs in file_systems or ():
+        if fs not in available:
+            raise EnvironmentLacks(f"target.file_systems: {fs}: {missing_program(MKFS[fs])}")
+    wanted = file_systems or available or ("ext4",)
+    if "ext4" in wanted:
+        space = space.only("fs", wanted)
+    else:
+        # What everything is compared with has to be in the space: the first one named.
+        space = space.with_defaults({"fs": wanted[0]}).only("fs", wanted)
+    # An allocation group must hold the log, about 64 MiB; a journal may take a quarter of the file system.
+    space = _at_most(space, "xfs_allocation_groups", size_bytes // (65 * MIB))
+    space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
+    return _with_defaults(space, {name: _number(Path("/proc/sys/vm") / file) for name, file in _VM.items()})
+
+
+def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
+    """The space with what a device was found to have as defaults: scheduler, nr_requests, read_ahead_kb."""
+    return _with_defaults(space, found)
+
+
+def available_file_systems() -> tuple[str, ...]:
+    """File systems that this machine has the mkfs of; whether its kernel mounts them, the keeper says."""
+    return tuple(fs for fs in FILE_SYSTEMS if find_program(MKFS[fs]) is not None)
+
+
+def _with_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
+    for name, value in found.items():
+        # A value that the space cannot express (a ratio of 0 because bytes are set) leaves the preset's.
+        with suppress(SpaceError):
+            if value is not None:
+                space = space.with_defaults({name: value})
+    return space
+
+
+def _at_most(space: Space, name: str, limit: int) -> Space:
+    return space.only(name, [value for value in _values(space, name) if int(value) <= limit])
+
+
+def _values(space: Space, name: str) -> Iterable[int | float]:
+    domain = space[name].domain
+    assert isinstance(domain, Choices)
+    return [value for value in domain.values if isinstance(value, int | float)]
+
+
+def _number(path: Path) -> int | None:
+    try:
+        value = int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+    return value if value > 0 else None

@@ -1,0 +1,120 @@
+"""The machine that results are valid for: kernel, processors, memory, block devices, programs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "backing_of",
+    "block_device",
+    "describe_machine",
+    "file_system_of",
+    "find_program",
+    "missing_program",
+    "program_version",
+]
+
+_ADMIN_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
+_PACKAGES = {
+    "mke2fs": ("e2fsprogs", "e2fsprogs"),
+    "mkfs.xfs": ("xfsprogs", "xfsprogs"),
+    "mkfs.btrfs": ("btrfs-progs", "btrfs-progs"),
+    "blkid": ("util-linux", "util-linux"),
+    "wipefs": ("util-linux", "util-linux"),
+}
+_VERSION_LENGTH_MAX = 100
+
+
+def find_program(name: str) -> str | None:
+    """Where a program is, in PATH or where administrators' programs are."""
+    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_ADMIN_PATH)))
+
+
+def missing_program(name: str) -> str:
+    """That a program is missing, and how to get it, as half a sentence."""
+    debian, fedora = _PACKAGES.get(name, (name, name))
+    return f"the program {name} is missing: Debian `apt install {debian}`, Fedora `dnf install {fedora}`"
+
+
+def program_version(name: str, option: str = "-V") -> str:
+    """The first line that a program says about its version; empty where it says none."""
+    path = find_program(name)
+    if path is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [path, option], capture_output=True, text=True, errors="replace", timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    words = f"{done.stdout}\n{done.stderr}".strip().splitlines()
+    return words[0][:_VERSION_LENGTH_MAX] if words else ""
+
+
+def describe_machine() -> dict[str, Any]:
+    """Kernel, distribution, processors, memory."""
+    return {
+        "kernel": platform.release(),
+        "distribution": _distribution(),
+        "architecture": platform.machine(),
+        "cpu": _cpu(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "machine_memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "virtual": _is_virtual(),
+    }
+
+
+def backing_of(path: Path) -> str | None:
+    """The block device below a file or directory, by its kernel name; None where there is none (tmpfs)."""
+    number = path.stat().st_dev
+    return block_device(os.major(number), os.minor(number))
+
+
+def block_device(major: int, minor: int) -> str | None:
+    """A block device's kernel name; None where there is none of that number."""
+    link = Path(f"/sys/dev/block/{major}:{minor}")
+    return link.resolve().name if link.exists() else None
+
+
+def file_system_of(path: Path) -> str:
+    """The type of the file system that holds a path; empty where the kernel does not say."""
+    number = path.stat().st_dev
+    wanted = f"{os.major(number)}:{os.minor(number)}"
+    for line in _lines(Path("/proc/self/mountinfo")):
+        fields = line.split()
+        if len(fields) > 2 and fields[2] == wanted and "-" in fields:
+            return fields[fields.index("-") + 1]
+    return ""
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    except OSError:
+        return platform.system()
+
+
+def _cpu() -> str:
+    for line in _lines(Path("/proc/cpuinfo")):
+        match = re.match(r"(?:model name|Model|cpu model)\s*:\s*(.+)", line)
+        if match:
+            return match[1].strip()
+    return platform.processor()
+
+
+def _is_virtual() -> bool:
+    """Whether the processor says that it is a virtual machine's."""
+    return any(line.startswith("flags") and " hypervisor" in line for line in _lines(Path("/proc/cpuinfo")))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,139 @@
+"""A storage configuration as what has to be done: mkfs options, mount options, knobs. Pure.
+
+The parameters are those of the space preset storage-v5; how each is spelled is data. Every option is given
+explicitly, its default too: two trials of one configuration do the same on any kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ascar.space import ChangeCost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ascar.space import Configuration, Space, Value
+
+__all__ = ["KNOBS", "Recipe", "recipe_of"]
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What puts a configuration in force on a device.
+
+    Attributes:
+        fs: the file system.
+        format: the keeper's mkfs options, by name.
+        mount: mount options.
+        remount: those of them that a remount changes, with what takes back their alternatives.
+        knobs: values by knob, with "DEV" for the device's name, in an order in which no write undoes another
+            ("scheduler" resets "nr_requests").
+        mounted_knobs: ditto, of knobs that exist only while the file system is mounted.
+    """
+
+    fs: str
+    format: Mapping[str, int | str | bool]
+    mount: tuple[str, ...]
+    remount: tuple[str, ...]
+    knobs: Mapping[str, int | str]
+    mounted_knobs: Mapping[str, int | str]
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """What the files' place on the device can depend on: equal where a filled image may be used again."""
+        return (self.fs, *sorted(self.format.items()), *self.mount)
+
+
+# Parameter to the keeper's mkfs option, and to its value; None leaves the option to mkfs.
+_FORMAT: Mapping[str, tuple[str, Callable[[Any], int | str | None]]] = {
+    "block_size_bytes": ("block_size_bytes", int),
+    "ext_inode_size_bytes": ("inode_size_bytes", int),
+    "ext4_flex_group_size": ("flex_bg_groups", int),
+    "ext_journal_size_mib": ("journal_size_bytes", lambda mib: mib * MIB or None),
+    "xfs_inode_size_bytes": ("inode_size_bytes", int),
+    "xfs_allocation_groups": ("agcount", int),
+    "xfs_sector_size_bytes": ("sector_size_bytes", int),
+    "btrfs_node_size_bytes": ("node_size_bytes", int),
+    "btrfs_metadata_profile": ("metadata_profile", str),
+}
+
+# Parameter to mount options; an empty text leaves the option out.
+_MOUNT: Mapping[str, Callable[[Any], str]] = {
+    "atime": str,
+    "ext_journal_mode": lambda mode: f"data={mode}",
+    "ext_commit_interval_s": lambda seconds: f"commit={seconds}",
+    "ext4_delayed_allocation": lambda on: "delalloc" if on else "nodelalloc",
+    "write_barrier": lambda on: "barrier" if on else "nobarrier",
+    "xfs_log_buffers": lambda count: f"logbufs={count}",
+    "xfs_log_buffer_size_kib": lambda kib: f"logbsize={kib}k",
+    "xfs_allocation_size_kib": lambda kib: f"allocsize={kib}k" if kib else "",
+    "btrfs_data_mode": lambda mode: "" if mode == "datacow" else str(mode),
+    "btrfs_compression": lambda kind: "" if kind == "none" else f"compress={kind}",
+    "btrfs_commit_interval_s": lambda seconds: f"commit={seconds}",
+    "btrfs_max_inline_bytes": lambda size: f"max_inline={size}",
+}
+
+# What a remount needs where a fresh mount needs nothing: the options that take back their alternatives.
+_REMOUNT: Mapping[tuple[str, Value], tuple[str, ...]] = {
+    ("btrfs_data_mode", "datacow"): ("datacow", "datasum"),
+    ("btrfs_data_mode", "nodatasum"): ("datacow", "nodatasum"),
+    ("btrfs_compression", "none"): ("compress=no",),
+}
+
+# In the order of writing; the scheduler resets nr_requests.
+_KNOBS: Mapping[str, str] = {
+    "scheduler": "block.DEV.scheduler",
+    "nr_requests": "block.DEV.nr_requests",
+    "read_ahead_kb": "block.DEV.read_ahead_kb",
+    "dirty_background_ratio_percent": "vm.dirty_background_ratio",
+    "dirty_ratio_percent": "vm.dirty_ratio",
+    "dirty_expire_centisecs": "vm.dirty_expire_centisecs",
+    "vfs_cache_pressure_percent": "vm.vfs_cache_pressure",
+}
+_MOUNTED_KNOBS: Mapping[str, str] = {"ext4_inode_readahead_blocks": "ext4.DEV.inode_readahead_blks"}
+
+KNOBS: Mapping[str, str] = {**_KNOBS, **_MOUNTED_KNOBS}
+"""Parameter to knob, in the order of writing."""
+
+
+def recipe_of(configuration: Configuration, space: Space) -> Recipe:
+    """The recipe of a configuration of (a part of) storage-v5.
+
+    Args:
+        configuration: valid in `space`.
+        space: says which parameters a remount changes.
+    """
+    known = {*_FORMAT, *_MOUNT, *_KNOBS, *_MOUNTED_KNOBS, "fs"}
+    assert set(configuration) <= known, f"unknown parameters {set(configuration) - known}"
+    options = {
+        _FORMAT[name][0]: _FORMAT[name][1](value) for name, value in configuration.items() if name in _FORMAT
+    }
+    mount = {
+        name: text
+        for name, value in configuration.items()
+        if name in _MOUNT and (text := _MOUNT[name](value))
+    }
+    remount: list[str] = []
+    for name, value in configuration.items():
+        if name in _MOUNT and space[name].cost is ChangeCost.REMOUNT:
+            remount += _REMOUNT.get((name, value), (mount[name],) if name in mount else ())
+    return Recipe(
+        fs=str(configuration["fs"]),
+        format={name: value for name, value in options.items() if value is not None},
+        mount=tuple(mount.values()),
+        remount=tuple(remount),
+        knobs=_in_order(configuration, _KNOBS),
+        mounted_knobs=_in_order(configuration, _MOUNTED_KNOBS),
+    )
+
+
+def _in_order(configuration: Configuration, knobs: Mapping[str, str]) -> dict[str, int | str]:
+    return {knob: _scalar(configuration[name]) for name, knob in knobs.items() if name in configuration}
+
+
+def _scalar(value: Value) -> int | str:
+    return value if isinstance(value, str) else int(value)

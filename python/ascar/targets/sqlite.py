@@ -1,0 +1,297 @@
+"""An SQLite database and its pragmas: a storage system that needs no root to be tuned.
+
+Each trial has a new database. The configuration is written to connect.sql beside it, one pragma a line, and a
+load puts it in force when it connects (`sqlite3 -init connect.sql database.db` does so too).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.errors import StageFailed, StudyError
+from ascar.space import ChangeCost, Space, boolean, categorical, ordinal
+from ascar.study import convert
+from ascar.targets.counters import Counters
+from ascar.targets.machine import backing_of, describe_machine, file_system_of
+from ascar.workspace import Change, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from ascar.space import Configuration, Value
+
+__all__ = ["CONNECT_FILE", "SqliteDatabase", "SqliteOptions", "sqlite_space"]
+
+CONNECT_FILE = "connect.sql"
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+# In the order in which they have to be given: the page size before the first page, the journal mode before
+# what depends on it.
+_ORDER = (
+    "page_size_bytes",
+    "auto_vacuum",
+    "locking_mode",
+    "journal_mode",
+    "synchronous",
+    "cache_size_kib",
+    "mmap_size_bytes",
+    "temp_store",
+    "wal_autocheckpoint_pages",
+    "cell_size_check",
+)
+
+
+def sqlite_space(*, exclusive: bool) -> Space:
+    """The pragmas that make a difference to speed (sqlite.org/pragma.html), with SQLite's own defaults.
+
+    With synchronous = FULL a commit is durable in every journal mode. NORMAL can lose the last commits in WAL
+    mode and, on some file systems, damage the database in the others; OFF does both. A journal that is off or
+    in memory cannot undo a transaction that a crash cut off.
+
+    Args:
+        exclusive: whether the application may be the only one to open the database.
+    """
+    modes = ("NORMAL", "EXCLUSIVE") if exclusive else ("NORMAL",)
+    parameters = (
+        ordinal(
+            "page_size_bytes",
+            (1024, 2048, 4096, 8192, 16384, 32768, 65536),
+            default=4096,
+            cost=ChangeCost.REFORMAT_RESTORE,
+            unit="bytes",
+            description="PRAGMA page_size; an existing database takes it at the next VACUUM",
+        ),
+        categorical(
+            "auto_vacuum",
+            ("NONE", "FULL", "INCREMENTAL"),
+            default="NONE",
+            cost=ChangeCost.REFORMAT_RESTORE,
+            description="PRAGMA auto_vacuum: give pages back to the file system",
+        ),
+        categorical(
+            "journal_mode",
+            ("DELETE", "TRUNCATE", "PERSIST", "WAL", "MEMORY", "OFF"),
+            default="DELETE",
+            cost=ChangeCost.APP_RESTART,
+            weaker={"MEMORY": ("durability", "consistency"), "OFF": ("durability", "consistency")},
+            description="PRAGMA journal_mode; to and from WAL nobody else may have the database open",
+        ),
+        categorical(
+            "synchronous",
+            ("EXTRA", "FULL", "NORMAL", "OFF"),
+            default="FULL",
+            cost=ChangeCost.DYN_APP,
+            weaker={"NORMAL": ("durability", "consistency"), "OFF": ("durability", "consistency")},
+            description="PRAGMA synchronous: when to wait for the disk",
+        ),
+        ordinal(
+            "cache_size_kib",
+            (512, 2000, 8192, 32768, 131072),
+            default=2000,
+            cost=ChangeCost.DYN_APP,
+            unit="KiB",
+            description="PRAGMA cache_size: pages in the application's memory",
+        ),
+        ordinal(
+            "mmap_size_bytes",
+            (0, 16 * _MIB, 256 * _MIB),
+            default=0,
+            cost=ChangeCost.DYN_APP,
+            special={0: "read without mapping"},
+            unit="bytes",
+            description="PRAGMA mmap_size: how much of the file is read through a memory map",
+        ),
+        categorical(
+            "temp_store",
+            ("DEFAULT", "FILE", "MEMORY"),
+            default="DEFAULT",
+            cost=ChangeCost.DYN_APP,
+            description="PRAGMA temp_store: where temporary tables and indexes lie",
+        ),
+        categorical(
+            "locking_mode",
+            modes,
+            default="NORMAL",
+            cost=ChangeCost.APP_RESTART,
+            description="PRAGMA locking_mode; EXCLUSIVE keeps every other connection out",
+        ),
+        ordinal(
+            "wal_autocheckpoint_pages",
+            (100, 1000, 4000, 16000),
+            default=1000,
+            cost=ChangeCost.DYN_APP,
+            when='journal_mode == "WAL"',
+            unit="pages",
+            description="PRAGMA wal_autocheckpoint: move the log into the database from so many pages on",
+        ),
+        boolean(
+            "cell_size_check",
+            default=False,
+            cost=ChangeCost.DYN_APP,
+            description="PRAGMA cell_size_check: look for damage in each page read",
+        ),
+    )
+    return Space(parameters, name="sqlite")
+
+
+class SqliteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "sqlite".
+
+    Attributes:
+        directory: where the database is made, in a new directory of its own. None: ~/.cache/ascar.
+        exclusive: whether the application may be the only one to open the database (locking_mode).
+    """
+
+    directory: str | None = None
+    exclusive: bool = False
+
+
+class SqliteDatabase:
+    """The target of kind "sqlite".
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    default_workload: str | None = "sqlite-transactions"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, SqliteOptions, "target")
+        self.space = sqlite_space(exclusive=self.options.exclusive)
+        self._directory = _directory(self.options)
+        self._place: Path | None = None
+        self._counters: Counters | None = None
+        self._current: Configuration | None = None
+
+    def __enter__(self) -> SqliteDatabase:
+        """Make the directory.
+
+        Raises:
+            StudyError: it cannot be made.
+        """
+        key = f"target.directory = {self.options.directory!r}" if self.options.directory else "~/.cache/ascar"
+        try:
+            if self.options.directory is None:
+                self._directory.mkdir(parents=True, exist_ok=True)
+            self._place = Path(tempfile.mkdtemp(prefix="sqlite-", dir=self._directory))
+        except OSError as error:
+            raise StudyError(f"{key}: {error.strerror}; name a directory that you may write to") from error
+        backing = backing_of(self._place)
+        self._counters = Counters({} if backing is None else {"device": backing})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove everything."""
+        place, self._place, self._current = self._place, None, None
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Make an empty workspace with the configuration in it.
+
+        Raises:
+            StageFailed: the old workspace cannot be removed or the new one not be made.
+        """
+        start_s = time.monotonic()
+        before, self._current = self._current, None
+        directory = self._entered() / "load"
+        try:
+            if directory.exists():
+                shutil.rmtree(directory)
+            directory.mkdir()
+            (directory / CONNECT_FILE).write_text("".join(f"{line}\n" for line in _pragmas(configuration)))
+        except OSError as error:
+            raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
+        self._current = configuration
+        difference = self.space.change(before or {}, configuration)
+        category = difference.category
+        steps = {"new database": time.monotonic() - start_s}
+        return Change(difference.parameters, -1 if category is None else category, steps)
+
+    def settle(self) -> Mapping[str, float]:
+        """Write the files back and drop their pages from the cache.
+
+        Raises:
+            StageFailed: a file cannot be written back.
+        """
+        start_s = time.monotonic()
+        try:
+            for path in (self._entered() / "load").iterdir():
+                if path.is_file():
+                    with path.open("rb") as file:
+                        os.fsync(file.fileno())
+                        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        except OSError as error:
+            raise StageFailed("settle", f"{error.filename}: {error.strerror}") from error
+        return {"drop caches": time.monotonic() - start_s}
+
+    @property
+    def workspace(self) -> Workspace:
+        """The directory of the database and of connect.sql."""
+        return Workspace(self._entered() / "load")
+
+    def counters(self) -> Mapping[str, float]:
+        """The traffic of the disk below, processor time, stalls, energy."""
+        assert self._counters is not None, "counters are those of the disk that entering finds"
+        return self._counters.read()
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        place = self._entered()
+        return {
+            "target": "sqlite",
+            **describe_machine(),
+            "sqlite": sqlite3.sqlite_version,
+            "device": {"name": backing_of(place), "file_system": file_system_of(place)},
+            "exclusive": self.options.exclusive,
+        }
+
+    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
+        """The pragmas to give on every connection, for the sqlite3 shell or an application."""
+        return {"shell": _pragmas(configuration)}
+
+    def _entered(self) -> Path:
+        assert self._place is not None, "a target is entered before it is used"
+        return self._place
+
+
+def _directory(options: SqliteOptions) -> Path:
+    if options.directory is None:
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        return Path(cache).expanduser().absolute() / "ascar"
+    if not options.directory or "\0" in options.directory:
+        raise StudyError(f"target.directory = {options.directory!r}: must be a path")
+    path = Path(options.directory).expanduser().absolute()
+    if not path.is_dir():
+        raise StudyError(
+            f"target.directory = {options.directory!r}: is no directory; make it, or leave it out"
+        )
+    return path
+
+
+def _pragmas(configuration: Configuration) -> list[str]:
+    """The configuration as pragmas, in the order in which SQLite needs them."""
+    return [f"PRAGMA {_pragma(name, configuration[name])};" for name in _ORDER if name in configuration]
+
+
+def _pragma(name: str, value: Value) -> str:
+    if name == "cache_size_kib":
+        return f"cache_size = -{value}"  # negative: KiB instead of pages
+    name = re.sub("_(bytes|pages)$", "", name)
+    return f"{name} = {int(value) if isinstance(value, bool) else value}"
