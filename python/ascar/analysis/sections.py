@@ -252,8 +252,9 @@ def time_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
     for trial in trials:
         steps.update(trial.change.step_s if trial.change else {})
     parts = [table("Time by stage", ("stage", "time ", "share ", "what it is"), rows)]
-    if steps:
-        listed = ", ".join(f"{step} {format_duration(spent_s)}" for step, spent_s in steps.most_common(8))
+    if sum(steps.values()) >= 0.001:
+        spent = [(step, spent_s) for step, spent_s in steps.most_common(8) if spent_s >= 0.001]
+        listed = ", ".join(f"{step} {format_duration(spent_s)}" for step, spent_s in spent)
         parts.append(tag("p", f"Changes took, by step: {listed}.", class_="muted"))
     return each(*parts)
 
@@ -331,7 +332,8 @@ def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, s
         if isinstance(value, dict):
             yield from _flat(cast("dict[str, Any]", value), f"{name}: ")
         elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(str(item) for item in cast("Sequence[Any]", value))
+            items = cast("Sequence[Any]", value)
+            yield name, ", ".join(number(item) if isinstance(item, float) else str(item) for item in items)
         elif key.endswith("_bytes") and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             yield name.removesuffix(" bytes"), format_size(value)
         elif isinstance(value, float):
