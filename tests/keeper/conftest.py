@@ -35,7 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents and "anybody" not in item.keywords:
             item.add_marker(pytest.mark.root)
             if os.geteuid() != 0:
-                item.add_marker(pytest.mark.skip(reason="needs root: loop devices, mounts and control groups"))
+                item.add_marker(
+                    pytest.mark.skip(reason="needs root: loop devices, mounts and control groups")
+                )
 
 
 @pytest.fixture
@@ -71,12 +73,12 @@ def loop(tmp_path: Path) -> Iterator[Path]:
     backing = tmp_path / "backing"
     with backing.open("wb") as file:
         file.truncate(64 * MIB)
-    device = run("losetup", "--find", "--show", str(backing))
+    device = execute("losetup", "--find", "--show", str(backing))
     queue = Path("/sys/block") / Path(device).name / "queue"
     scheduler = read(queue / "scheduler")
     yield Path(device)
     (queue / "scheduler").write_text(chosen(scheduler))
-    run("losetup", "--detach", device)
+    execute("losetup", "--detach", device)
 
 
 @pytest.fixture
@@ -114,7 +116,10 @@ def traces(state: Path, images: Path) -> Callable[[int | None], list[str]]:
             mounts = Path("/proc/self/mountinfo").read_text().splitlines()
             found += [f"mount {line}" for line in mounts if f"-{pid}-" in line and "/run/ascar/mnt/" in line]
             found += [f"mountpoint {path}" for path in Path("/run/ascar/mnt").glob(f"*-{pid}-*")]
-            found += [f"control group {path}" for path in Path("/sys/fs/cgroup").rglob(f"ascar-*-{pid}")]
+            found += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"ascar-*-{pid}")]
+            found += [
+                f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"memory/ascar-*-{pid}")
+            ]
         return found
 
     return find
@@ -183,11 +188,11 @@ def raw(state: Path) -> Iterator[Callable[..., Raw]]:
 
     yield start
     for session in started:
-        if session.process.poll() is None:
+        if not session.stdin.closed:
             session.end()
 
 
-def run(*words: str) -> str:
+def execute(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -197,7 +202,7 @@ def read(path: Path) -> str:
 
 def chosen(schedulers: str) -> str:
     """The word in brackets."""
-    return schedulers.split("[")[1].split("]")[0]
+    return schedulers.partition("[")[2].partition("]")[0]
 
 
 @pytest.fixture
@@ -208,10 +213,16 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
     def make(size_mib: int) -> Path:
         place = tmp_path / f"disk{len(places)}"
         place.mkdir()
-        run("mount", "-t", "tmpfs", "-o", f"size={size_mib}m,mode=755", "tmpfs", str(place))
+        execute("mount", "-t", "tmpfs", "-o", f"size={size_mib}m,mode=755", "tmpfs", str(place))
         places.append(place)
         return place
 
     yield make
     for place in places:
-        run("umount", str(place))
+        execute("umount", str(place))
+
+
+@pytest.fixture
+def run() -> Callable[..., str]:
+    """Runs a program; what it prints."""
+    return execute

@@ -99,7 +99,12 @@ def test_what_the_kernel_rounds_is_reported_and_still_ours(keeper, loop):
 
 def test_a_scheduler_and_all_it_resets_come_back_exactly(state, loop):
     queue(loop, "scheduler").write_text("mq-deadline")
-    odd = {"nr_requests": "100", "iosched/read_expire": "777", "iosched/fifo_batch": "5", "iosched/async_depth": "33"}
+    odd = {
+        "nr_requests": "100",
+        "iosched/read_expire": "777",
+        "iosched/fifo_batch": "5",
+        "iosched/async_depth": "33",
+    }
     odd |= {"wbt_lat_usec": "1234"} if queue(loop, "wbt_lat_usec").exists() else {}
     for name, value in odd.items():
         queue(loop, name).write_text(value)

@@ -46,8 +46,18 @@ pub struct Rule {
     pub coupling: Coupling,
 }
 
-const fn rule(pattern: &'static str, path: &'static str, values: Values, coupling: Coupling) -> Rule {
-    Rule { pattern, path, values, coupling }
+const fn rule(
+    pattern: &'static str,
+    path: &'static str,
+    values: Values,
+    coupling: Coupling,
+) -> Rule {
+    Rule {
+        pattern,
+        path,
+        values,
+        coupling,
+    }
 }
 
 use Coupling::{Alone, Depth, Scheduled, Scheduler, Zeroes};
@@ -126,7 +136,10 @@ pub fn resolve(name: &str) -> Result<Knob> {
             None if rule.pattern == name => None,
             None => continue,
             Some((before, after)) => {
-                match name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)) {
+                match name
+                    .strip_prefix(before)
+                    .and_then(|rest| rest.strip_suffix(after))
+                {
                     Some(device) if is_device_name(device) => Some(device.to_owned()),
                     _ => continue,
                 }
@@ -136,20 +149,38 @@ pub fn resolve(name: &str) -> Result<Knob> {
             Some(device) => rule.path.replace("<dev>", device),
             None => rule.path.to_owned(),
         };
-        return Ok(Knob { name: name.to_owned(), device, path: PathBuf::from(path), rule });
+        return Ok(Knob {
+            name: name.to_owned(),
+            device,
+            path: PathBuf::from(path),
+            rule,
+        });
     }
-    Err(Fault::input(format!("knob = {name:?}: unknown; allowed are {}", patterns_like(name))))
+    Err(Fault::input(format!(
+        "knob = {name:?}: unknown; allowed are {}",
+        patterns_like(name)
+    )))
 }
 
 /// The patterns a mistyped name may have meant: those of its family, or all.
 fn patterns_like(name: &str) -> String {
     let family = name.split('.').next().unwrap_or_default();
     let patterns = || RULES.iter().map(|rule| rule.pattern);
-    let related: Vec<_> = patterns().filter(|pattern| pattern.split('.').next() == Some(family)).collect();
-    if related.is_empty() { patterns().collect::<Vec<_>>().join(", ") } else { related.join(", ") }
+    let related: Vec<_> = patterns()
+        .filter(|pattern| pattern.split('.').next() == Some(family))
+        .collect();
+    if related.is_empty() {
+        patterns().collect::<Vec<_>>().join(", ")
+    } else {
+        related.join(", ")
+    }
 }
 
 /// Kernel names of devices: no dots, no slashes, so that a name cannot leave its directory.
 fn is_device_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte))
+    !name.is_empty()
+        && name.len() <= 32
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte))
 }

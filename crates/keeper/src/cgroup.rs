@@ -57,7 +57,10 @@ fn discover_in(mountinfo: &str) -> Option<Hierarchy> {
         let mut back = back.split(' ');
         match back.next()? {
             "cgroup" if back.nth(1)?.split(',').any(|option| option == "memory") => {
-                return Some(Hierarchy { version: Version::V1, root });
+                return Some(Hierarchy {
+                    version: Version::V1,
+                    root,
+                });
             }
             "cgroup2" if unified.is_none() => unified = Some(root),
             _ => {}
@@ -66,7 +69,10 @@ fn discover_in(mountinfo: &str) -> Option<Hierarchy> {
     let root = unified?;
     let controllers = std::fs::read_to_string(root.join("cgroup.controllers")).ok()?;
     let has_memory = controllers.split_whitespace().any(|name| name == "memory");
-    has_memory.then_some(Hierarchy { version: Version::V2, root })
+    has_memory.then_some(Hierarchy {
+        version: Version::V2,
+        root,
+    })
 }
 
 /// A control group of ours.
@@ -80,17 +86,27 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// Makes the group and sets its limit; swap does not widen it.
-    pub fn create(journal: &mut Journal, hierarchy: &Hierarchy, name: &str, memory_bytes: u64) -> Result<Self> {
+    pub fn create(
+        journal: &mut Journal,
+        hierarchy: &Hierarchy,
+        name: &str,
+        memory_bytes: u64,
+    ) -> Result<Self> {
         let path = hierarchy.root.join(name);
         if hierarchy.version == Version::V2 {
             enable_controller(journal, &hierarchy.root)?;
         }
-        let numbers = journal.record(vec![Change::Cgroup { target: path.clone() }])?;
+        let numbers = journal.record(vec![Change::Cgroup {
+            target: path.clone(),
+        }])?;
         if let Err(error) = std::fs::create_dir(&path) {
             journal.undone(&numbers)?;
             return Err(error).doing(format!("make {}", path.display()));
         }
-        let group = Self { path, version: hierarchy.version };
+        let group = Self {
+            path,
+            version: hierarchy.version,
+        };
         let limit = memory_bytes.to_string();
         match group.version {
             Version::V1 => {
@@ -108,8 +124,15 @@ impl Cgroup {
 
     /// A group whose directory is known from a journal.
     pub fn existing(path: &Path) -> Self {
-        let version = if path.join("cgroup.controllers").exists() { Version::V2 } else { Version::V1 };
-        Self { path: path.to_owned(), version }
+        let version = if path.join("cgroup.controllers").exists() {
+            Version::V2
+        } else {
+            Version::V1
+        };
+        Self {
+            path: path.to_owned(),
+            version,
+        }
     }
 
     /// Moves a process in.
@@ -120,12 +143,24 @@ impl Cgroup {
     /// What its processes use.
     pub fn usage(&self) -> Use {
         let (now, peak, events) = match self.version {
-            Version::V1 => ("memory.usage_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"),
+            Version::V1 => (
+                "memory.usage_in_bytes",
+                "memory.max_usage_in_bytes",
+                "memory.oom_control",
+            ),
             Version::V2 => ("memory.current", "memory.peak", "memory.events"),
         };
-        let number = |file: &str| std::fs::read_to_string(self.path.join(file)).ok()?.trim().parse().ok();
+        let number = |file: &str| {
+            std::fs::read_to_string(self.path.join(file))
+                .ok()?
+                .trim()
+                .parse()
+                .ok()
+        };
         let events = std::fs::read_to_string(self.path.join(events)).unwrap_or_default();
-        let oom_kills = events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
+        let oom_kills = events
+            .lines()
+            .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
         Use {
             memory_now_bytes: number(now),
             memory_peak_bytes: number(peak),
@@ -167,7 +202,9 @@ impl Cgroup {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
                 // The last process is gone, the kernel has not noticed yet.
-                Err(error) if error.raw_os_error() == Some(16) && started.elapsed() < KILL_PATIENCE => {
+                Err(error)
+                    if error.raw_os_error() == Some(16) && started.elapsed() < KILL_PATIENCE =>
+                {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 Err(error) => return Err(error).doing(format!("remove {}", self.path.display())),
@@ -178,7 +215,11 @@ impl Cgroup {
     fn processes(&self) -> Vec<Pid> {
         let text = std::fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         // A process of another namespace reads as 0, which kill(2) would take for ourselves.
-        text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).map(Pid::from_raw).collect()
+        text.lines()
+            .filter_map(|line| line.parse().ok())
+            .filter(|pid| *pid > 0)
+            .map(Pid::from_raw)
+            .collect()
     }
 
     fn write(&self, file: &str, text: &str) -> Result<()> {
@@ -194,7 +235,9 @@ fn enable_controller(journal: &mut Journal, root: &Path) -> Result<()> {
     if enabled.split_whitespace().any(|name| name == "memory") {
         return Ok(());
     }
-    journal.record(vec![Change::Controller { target: path.clone() }])?;
+    journal.record(vec![Change::Controller {
+        target: path.clone(),
+    }])?;
     std::fs::write(&path, "+memory").doing(format!("write +memory to {}", path.display()))
 }
 
@@ -211,5 +254,8 @@ pub fn check_memory(memory_bytes: u64) -> Result<()> {
     if (MEMORY_BYTES_MIN..=i64::MAX as u64).contains(&memory_bytes) {
         return Ok(());
     }
-    Err(Fault::input(format!("memory_bytes = {memory_bytes}: allowed are [{MEMORY_BYTES_MIN}, {}]", i64::MAX)))
+    Err(Fault::input(format!(
+        "memory_bytes = {memory_bytes}: allowed are [{MEMORY_BYTES_MIN}, {}]",
+        i64::MAX
+    )))
 }

@@ -46,10 +46,16 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments> {
             Some("--restore") => parsed.restore = true,
             Some("--all") => parsed.all = true,
             Some("--state-dir") => {
-                let directory = arguments.next().ok_or_else(|| Fault::input("--state-dir: names no directory"))?;
+                let directory = arguments
+                    .next()
+                    .ok_or_else(|| Fault::input("--state-dir: names no directory"))?;
                 parsed.state_directory = Some(directory.into());
             }
-            _ => return Err(Fault::input(format!("{argument:?}: unknown argument: see `ascard keeper --help`"))),
+            _ => {
+                return Err(Fault::input(format!(
+                    "{argument:?}: unknown argument: see `ascard keeper --help`"
+                )));
+            }
         }
     }
     if parsed.all && !parsed.restore {
@@ -68,7 +74,11 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(_) => ExitCode::from(1),
         Err(fault) => {
             eprintln!("ascard keeper: {}", fault.message);
-            ExitCode::from(if matches!(fault.kind, Kind::Input | Kind::Refused) { 2 } else { 1 })
+            ExitCode::from(if matches!(fault.kind, Kind::Input | Kind::Refused) {
+                2
+            } else {
+                1
+            })
         }
     }
 }
@@ -81,17 +91,26 @@ fn execute(arguments: &Arguments) -> Result<Report> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Fault::refused("needs root: start it through sudo"));
     }
-    let directory = arguments.state_directory.clone().unwrap_or_else(|| journal::DIRECTORY.into());
+    let directory = arguments
+        .state_directory
+        .clone()
+        .unwrap_or_else(|| journal::DIRECTORY.into());
     let directory = std::path::absolute(&directory)
         .map_err(|error| Fault::input(format!("--state-dir = {}: {error}", directory.display())))?;
     if arguments.restore {
         let report = restore::restore_stale(&directory, arguments.all)?;
-        println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
+        println!(
+            "{}",
+            serde_json::to_string(&report).expect("a report is plain data")
+        );
         return Ok(report);
     }
     let report = server::serve(&directory, arguments.hold)?;
     for left in &report.left_alone {
-        eprintln!("ascard keeper: {} is {:?}, not {:?}: left alone", left.target, left.found, left.expected);
+        eprintln!(
+            "ascard keeper: {} is {:?}, not {:?}: left alone",
+            left.target, left.found, left.expected
+        );
     }
     for failed in &report.failed {
         eprintln!("ascard keeper: {failed}");

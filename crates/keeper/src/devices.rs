@@ -34,32 +34,53 @@ pub struct Claimed {
 /// # Errors
 /// Refused, naming what was found.
 pub fn claim(path: &Path, confirmed: bool, limit: &Limit) -> Result<Claimed> {
-    let canonical =
-        path.canonicalize().map_err(|error| Fault::input(format!("path = {path:?}: {error}: name a block device")))?;
-    let metadata = canonical.metadata().doing(format!("look at {}", canonical.display()))?;
-    if !path.is_absolute() || canonical.to_str().is_none() || !metadata.file_type().is_block_device() {
-        return Err(Fault::input(format!("path = {path:?}: is not a block device: name one such as /dev/sdb")));
+    let canonical = path
+        .canonicalize()
+        .map_err(|error| Fault::input(format!("path = {path:?}: {error}: name a block device")))?;
+    let metadata = canonical
+        .metadata()
+        .doing(format!("look at {}", canonical.display()))?;
+    if !path.is_absolute()
+        || canonical.to_str().is_none()
+        || !metadata.file_type().is_block_device()
+    {
+        return Err(Fault::input(format!(
+            "path = {path:?}: is not a block device: name one such as /dev/sdb"
+        )));
     }
     if !confirmed {
-        return Err(Fault::refused(format!("{path:?} would be overwritten: confirm it explicitly")));
+        return Err(Fault::refused(format!(
+            "{path:?} would be overwritten: confirm it explicitly"
+        )));
     }
     let number = format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev()));
     let device = check_unused(&canonical, &number)?;
     check_blank(&canonical, limit)?;
     let size_bytes = size(&device)?;
-    Ok(Claimed { path: canonical, number, size_bytes })
+    Ok(Claimed {
+        path: canonical,
+        number,
+        size_bytes,
+    })
 }
 
 /// Not mounted, not swap, nothing built on top of it, and opened by nobody exclusively.
 pub fn check_unused(path: &Path, number: &str) -> Result<File> {
     let refused = |why: String| Err(Fault::refused(format!("{}: {why}", path.display())));
-    if let Some(mount) = mounts::list()?.into_iter().find(|it| it.device == number || Path::new(&it.source) == path) {
+    if let Some(mount) = mounts::list()?
+        .into_iter()
+        .find(|it| it.device == number || Path::new(&it.source) == path)
+    {
         return refused(format!("is mounted at {}", mount.mountpoint.display()));
     }
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     let is_swap = |line: &str| {
         let named = line.split_whitespace().next().map(Path::new);
-        named.is_some_and(|named| named.metadata().is_ok_and(|it| device_number(it.rdev()) == number))
+        named.is_some_and(|named| {
+            named
+                .metadata()
+                .is_ok_and(|it| device_number(it.rdev()) == number)
+        })
     };
     if swaps.lines().skip(1).any(is_swap) {
         return refused("is used as swap".to_owned());
@@ -68,12 +89,20 @@ pub fn check_unused(path: &Path, number: &str) -> Result<File> {
         return refused(format!("is part of {holder}"));
     }
     let mut options = OpenOptions::new();
-    match options.read(true).write(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(path) {
+    match options
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
+        .open(path)
+    {
         Ok(device) => Ok(device),
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
             refused("is in use (the kernel refuses exclusive access)".to_owned())
         }
-        Err(error) => Err(Fault::failed(format!("cannot open {}: {error}", path.display()))),
+        Err(error) => Err(Fault::failed(format!(
+            "cannot open {}: {error}",
+            path.display()
+        ))),
     }
 }
 
@@ -90,13 +119,22 @@ fn holders(number: &str) -> Vec<String> {
             places.push(entry.path().join("holders"));
         }
     }
-    let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    let entries = places
+        .iter()
+        .filter_map(|place| std::fs::read_dir(place).ok())
+        .flatten()
+        .flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 /// No signature that blkid knows, or our own.
 pub fn check_blank(path: &Path, limit: &Limit) -> Result<()> {
-    let arguments = ["-p", "-o", "export", "--"].map(Into::into).into_iter().chain([path.as_os_str().to_owned()]);
+    let arguments = ["-p", "-o", "export", "--"]
+        .map(Into::into)
+        .into_iter()
+        .chain([path.as_os_str().to_owned()]);
     let finished = program::run("blkid", &arguments.collect::<Vec<_>>(), limit)?;
     let refused = |found: String| {
         Err(Fault::refused(format!(
@@ -110,7 +148,11 @@ pub fn check_blank(path: &Path, limit: &Limit) -> Result<()> {
         Some(2) if finished.stdout.is_empty() => Ok(()),
         Some(0) => {
             let field = |name: &str| {
-                finished.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default()
+                finished
+                    .stdout
+                    .lines()
+                    .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+                    .unwrap_or_default()
             };
             if field("LABEL") == LABEL && field("UUID").starts_with(UUID_PREFIX) {
                 return Ok(());
@@ -120,10 +162,17 @@ pub fn check_blank(path: &Path, limit: &Limit) -> Result<()> {
                 .filter(|name| !field(name).is_empty())
                 .map(|name| format!("{name}={}", field(name)))
                 .collect();
-            refused(if found.is_empty() { finished.stdout.replace('\n', " ") } else { found.join(" ") })
+            refused(if found.is_empty() {
+                finished.stdout.replace('\n', " ")
+            } else {
+                found.join(" ")
+            })
         }
         Some(8) => refused("several signatures".to_owned()),
-        _ => Err(finished.success("blkid").err().unwrap_or_else(|| Fault::failed("blkid: no answer"))),
+        _ => Err(finished
+            .success("blkid")
+            .err()
+            .unwrap_or_else(|| Fault::failed("blkid: no answer"))),
     }
 }
 

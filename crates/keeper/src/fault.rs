@@ -34,7 +34,11 @@ pub type Result<T> = std::result::Result<T, Fault>;
 
 impl Fault {
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), stderr: String::new() }
+        Self {
+            kind,
+            message: message.into(),
+            stderr: String::new(),
+        }
     }
 
     /// The request is wrong.

@@ -21,7 +21,10 @@ pub struct FileId {
 impl FileId {
     /// The identity of an open or named file.
     pub fn of(metadata: &Metadata) -> Self {
-        let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let born = metadata
+            .created()
+            .ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -31,7 +34,11 @@ impl FileId {
 
     /// The same file, in the same boot or (`rebooted`) a later one.
     pub fn is(&self, other: &Self, rebooted: bool) -> bool {
-        let device = if rebooted { self.born_ns.is_some() } else { self.device == other.device };
+        let device = if rebooted {
+            self.born_ns.is_some()
+        } else {
+            self.device == other.device
+        };
         device && self.inode == other.inode && self.born_ns == other.born_ns
     }
 }

@@ -53,21 +53,49 @@ const EXT: Table = &[
     ("flex_bg", Boolean, Feature("flex_bg")),
     ("flex_bg_groups", PowerOfTwo(1, 1 << 16), Switch("-G")),
     ("bigalloc", Boolean, Feature("bigalloc")),
-    ("cluster_size_bytes", PowerOfTwo(2048, 256 * MI), Switch("-C")),
+    (
+        "cluster_size_bytes",
+        PowerOfTwo(2048, 256 * MI),
+        Switch("-C"),
+    ),
     ("stride_blocks", Number(1, 1 << 30), Part("-E", "stride")),
-    ("stripe_width_blocks", Number(1, 1 << 30), Part("-E", "stripe_width")),
+    (
+        "stripe_width_blocks",
+        Number(1, 1 << 30),
+        Part("-E", "stripe_width"),
+    ),
 ];
 
 const EXT_JOURNAL: Table = &[
     ("journal", Boolean, Feature("has_journal")),
-    ("journal_size_bytes", Number(MI, 40_960 * MI), SwitchMebibytes("-J", "size")),
+    (
+        "journal_size_bytes",
+        Number(MI, 40_960 * MI),
+        SwitchMebibytes("-J", "size"),
+    ),
 ];
 
 const XFS: Table = &[
-    ("block_size_bytes", PowerOfTwo(512, 65536), Part("-b", "size")),
-    ("inode_size_bytes", PowerOfTwo(256, 2048), Part("-i", "size")),
-    ("sector_size_bytes", PowerOfTwo(512, 32768), Part("-s", "size")),
-    ("dir_block_size_bytes", PowerOfTwo(512, 65536), Part("-n", "size")),
+    (
+        "block_size_bytes",
+        PowerOfTwo(512, 65536),
+        Part("-b", "size"),
+    ),
+    (
+        "inode_size_bytes",
+        PowerOfTwo(256, 2048),
+        Part("-i", "size"),
+    ),
+    (
+        "sector_size_bytes",
+        PowerOfTwo(512, 32768),
+        Part("-s", "size"),
+    ),
+    (
+        "dir_block_size_bytes",
+        PowerOfTwo(512, 65536),
+        Part("-n", "size"),
+    ),
     ("agcount", Number(1, 1 << 20), Part("-d", "agcount")),
     ("su_bytes", Number(512, 1 << 30), Part("-d", "su")),
     ("sw", Number(1, 1 << 16), Part("-d", "sw")),
@@ -88,20 +116,49 @@ const XFS: Table = &[
 const BTRFS: Table = &[
     ("node_size_bytes", PowerOfTwo(4096, 65536), Switch("-n")),
     ("sector_size_bytes", PowerOfTwo(4096, 65536), Switch("-s")),
-    ("csum", Word(&["crc32c", "xxhash", "sha256", "blake2"]), Switch("--csum")),
+    (
+        "csum",
+        Word(&["crc32c", "xxhash", "sha256", "blake2"]),
+        Switch("--csum"),
+    ),
     ("data_profile", Word(&["single", "dup"]), Switch("-d")),
     ("metadata_profile", Word(&["single", "dup"]), Switch("-m")),
     ("mixed", Boolean, Bare("-M")),
 ];
 
 const EXT_FEATURES: &[&str] = &[
-    "64bit", "bigalloc", "dir_index", "dir_nlink", "ext_attr", "extent", "extra_isize", "fast_commit", "filetype",
-    "flex_bg", "has_journal", "huge_file", "inline_data", "large_dir", "large_file", "meta_bg", "metadata_csum",
-    "metadata_csum_seed", "resize_inode", "sparse_super", "sparse_super2", "uninit_bg",
+    "64bit",
+    "bigalloc",
+    "dir_index",
+    "dir_nlink",
+    "ext_attr",
+    "extent",
+    "extra_isize",
+    "fast_commit",
+    "filetype",
+    "flex_bg",
+    "has_journal",
+    "huge_file",
+    "inline_data",
+    "large_dir",
+    "large_file",
+    "meta_bg",
+    "metadata_csum",
+    "metadata_csum_seed",
+    "resize_inode",
+    "sparse_super",
+    "sparse_super2",
+    "uninit_bg",
 ];
 
-const BTRFS_FEATURES: &[&str] =
-    &["block-group-tree", "extref", "free-space-tree", "mixed-bg", "no-holes", "skinny-metadata"];
+const BTRFS_FEATURES: &[&str] = &[
+    "block-group-tree",
+    "extref",
+    "free-space-tree",
+    "mixed-bg",
+    "no-holes",
+    "skinny-metadata",
+];
 
 /// A command that makes a file system on the device, which the caller has emptied.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,23 +179,46 @@ pub fn command(request: &FormatRequest, device: &Path, uuid: &str) -> Result<Com
         "ext3" | "ext4" => ("mke2fs", vec![EXT, EXT_JOURNAL], EXT_FEATURES),
         "xfs" => ("mkfs.xfs", vec![XFS], &[]),
         "btrfs" => ("mkfs.btrfs", vec![BTRFS], BTRFS_FEATURES),
-        fs => return Err(Fault::input(format!("fs = {fs:?}: allowed are {}", FILE_SYSTEMS.join(", ")))),
+        fs => {
+            return Err(Fault::input(format!(
+                "fs = {fs:?}: allowed are {}",
+                FILE_SYSTEMS.join(", ")
+            )));
+        }
     };
     let mut words = Words::default();
     for (name, value) in &request.options {
-        let row = tables.iter().flat_map(|table| table.iter()).find(|row| row.0 == name);
+        let row = tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .find(|row| row.0 == name);
         let Some((_, form, place)) = row else {
-            let known: Vec<_> = tables.iter().flat_map(|table| table.iter().map(|row| row.0)).collect();
-            return Err(Fault::input(format!("option = {name:?}: {} knows {}", request.fs, known.join(", "))));
+            let known: Vec<_> = tables
+                .iter()
+                .flat_map(|table| table.iter().map(|row| row.0))
+                .collect();
+            return Err(Fault::input(format!(
+                "option = {name:?}: {} knows {}",
+                request.fs,
+                known.join(", ")
+            )));
         };
-        form.check(value).map_err(|allowed| Fault::input(format!("{name} = {value}: allowed are {allowed}")))?;
+        form.check(value)
+            .map_err(|allowed| Fault::input(format!("{name} = {value}: allowed are {allowed}")))?;
         words.add(name, value, *place)?;
     }
     for feature in &request.features {
         let name = feature.strip_prefix('^').unwrap_or(feature);
         if !features.contains(&name) {
-            let known = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
-            return Err(Fault::input(format!("feature = {feature:?}: {} knows {known}, each also with ^", request.fs)));
+            let known = if features.is_empty() {
+                "none".to_owned()
+            } else {
+                features.join(", ")
+            };
+            return Err(Fault::input(format!(
+                "feature = {feature:?}: {} knows {known}, each also with ^",
+                request.fs
+            )));
         }
         words.feature(name, !feature.starts_with('^'))?;
     }
@@ -186,13 +266,22 @@ impl Words {
             SwitchMebibytes(switch, key) => {
                 let bytes: i64 = text.parse().unwrap_or_default();
                 if bytes % MI != 0 {
-                    return Err(Fault::input(format!("{name} = {value}: allowed are multiples of {MI}")));
+                    return Err(Fault::input(format!(
+                        "{name} = {value}: allowed are multiples of {MI}"
+                    )));
                 }
-                self.switches.extend([switch.to_owned(), format!("{key}={}", bytes / MI)]);
+                self.switches
+                    .extend([switch.to_owned(), format!("{key}={}", bytes / MI)]);
             }
-            Part(switch, key) => self.parts.entry(switch).or_default().push(format!("{key}={text}")),
+            Part(switch, key) => self
+                .parts
+                .entry(switch)
+                .or_default()
+                .push(format!("{key}={text}")),
             Feature(feature) => self.feature(feature, *value == Scalar::Boolean(true))?,
-            Bare(switch) if *value == Scalar::Boolean(true) => self.switches.push(switch.to_owned()),
+            Bare(switch) if *value == Scalar::Boolean(true) => {
+                self.switches.push(switch.to_owned())
+            }
             Bare(_) => {}
         }
         Ok(())
@@ -200,9 +289,9 @@ impl Words {
 
     fn feature(&mut self, name: &str, on: bool) -> Result<()> {
         match self.features.insert(name.to_owned(), on) {
-            Some(before) if before != on => {
-                Err(Fault::input(format!("feature {name} is switched both on and off: choose one")))
-            }
+            Some(before) if before != on => Err(Fault::input(format!(
+                "feature {name} is switched both on and off: choose one"
+            ))),
             _ => Ok(()),
         }
     }
@@ -212,13 +301,18 @@ impl Words {
     fn fixed(mut self, fs: &str, uuid: &str) -> Vec<String> {
         let mut words: Vec<String> = match fs {
             "xfs" => {
-                self.parts.entry("-m").or_default().push(format!("uuid={uuid}"));
+                self.parts
+                    .entry("-m")
+                    .or_default()
+                    .push(format!("uuid={uuid}"));
                 ["-f", "-K", "-q"].map(Into::into).to_vec()
             }
             "btrfs" => ["-f", "-K", "-q", "-U", uuid].map(Into::into).to_vec(),
             _ => {
                 let extended = self.parts.entry("-E").or_default();
-                extended.extend(["lazy_itable_init=0", "lazy_journal_init=0", "nodiscard"].map(Into::into));
+                extended.extend(
+                    ["lazy_itable_init=0", "lazy_journal_init=0", "nodiscard"].map(Into::into),
+                );
                 extended.push(format!("hash_seed={HASH_SEED}"));
                 ["-F", "-q", "-t", fs, "-U", uuid].map(Into::into).to_vec()
             }
@@ -229,7 +323,13 @@ impl Words {
             words.extend([switch.to_owned(), parts.join(",")]);
         }
         if !self.features.is_empty() {
-            let names = self.features.iter().map(|(name, on)| if *on { name.clone() } else { format!("^{name}") });
+            let names = self.features.iter().map(|(name, on)| {
+                if *on {
+                    name.clone()
+                } else {
+                    format!("^{name}")
+                }
+            });
             words.extend(["-O".to_owned(), names.collect::<Vec<_>>().join(",")]);
         }
         words

@@ -9,8 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, FallocateFlags, copy_file_range, fallocate};
+use nix::fcntl::{AtFlags, FallocateFlags, OFlag, copy_file_range, fallocate, openat};
 use nix::libc;
+use nix::sys::stat::{Mode, fstatat};
 use nix::unistd::{Whence, linkat, lseek, unlinkat};
 use serde::Serialize;
 
@@ -38,8 +39,14 @@ pub struct Copied {
 /// Makes a sparse image file that only root may read or write, in a directory of the invoking user.
 ///
 /// The file gets its name only after it is in the journal: until then it has none, and is gone with us.
-pub fn create(journal: &mut Journal, invoker: &Invoker, path: &Path, size_bytes: u64) -> Result<(File, FileId)> {
-    if !(SIZE_BYTES_MIN..=SIZE_BYTES_MAX).contains(&size_bytes) || size_bytes % 4096 != 0 {
+pub fn create(
+    journal: &mut Journal,
+    invoker: &Invoker,
+    path: &Path,
+    size_bytes: u64,
+) -> Result<(File, FileId)> {
+    if !(SIZE_BYTES_MIN..=SIZE_BYTES_MAX).contains(&size_bytes) || !size_bytes.is_multiple_of(4096)
+    {
         return Err(Fault::input(format!(
             "size_bytes = {size_bytes}: allowed are multiples of 4096 in [{SIZE_BYTES_MIN}, {SIZE_BYTES_MAX}]"
         )));
@@ -49,19 +56,25 @@ pub fn create(journal: &mut Journal, invoker: &Invoker, path: &Path, size_bytes:
     place.check_absent()?;
     place.check_space(size_bytes)?;
     let file = place.nameless()?;
-    file.set_len(size_bytes).doing(format!("make {} {size_bytes} bytes long", path.display()))?;
-    let id = place.name(journal, &file)?;
-    Ok((file, id))
+    file.set_len(size_bytes)
+        .doing(format!("make {} {size_bytes} bytes long", path.display()))?;
+    place.name(journal, file)
 }
 
 /// Copies the image's data to a new file beside it.
-pub fn save(journal: &Mutex<Journal>, image: &File, to: &Path, limit: &Limit) -> Result<(File, FileId, Copied)> {
+pub fn save(
+    journal: &Mutex<Journal>,
+    image: &File,
+    to: &Path,
+    limit: &Limit,
+) -> Result<(File, FileId, Copied)> {
     let started = Instant::now();
     let place = Place::open(to)?;
     place.check_absent()?;
     let metadata = image.metadata().doing("look at the image")?;
     let copy = place.nameless()?;
-    copy.set_len(metadata.len()).doing(format!("make {} as long as the image", to.display()))?;
+    copy.set_len(metadata.len())
+        .doing(format!("make {} as long as the image", to.display()))?;
     let (method, copied_bytes) = match reflink(image, &copy) {
         Ok(()) => ("reflink", 0),
         Err(_) => {
@@ -69,8 +82,19 @@ pub fn save(journal: &Mutex<Journal>, image: &File, to: &Path, limit: &Limit) ->
             ("copy", copy_data(image, &copy, limit)?)
         }
     };
-    let id = place.name(&mut journal.lock().unwrap_or_else(PoisonError::into_inner), &copy)?;
-    Ok((copy, id, Copied { seconds: started.elapsed().as_secs_f64(), copied_bytes, method }))
+    let (copy, id) = place.name(
+        &mut journal.lock().unwrap_or_else(PoisonError::into_inner),
+        copy,
+    )?;
+    Ok((
+        copy,
+        id,
+        Copied {
+            seconds: started.elapsed().as_secs_f64(),
+            copied_bytes,
+            method,
+        },
+    ))
 }
 
 /// Makes the image's content that of a saved copy, in place and on disk when it returns: a load that follows
@@ -85,7 +109,11 @@ pub fn load(saved: &File, image: &File, limit: &Limit) -> Result<Copied> {
         }
     };
     image.sync_data().doing("write the image back")?;
-    Ok(Copied { seconds: started.elapsed().as_secs_f64(), copied_bytes, method })
+    Ok(Copied {
+        seconds: started.elapsed().as_secs_f64(),
+        copied_bytes,
+        method,
+    })
 }
 
 /// Gives all blocks of the image back: a file system made on it starts from the same state each time.
@@ -101,9 +129,12 @@ pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<bool> {
         return Ok(false);
     };
     match place.present() {
-        Some(file) if FileId::of(&file.metadata().doing("look at a file")?).is(expected, rebooted) => {
+        Some(file)
+            if FileId::of(&file.metadata().doing("look at a file")?).is(expected, rebooted) =>
+        {
             let how = nix::unistd::UnlinkatFlags::NoRemoveDir;
-            unlinkat(&place.directory, place.name.as_os_str(), how).doing(format!("remove {}", path.display()))?;
+            unlinkat(&place.directory, place.name.as_os_str(), how)
+                .doing(format!("remove {}", path.display()))?;
             Ok(true)
         }
         _ => Ok(false),
@@ -113,7 +144,10 @@ pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<bool> {
 /// Opens an existing image of ours for attaching.
 pub fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
     options.open(path).doing(format!("open {}", path.display()))
 }
 
@@ -134,15 +168,25 @@ fn copy_data(from: &File, to: &File, limit: &Limit) -> Result<u64> {
             Err(Errno::ENXIO) => return Ok(copied),
             Err(error) => return Err(error).doing("find the data of an image"),
         };
-        end = lseek(from, start, Whence::SeekHole).doing("find the holes of an image")?.min(length);
+        end = lseek(from, start, Whence::SeekHole)
+            .doing("find the holes of an image")?
+            .min(length);
         let (mut source, mut target) = (start, start);
         while source < end {
             limit.check("copying the image")?;
             let wanted = CHUNK_BYTES.min((end - source) as usize);
-            let done = copy_file_range(from.as_fd(), Some(&mut source), to.as_fd(), Some(&mut target), wanted)
-                .doing("copy an image")?;
+            let done = copy_file_range(
+                from.as_fd(),
+                Some(&mut source),
+                to.as_fd(),
+                Some(&mut target),
+                wanted,
+            )
+            .doing("copy an image")?;
             if done == 0 {
-                return Err(Fault::failed("copying the image: it became shorter meanwhile"));
+                return Err(Fault::failed(
+                    "copying the image: it became shorter meanwhile",
+                ));
             }
             write_back(to, target - done as i64, done as i64);
             copied += done as u64;
@@ -151,7 +195,9 @@ fn copy_data(from: &File, to: &File, limit: &Limit) -> Result<u64> {
 }
 
 fn write_back(file: &File, offset: i64, length: i64) {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: integers only. An error shows at the fdatasync that follows.
     let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) };
 }
@@ -166,19 +212,42 @@ struct Place {
 
 impl Place {
     fn open(path: &Path) -> Result<Self> {
-        let wrong = || Fault::input(format!("path = {:?}: must be absolute and end in a file name", path));
-        let name = path.file_name().filter(|_| path.is_absolute()).ok_or_else(wrong)?.to_owned();
+        let wrong = || {
+            Fault::input(format!(
+                "path = {:?}: must be absolute and end in a file name",
+                path
+            ))
+        };
+        let name = path
+            .file_name()
+            .filter(|_| path.is_absolute())
+            .ok_or_else(wrong)?
+            .to_owned();
         let directory_path = path.parent().ok_or_else(wrong)?.to_owned();
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        options
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC);
         let directory = options.open(&directory_path).map_err(|error| {
-            Fault::input(format!("path = {:?}: cannot open its directory: {error}: make it first", path))
+            Fault::input(format!(
+                "path = {:?}: cannot open its directory: {error}: make it first",
+                path
+            ))
         })?;
-        Ok(Self { directory, directory_path, name, path: path.to_owned() })
+        Ok(Self {
+            directory,
+            directory_path,
+            name,
+            path: path.to_owned(),
+        })
     }
 
     fn check_owner(&self, invoker: &Invoker) -> Result<()> {
-        let owner = self.directory.metadata().doing("look at a directory")?.uid();
+        let owner = self
+            .directory
+            .metadata()
+            .doing("look at a directory")?
+            .uid();
         if invoker.uid == 0 || owner == invoker.uid {
             return Ok(());
         }
@@ -189,15 +258,25 @@ impl Place {
     }
 
     fn check_absent(&self) -> Result<()> {
-        match nix::sys::stat::fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+        match fstatat(
+            &self.directory,
+            self.name.as_os_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        ) {
             Err(Errno::ENOENT) => Ok(()),
             Ok(_) => Err(self.exists()),
-            Err(error) => Err(Fault::input(format!("path = {:?}: {error}: name another file", self.path))),
+            Err(error) => Err(Fault::input(format!(
+                "path = {:?}: {error}: name another file",
+                self.path
+            ))),
         }
     }
 
     fn exists(&self) -> Fault {
-        Fault::refused(format!("path = {:?}: exists already: name another file or remove it", self.path))
+        Fault::refused(format!(
+            "path = {:?}: exists already: name another file or remove it",
+            self.path
+        ))
     }
 
     fn check_space(&self, needed: u64) -> Result<()> {
@@ -215,7 +294,11 @@ impl Place {
 
     fn nameless(&self) -> Result<File> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC);
+        options
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC);
         let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
         options.open(path).map_err(|error| {
             Fault::failed(format!(
@@ -226,12 +309,22 @@ impl Place {
         })
     }
 
-    /// Journals the nameless file, then gives it its name.
-    fn name(&self, journal: &mut Journal, file: &File) -> Result<FileId> {
+    /// Journals the nameless file, then gives it its name. Comes back opened by that name, which the kernel
+    /// remembers and shows to those who list loop devices.
+    fn name(&self, journal: &mut Journal, file: File) -> Result<(File, FileId)> {
         let id = FileId::of(&file.metadata().doing("look at a new file")?);
-        let numbers = journal.record(vec![Change::File { target: self.path.clone(), expected: id }])?;
+        let numbers = journal.record(vec![Change::File {
+            target: self.path.clone(),
+            expected: id,
+        }])?;
         let empty: &OsStr = OsStr::new("");
-        let linked = linkat(file, empty, &self.directory, self.name.as_os_str(), AtFlags::AT_EMPTY_PATH);
+        let linked = linkat(
+            &file,
+            empty,
+            &self.directory,
+            self.name.as_os_str(),
+            AtFlags::AT_EMPTY_PATH,
+        );
         if let Err(error) = linked {
             journal.undone(&numbers)?;
             return Err(match error {
@@ -239,13 +332,23 @@ impl Place {
                 error => Fault::failed(format!("cannot name {}: {error}", self.path.display())),
             });
         }
-        Ok(id)
+        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let named = openat(&self.directory, self.name.as_os_str(), flags, Mode::empty());
+        let named = File::from(named.doing(format!("open {}", self.path.display()))?);
+        if FileId::of(&named.metadata().doing("look at a new file")?) != id {
+            return Err(Fault::failed(format!(
+                "{}: was replaced while it was made",
+                self.path.display()
+            )));
+        }
+        Ok((named, id))
     }
 
     /// The file of this name, if there is one, without following a link or waiting for anything.
     fn present(&self) -> Option<File> {
-        let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_CLOEXEC;
-        let mode = nix::sys::stat::Mode::empty();
-        nix::fcntl::openat(&self.directory, self.name.as_os_str(), flags, mode).ok().map(File::from)
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())
+            .ok()
+            .map(File::from)
     }
 }

@@ -19,8 +19,12 @@ pub struct Interrupt {
 impl Interrupt {
     /// A flag that is not raised.
     pub fn new() -> Result<Self> {
-        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).doing("make an eventfd")?;
-        Ok(Self { raised: AtomicBool::new(false), event })
+        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .doing("make an eventfd")?;
+        Ok(Self {
+            raised: AtomicBool::new(false),
+            event,
+        })
     }
 
     /// Tells everybody to stop.
@@ -52,7 +56,11 @@ pub struct Limit<'a> {
 impl<'a> Limit<'a> {
     /// `allowed` counts from now.
     pub fn new(interrupt: &'a Interrupt, allowed: Duration) -> Self {
-        Self { interrupt, deadline: Instant::now() + allowed, allowed }
+        Self {
+            interrupt,
+            deadline: Instant::now() + allowed,
+            allowed,
+        }
     }
 
     /// Fails when the work has to stop.
@@ -61,7 +69,10 @@ impl<'a> Limit<'a> {
             return Err(Fault::failed(format!("{doing}: stopped, the session ends")));
         }
         if Instant::now() >= self.deadline {
-            return Err(Fault::timeout(format!("{doing}: not done within {} s", self.allowed.as_secs_f64())));
+            return Err(Fault::timeout(format!(
+                "{doing}: not done within {} s",
+                self.allowed.as_secs_f64()
+            )));
         }
         Ok(())
     }
@@ -79,7 +90,11 @@ impl<'a> Limit<'a> {
 
     /// Sleeps, at most until the session ends.
     pub fn sleep(&self, duration: Duration) {
-        let timeout = PollTimeout::try_from(duration.as_millis().min(60_000) as i32).unwrap_or(PollTimeout::MAX);
-        let _ = poll(&mut [PollFd::new(self.descriptor(), PollFlags::POLLIN)], timeout);
+        let timeout = PollTimeout::try_from(duration.as_millis().min(60_000) as i32)
+            .unwrap_or(PollTimeout::MAX);
+        let _ = poll(
+            &mut [PollFd::new(self.descriptor(), PollFlags::POLLIN)],
+            timeout,
+        );
     }
 }

@@ -31,12 +31,26 @@ impl Invoker {
     /// was once opened through sudo).
     pub fn discover() -> Self {
         let client = discover_client();
-        let environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+        let environment = |name: &str| {
+            std::env::var(name)
+                .ok()
+                .and_then(|text| text.parse::<u32>().ok())
+        };
         let own = getuid().as_raw();
-        let client_is_root = client.as_ref().is_some_and(|client| Process::read(client.pid).is_some_and(|it| it.uid == 0));
+        let client_is_root = client
+            .as_ref()
+            .is_some_and(|client| Process::read(client.pid).is_some_and(|it| it.uid == 0));
         match (environment("SUDO_UID"), environment("SUDO_GID")) {
-            (Some(uid), gid) if own == 0 && !client_is_root => Self { uid, gid: gid.unwrap_or(uid), client },
-            _ => Self { uid: own, gid: nix::unistd::getgid().as_raw(), client },
+            (Some(uid), gid) if own == 0 && !client_is_root => Self {
+                uid,
+                gid: gid.unwrap_or(uid),
+                client,
+            },
+            _ => Self {
+                uid: own,
+                gid: nix::unistd::getgid().as_raw(),
+                client,
+            },
         }
     }
 
@@ -93,7 +107,9 @@ impl Process {
     fn read(pid: Pid) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let field = |name: &str| {
-            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
         };
         let mut uids = field("Uid")?.split_whitespace();
         Some(Self {

@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +24,8 @@ pub const DIRECTORY: &str = "/var/lib/ascar/journal";
 const FILE_BYTES_MAX: u64 = 1 << 30;
 /// How long to wait for another keeper that is restoring.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a keeper that has been killed and is not gone yet.
+const DEATH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whose changes these are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +145,15 @@ pub struct Journal {
 impl Journal {
     /// A journal without a file: that comes with the first change.
     pub fn new(directory: &Path, header: Header) -> Self {
-        Self { directory: directory.to_owned(), header, file: None, entries: Vec::new(), next: 0, sealed: false, frozen: false }
+        Self {
+            directory: directory.to_owned(),
+            header,
+            file: None,
+            entries: Vec::new(),
+            next: 0,
+            sealed: false,
+            frozen: false,
+        }
     }
 
     /// Whose changes these are.
@@ -169,14 +179,18 @@ impl Journal {
     /// Puts changes on disk; only after that may they be made. Returns their numbers.
     pub fn record(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         if self.sealed {
-            return Err(Fault::failed("the session ends: nothing is changed any more"));
+            return Err(Fault::failed(
+                "the session ends: nothing is changed any more",
+            ));
         }
         self.add(changes)
     }
 
     /// The entry of a knob, if it is changed.
     pub fn knob(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| is_knob(&entry.change, name))
+        self.entries
+            .iter()
+            .find(|entry| is_knob(&entry.change, name))
     }
 
     /// Like [`Journal::record`], for changes that are part of putting others back.
@@ -188,8 +202,13 @@ impl Journal {
             entries.push(self.entry_for(change, next));
             next += 1;
         }
-        let lines: Vec<Line> =
-            entries.iter().map(|entry| Line::Change { n: entry.n, change: entry.change.clone() }).collect();
+        let lines: Vec<Line> = entries
+            .iter()
+            .map(|entry| Line::Change {
+                n: entry.n,
+                change: entry.change.clone(),
+            })
+            .collect();
         self.append(&lines, true)?;
         self.next = next;
         let numbers = entries.iter().map(|entry| entry.n).collect();
@@ -201,19 +220,43 @@ impl Journal {
 
     /// A knob has one entry, however often it is written: what it was before the first write counts.
     fn entry_for(&self, change: Change, next: u64) -> Entry {
-        if let Change::Knob { target, expected, .. } = &change
-            && let Some(Entry { n, change: Change::Knob { old, .. }, .. }) = self.knob(target)
+        if let Change::Knob {
+            target, expected, ..
+        } = &change
+            && let Some(Entry {
+                n,
+                change: Change::Knob { old, .. },
+                ..
+            }) = self.knob(target)
         {
-            let change = Change::Knob { target: target.clone(), old: old.clone(), expected: expected.clone() };
-            return Entry { n: *n, change, found: None };
+            let change = Change::Knob {
+                target: target.clone(),
+                old: old.clone(),
+                expected: expected.clone(),
+            };
+            return Entry {
+                n: *n,
+                change,
+                found: None,
+            };
         }
-        Entry { n: next, change, found: None }
+        Entry {
+            n: next,
+            change,
+            found: None,
+        }
     }
 
     /// Notes what a knob read after its write. Knobs are not replayed after a reboot, so that what the page
     /// cache has is enough here.
     pub fn found(&mut self, n: u64, value: Option<String>) -> Result<()> {
-        self.append(&[Line::Found { n, value: value.clone() }], false)?;
+        self.append(
+            &[Line::Found {
+                n,
+                value: value.clone(),
+            }],
+            false,
+        )?;
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.n == n) {
             entry.found = Some(value);
         }
@@ -232,12 +275,22 @@ impl Journal {
         if self.entries.is_empty() {
             return self.remove();
         }
-        self.append(&[Line::Undone { n: numbers.to_vec() }], false)
+        self.append(
+            &[Line::Undone {
+                n: numbers.to_vec(),
+            }],
+            false,
+        )
     }
 
     /// Notes that every change that `is` such a one is undone.
     pub fn undone_where(&mut self, is: impl Fn(&Change) -> bool) -> Result<()> {
-        let numbers: Vec<u64> = self.entries.iter().filter(|entry| is(&entry.change)).map(|entry| entry.n).collect();
+        let numbers: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|entry| is(&entry.change))
+            .map(|entry| entry.n)
+            .collect();
         self.undone(&numbers)
     }
 
@@ -248,7 +301,11 @@ impl Journal {
 
     /// Ends the session with its changes in force; only `--restore --all` undoes them.
     pub fn hold(&mut self) -> Result<()> {
-        if self.entries.is_empty() { Ok(()) } else { self.append(&[Line::Held], true) }
+        if self.entries.is_empty() {
+            Ok(())
+        } else {
+            self.append(&[Line::Held], true)
+        }
     }
 
     fn remove(&mut self) -> Result<()> {
@@ -267,8 +324,13 @@ impl Journal {
             text.push_str(&serde_json::to_string(line).expect("a journal line is plain data"));
             text.push('\n');
         }
-        let length = file.metadata().doing(format!("look at the journal {}", path.display()))?.len();
-        let written = file.write_all(text.as_bytes()).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+        let length = file
+            .metadata()
+            .doing(format!("look at the journal {}", path.display()))?
+            .len();
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| if durable { file.sync_data() } else { Ok(()) });
         if written.is_err() {
             // A torn line is only understood at the end of the file.
             let _ = file.set_len(length);
@@ -281,15 +343,31 @@ impl Journal {
             return Ok(());
         }
         let _alone = Alone::wait(&self.directory)?;
-        let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let path = self.directory.join(format!("{stamp:020}-{}.jsonl", self.header.pid));
+        let stamp = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos();
+        let path = self
+            .directory
+            .join(format!("{stamp:020}-{}.jsonl", self.header.pid));
         let doing = format!("make the journal {}", path.display());
         let mut options = OpenOptions::new();
-        let file = options.append(true).create_new(true).mode(0o600).open(&path).doing(&doing)?;
-        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error).doing(&doing)?;
+        let file = options
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .doing(&doing)?;
+        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, error)| error)
+            .doing(&doing)?;
         let header = serde_json::to_string(&self.header).expect("a header is plain data");
-        file.write_all(format!("{header}\n").as_bytes()).and_then(|()| file.sync_data()).doing(&doing)?;
-        File::open(&self.directory).and_then(|directory| directory.sync_all()).doing(&doing)?;
+        file.write_all(format!("{header}\n").as_bytes())
+            .and_then(|()| file.sync_data())
+            .doing(&doing)?;
+        File::open(&self.directory)
+            .and_then(|directory| directory.sync_all())
+            .doing(&doing)?;
         self.file = Some((path, file));
         Ok(())
     }
@@ -303,17 +381,28 @@ impl Alone {
     /// Waits until no other keeper is at it.
     pub fn wait(directory: &Path) -> Result<Self> {
         let doing = format!("lock {}", directory.display());
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).doing(&doing)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .doing(&doing)?;
         check_safe(directory)?;
         let path = directory.join(".lock");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).doing(&doing)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .doing(&doing)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) => return Ok(Self(lock)),
                 Err((_, error)) if Instant::now() > deadline => {
-                    return Err(Fault::failed(format!("cannot {doing}: another keeper is restoring: {error}")));
+                    return Err(Fault::failed(format!(
+                        "cannot {doing}: another keeper is restoring: {error}"
+                    )));
                 }
                 Err((back, _)) => file = back,
             }
@@ -325,9 +414,13 @@ impl Alone {
 /// Nobody but root may write what root will undo: neither the directory nor one above it may be anybody
 /// else's, or open to others (a sticky one such as /tmp lets nobody replace what is root's).
 fn check_safe(directory: &Path) -> Result<()> {
-    let real = directory.canonicalize().doing(format!("look at {}", directory.display()))?;
+    let real = directory
+        .canonicalize()
+        .doing(format!("look at {}", directory.display()))?;
     for (depth, place) in real.ancestors().enumerate() {
-        let metadata = place.metadata().doing(format!("look at {}", place.display()))?;
+        let metadata = place
+            .metadata()
+            .doing(format!("look at {}", place.display()))?;
         let open = metadata.mode() & 0o022 != 0 && (depth == 0 || metadata.mode() & 0o1000 == 0);
         if !is_own(&metadata) || open {
             return Err(Fault::refused(format!(
@@ -361,50 +454,117 @@ pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory).doing(&doing)? {
         let path = entry.doing(&doing)?.path();
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "jsonl")
+        {
             paths.push(path);
         }
     }
     paths.sort();
-    Ok(paths.into_iter().rev().filter_map(|path| load(directory, path).transpose()).collect())
+    Ok(paths
+        .into_iter()
+        .rev()
+        .filter_map(|path| load(directory, path).transpose())
+        .collect())
 }
 
 /// None when its keeper lives.
 fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     let doing = format!("read the journal {}", path.display());
     let mut options = OpenOptions::new();
-    let file = options.read(true).append(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path).doing(&doing)?;
+    let file = options
+        .read(true)
+        .append(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(&path)
+        .doing(&doing)?;
     let metadata = file.metadata().doing(&doing)?;
     if !metadata.is_file() || !is_own(&metadata) {
-        return Err(Fault::failed(format!("cannot {doing}: it is not root's: remove it")));
+        return Err(Fault::failed(format!(
+            "cannot {doing}: it is not root's: remove it"
+        )));
     }
-    let Ok(mut file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+    let Some(mut file) = lock_unless_alive(file) else {
         return Ok(None);
     };
     let mut text = Vec::new();
     let file_ref: &mut File = &mut file;
-    file_ref.take(FILE_BYTES_MAX).read_to_end(&mut text).doing(&doing)?;
+    file_ref
+        .take(FILE_BYTES_MAX)
+        .read_to_end(&mut text)
+        .doing(&doing)?;
     let complete = complete_length(&text);
     if complete < text.len() {
         file.set_len(complete as u64).doing(&doing)?;
     }
-    let mut lines = text[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut lines = text[..complete]
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
     let Some(first) = lines.next() else {
         // Its keeper died before the header was on disk, and so before any change.
         std::fs::remove_file(&path).doing(&doing)?;
         return Ok(None);
     };
-    let header = parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
-    let (entries, held) = replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let header =
+        parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let (entries, held) =
+        replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
     let next = entries.iter().map(|entry| entry.n + 1).max().unwrap_or(0);
-    let journal =
-        Journal { directory: directory.to_owned(), header, file: Some((path, file)), entries, next, sealed: true, frozen: false };
+    let journal = Journal {
+        directory: directory.to_owned(),
+        header,
+        file: Some((path, file)),
+        entries,
+        next,
+        sealed: true,
+        frozen: false,
+    };
     Ok(Some(Stale { journal, held }))
+}
+
+/// Locks a journal, unless its keeper lives. One that is being killed may take a moment to let go.
+fn lock_unless_alive(mut file: File) -> Option<Flock<File>> {
+    let started = Instant::now();
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Some(lock),
+            Err((back, _)) if started.elapsed() < DEATH_PATIENCE && is_dying(&back) => file = back,
+            Err(_) => return None,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the process that wrote the journal's header has been killed, though it is not gone yet.
+fn is_dying(journal: &File) -> bool {
+    const SIGKILL_BIT: u64 = 1 << (nix::libc::SIGKILL - 1);
+    let mut start = [0; 4096];
+    let count = journal.read_at(&mut start, 0).unwrap_or(0);
+    let line = start[..count]
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let Ok(header) = parse_header(line) else {
+        return false;
+    };
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", header.pid)) else {
+        return true;
+    };
+    status.lines().any(|line| match line.split_once(":\t") {
+        Some(("State", state)) => state.starts_with(['Z', 'X']),
+        Some(("SigPnd" | "ShdPnd", mask)) => {
+            u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & SIGKILL_BIT != 0)
+        }
+        _ => false,
+    })
 }
 
 /// How much of the file was written to the end of a line. A torn last line announces a change never made.
 fn complete_length(text: &[u8]) -> usize {
-    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1)
+    text.iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |position| position + 1)
 }
 
 fn parse_header(line: &[u8]) -> std::result::Result<Header, String> {
@@ -412,7 +572,8 @@ fn parse_header(line: &[u8]) -> std::result::Result<Header, String> {
     struct Version {
         schema: u64,
     }
-    let version: Version = serde_json::from_slice(line).map_err(|error| format!("header: {error}"))?;
+    let version: Version =
+        serde_json::from_slice(line).map_err(|error| format!("header: {error}"))?;
     if version.schema != SCHEMA {
         return Err(format!(
             "its schema is {}, this ascard knows {SCHEMA}: restore with the ascard that wrote it, or a newer one",
@@ -434,13 +595,23 @@ fn put(entries: &mut Vec<Entry>, entry: Entry) {
     }
 }
 
-fn replay<'a>(lines: impl Iterator<Item = &'a [u8]>) -> std::result::Result<(Vec<Entry>, bool), String> {
+fn replay<'a>(
+    lines: impl Iterator<Item = &'a [u8]>,
+) -> std::result::Result<(Vec<Entry>, bool), String> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut held = false;
     for (number, line) in lines.enumerate() {
-        let line = serde_json::from_slice(line).map_err(|error| format!("line {}: {error}", number + 2))?;
+        let line = serde_json::from_slice(line)
+            .map_err(|error| format!("line {}: {error}", number + 2))?;
         match line {
-            Line::Change { n, change } => put(&mut entries, Entry { n, change, found: None }),
+            Line::Change { n, change } => put(
+                &mut entries,
+                Entry {
+                    n,
+                    change,
+                    found: None,
+                },
+            ),
             Line::Found { n, value } => {
                 if let Some(entry) = entries.iter_mut().find(|entry| entry.n == n) {
                     entry.found = Some(value);

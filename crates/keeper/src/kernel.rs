@@ -23,7 +23,9 @@ pub struct Capabilities {
 
 /// Changes with every boot.
 pub fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned()).unwrap_or_default()
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// Looks at the machine.
@@ -31,15 +33,21 @@ pub fn capabilities() -> Capabilities {
     let mounted = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let aliases = modules_file("modules.alias");
     let has_kernel = |fs: &str| {
-        mounted.lines().any(|line| line.split_whitespace().last() == Some(fs))
-            || aliases.lines().any(|line| line.starts_with(&format!("alias fs-{fs} ")))
+        mounted
+            .lines()
+            .any(|line| line.split_whitespace().last() == Some(fs))
+            || aliases
+                .lines()
+                .any(|line| line.starts_with(&format!("alias fs-{fs} ")))
     };
     let maker = |fs: &str| match fs {
         "xfs" => "mkfs.xfs",
         "btrfs" => "mkfs.btrfs",
         _ => "mke2fs",
     };
-    let file_systems = FILE_SYSTEMS.iter().filter(|fs| has_kernel(fs) && program::find(maker(fs)).is_some());
+    let file_systems = FILE_SYSTEMS
+        .iter()
+        .filter(|fs| has_kernel(fs) && program::find(maker(fs)).is_some());
     Capabilities {
         file_systems: file_systems.map(|fs| (*fs).to_owned()).collect(),
         cgroup_memory: cgroup::discover().map(|hierarchy| hierarchy.version),
@@ -51,14 +59,28 @@ pub fn capabilities() -> Capabilities {
 /// Schedulers that are modules and not loaded yet: naming one loads it.
 pub fn loadable_schedulers() -> Vec<String> {
     let modules = modules_file("modules.dep");
-    let known = [("bfq", "/bfq.ko"), ("kyber", "/kyber-iosched.ko"), ("mq-deadline", "/mq-deadline.ko")];
-    known.iter().filter(|(_, file)| modules.contains(file)).map(|(name, _)| (*name).to_owned()).collect()
+    let known = [
+        ("bfq", "/bfq.ko"),
+        ("kyber", "/kyber-iosched.ko"),
+        ("mq-deadline", "/mq-deadline.ko"),
+    ];
+    known
+        .iter()
+        .filter(|(_, file)| modules.contains(file))
+        .map(|(name, _)| (*name).to_owned())
+        .collect()
 }
 
 fn schedulers() -> Vec<String> {
-    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let entries = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut names: Vec<String> = entries
-        .filter_map(|entry| crate::catalogue::resolve(&format!("block.{}.scheduler", entry.file_name().display())).ok())
+        .filter_map(|entry| {
+            crate::catalogue::resolve(&format!("block.{}.scheduler", entry.file_name().display()))
+                .ok()
+        })
         .flat_map(|knob| knob.choices())
         .collect();
     names.sort();
@@ -67,11 +89,14 @@ fn schedulers() -> Vec<String> {
 }
 
 fn release() -> String {
-    nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned()).unwrap_or_default()
+    nix::sys::utsname::uname()
+        .map(|name| name.release().to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 fn modules_file(name: &str) -> String {
-    std::fs::read_to_string(PathBuf::from("/lib/modules").join(release()).join(name)).unwrap_or_default()
+    std::fs::read_to_string(PathBuf::from("/lib/modules").join(release()).join(name))
+        .unwrap_or_default()
 }
 
 /// What the kernel says about a device while it is watched: the reasons of a refused mount are only there.
@@ -84,11 +109,17 @@ impl Messages {
         use std::io::{Seek, SeekFrom};
         use std::os::unix::fs::OpenOptionsExt;
         let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC).open("/dev/kmsg");
-        Self(file.ok().and_then(|mut file| file.seek(SeekFrom::End(0)).ok().map(|_| file)))
+        let file = options
+            .read(true)
+            .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC)
+            .open("/dev/kmsg");
+        Self(
+            file.ok()
+                .and_then(|mut file| file.seek(SeekFrom::End(0)).ok().map(|_| file)),
+        )
     }
 
-    /// The messages since then that name the device.
+    /// The messages since then that name the device, or a file system and no device.
     pub fn about(self, device: &str) -> String {
         use std::io::Read;
         let Some(mut file) = self.0 else {
@@ -100,7 +131,7 @@ impl Messages {
         while let Ok(count) = file.read(&mut record) {
             let text = String::from_utf8_lossy(&record[..count]);
             if let Some((_, message)) = text.split_once(';')
-                && message.contains(device)
+                && (message.contains(device) || names_no_device(message))
             {
                 lines.push(message.lines().next().unwrap_or_default().to_owned());
             }
@@ -110,4 +141,13 @@ impl Messages {
         }
         lines.join("\n")
     }
+}
+
+/// "EXT4-fs: Cannot change data mode on remount"
+fn names_no_device(message: &str) -> bool {
+    let source = message.split(':').next().unwrap_or_default().to_lowercase();
+    !source.contains('(')
+        && ["ext", "xfs", "btrfs"]
+            .iter()
+            .any(|fs| source.starts_with(fs))
 }

@@ -38,7 +38,11 @@ impl Knob {
     /// Input when the machine does not have the knob.
     pub fn present(&self) -> Result<String> {
         self.read().ok_or_else(|| {
-            Fault::input(format!("knob = {:?}: this machine does not have it ({})", self.name, self.path.display()))
+            Fault::input(format!(
+                "knob = {:?}: this machine does not have it ({})",
+                self.name,
+                self.path.display()
+            ))
         })
     }
 
@@ -53,7 +57,11 @@ impl Knob {
                 // Only "none" is listed where there is no queue to schedule.
                 let others = crate::kernel::loadable_schedulers();
                 if words.len() > 1 {
-                    words.extend(others.into_iter().filter(|word| !listed(&text).1.contains(word)));
+                    words.extend(
+                        others
+                            .into_iter()
+                            .filter(|word| !listed(&text).1.contains(word)),
+                    );
                 }
                 words
             }
@@ -78,7 +86,9 @@ impl Knob {
     /// # Errors
     /// Input when the value is not allowed.
     pub fn check(&self, value: &Scalar) -> Result<String> {
-        let wrong = |allowed: String| Fault::input(format!("{} = {value}: allowed are {allowed}", self.name));
+        let wrong = |allowed: String| {
+            Fault::input(format!("{} = {value}: allowed are {allowed}", self.name))
+        };
         if self.rule.values == Listed {
             let choices = self.choices();
             return match value {
@@ -86,12 +96,14 @@ impl Knob {
                 _ => Err(wrong(choices.join(", "))),
             };
         }
-        let unreadable = || Fault::failed(format!("cannot read the limit of {}", self.path.display()));
+        let unreadable =
+            || Fault::failed(format!("cannot read the limit of {}", self.path.display()));
         let (low, high) = self.bounds().ok_or_else(unreadable)?;
         let even = matches!(self.rule.values, PowersOfTwo(..));
         match value {
             Scalar::Integer(number)
-                if (low..=high).contains(number) && (!even || *number == 0 || number.count_ones() == 1) =>
+                if (low..=high).contains(number)
+                    && (!even || *number == 0 || number.count_ones() == 1) =>
             {
                 Ok(number.to_string())
             }
@@ -102,7 +114,8 @@ impl Knob {
 
     /// A kernel text as clients read it.
     pub fn scalar(&self, text: &str) -> Scalar {
-        text.parse().map_or_else(|_| Scalar::Text(text.to_owned()), Scalar::Integer)
+        text.parse()
+            .map_or_else(|_| Scalar::Text(text.to_owned()), Scalar::Integer)
     }
 
     /// The other knobs that a write to this one may change and that this machine has now.
@@ -117,7 +130,11 @@ impl Knob {
             (Depth, Some(device)) => vec![format!("block.{device}.iosched/async_depth")],
             _ => Vec::new(),
         };
-        names.iter().filter_map(|name| resolve(name).ok()).filter(|knob| knob.read().is_some()).collect()
+        names
+            .iter()
+            .filter_map(|name| resolve(name).ok())
+            .filter(|knob| knob.read().is_some())
+            .collect()
     }
 
     /// Knobs of one cluster influence each other: they are locked together, and restored together or not at all.
@@ -141,7 +158,10 @@ impl Knob {
     /// Writes the text as it is.
     pub fn write(&self, text: &str) -> std::io::Result<()> {
         use std::io::Write;
-        std::fs::OpenOptions::new().write(true).open(&self.path)?.write_all(text.as_bytes())
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(&self.path)?
+            .write_all(text.as_bytes())
     }
 }
 
@@ -149,6 +169,12 @@ impl Knob {
 fn listed(text: &str) -> (String, Vec<String>) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |word: &str| word.trim_matches(['[', ']']).to_owned();
-    let chosen = words.iter().find(|word| word.starts_with('[')).or(words.first());
-    (chosen.map(|word| bare(word)).unwrap_or_default(), words.iter().map(|word| bare(word)).collect())
+    let chosen = words
+        .iter()
+        .find(|word| word.starts_with('['))
+        .or(words.first());
+    (
+        chosen.map(|word| bare(word)).unwrap_or_default(),
+        words.iter().map(|word| bare(word)).collect(),
+    )
 }

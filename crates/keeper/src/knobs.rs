@@ -64,19 +64,37 @@ pub fn write(journal: &mut Journal, knob: &Knob, value: &Scalar) -> Result<Writt
             journal.found(story.n, story.knob.read())?;
         }
         if let Err(error) = written {
-            return Err(Fault::input(format!("{} = {value}: the kernel refuses it: {error}", knob.name)));
+            return Err(Fault::input(format!(
+                "{} = {value}: the kernel refuses it: {error}",
+                knob.name
+            )));
         }
     }
     let effective = knob.present()?;
     if knob.rule.values == catalogue::Values::Listed && effective != text {
-        return Err(Fault::failed(format!("{} = {value}: reads {effective:?} after the write", knob.name)));
+        return Err(Fault::failed(format!(
+            "{} = {value}: reads {effective:?} after the write",
+            knob.name
+        )));
     }
-    let coupled = coupled.iter().filter_map(|knob| Some((knob.name.clone(), knob.scalar(&knob.read()?)))).collect();
-    Ok(Written { old: knob.scalar(&old), effective: knob.scalar(&effective), coupled, knob: knob.name.clone() })
+    let coupled = coupled
+        .iter()
+        .filter_map(|knob| Some((knob.name.clone(), knob.scalar(&knob.read()?))))
+        .collect();
+    Ok(Written {
+        old: knob.scalar(&old),
+        effective: knob.scalar(&effective),
+        coupled,
+        knob: knob.name.clone(),
+    })
 }
 
 fn change(knob: &Knob, old: &str, expected: Option<String>) -> Change {
-    Change::Knob { target: knob.name.clone(), old: old.to_owned(), expected }
+    Change::Knob {
+        target: knob.name.clone(),
+        old: old.to_owned(),
+        expected,
+    }
 }
 
 /// What the journal says about one knob.
@@ -105,7 +123,11 @@ impl Story {
     }
 
     fn expected_text(&self) -> String {
-        self.found.clone().flatten().or_else(|| self.expected.clone()).unwrap_or_default()
+        self.found
+            .clone()
+            .flatten()
+            .or_else(|| self.expected.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -113,7 +135,10 @@ impl Story {
 pub fn restore(journal: &mut Journal, report: &mut Report) {
     let mut clusters: BTreeMap<String, Vec<Story>> = BTreeMap::new();
     for story in stories(journal.entries()) {
-        clusters.entry(story.knob.cluster()).or_default().push(story);
+        clusters
+            .entry(story.knob.cluster())
+            .or_default()
+            .push(story);
     }
     for (_, mut cluster) in clusters {
         cluster.sort_by_key(|story| story.knob.rank());
@@ -131,12 +156,23 @@ pub fn restore(journal: &mut Journal, report: &mut Report) {
 
 fn stories(entries: &[Entry]) -> Vec<Story> {
     let story = |entry: &Entry| {
-        let Change::Knob { target, old, expected } = &entry.change else {
+        let Change::Knob {
+            target,
+            old,
+            expected,
+        } = &entry.change
+        else {
             return None;
         };
         let knob = catalogue::resolve(target).ok()?;
         let (old, expected, found) = (old.clone(), expected.clone(), entry.found.clone());
-        Some(Story { knob, n: entry.n, old, expected, found })
+        Some(Story {
+            knob,
+            n: entry.n,
+            old,
+            expected,
+            found,
+        })
     };
     entries.iter().filter_map(story).collect()
 }
@@ -144,7 +180,11 @@ fn stories(entries: &[Entry]) -> Vec<Story> {
 fn restore_cluster(cluster: &[Story], report: &mut Report) {
     let now: Vec<Option<String>> = cluster.iter().map(|story| story.knob.read()).collect();
     let changed = |(story, now): &(&Story, &Option<String>)| now.as_ref() != Some(&story.old);
-    if cluster.iter().zip(&now).any(|(story, now)| story.is_foreign(now.as_deref())) {
+    if cluster
+        .iter()
+        .zip(&now)
+        .any(|(story, now)| story.is_foreign(now.as_deref()))
+    {
         for (story, now) in cluster.iter().zip(&now).filter(changed) {
             if let Some(now) = now {
                 report.left_alone.push(LeftAlone {
@@ -171,7 +211,9 @@ fn restore_cluster(cluster: &[Story], report: &mut Report) {
                 "{}: is {now:?}, was {:?}: set it back by hand",
                 story.knob.name, story.old
             )),
-            Some(_) if before.as_ref() != Some(&story.old) => report.restored.push(story.knob.name.clone()),
+            Some(_) if before.as_ref() != Some(&story.old) => {
+                report.restored.push(story.knob.name.clone())
+            }
             _ => {}
         }
     }
@@ -181,5 +223,7 @@ fn restore_cluster(cluster: &[Story], report: &mut Report) {
 fn is_zeroed(story: &Story, cluster: &[Story]) -> bool {
     matches!(story.knob.rule.coupling, catalogue::Coupling::Zeroes(_))
         && story.old == "0"
-        && cluster.iter().any(|other| other.knob.name != story.knob.name && other.old != "0")
+        && cluster
+            .iter()
+            .any(|other| other.knob.name != story.knob.name && other.old != "0")
 }

@@ -40,7 +40,10 @@ pub struct Locks {
 impl Locks {
     /// No locks yet.
     pub fn new(owner: &str) -> Self {
-        Self { owner: owner.to_owned(), held: BTreeMap::new() }
+        Self {
+            owner: owner.to_owned(),
+            held: BTreeMap::new(),
+        }
     }
 
     /// Takes a lock, or has it already. A knob's name means the knob and those coupled to it.
@@ -48,13 +51,16 @@ impl Locks {
     /// # Errors
     /// Input for a name that cannot be, refused when another session holds it.
     pub fn take(&mut self, resource: &str) -> Result<()> {
-        let name = catalogue::resolve(resource).map_or_else(|_| resource.to_owned(), |knob| knob.cluster());
+        let name = catalogue::resolve(resource)
+            .map_or_else(|_| resource.to_owned(), |knob| knob.cluster());
         check_name(&name)?;
         if self.held.contains_key(&name) {
             return Ok(());
         }
         if self.held.len() >= LOCKS_MAX {
-            return Err(Fault::input(format!("resources: more than {LOCKS_MAX} locks in one session")));
+            return Err(Fault::input(format!(
+                "resources: more than {LOCKS_MAX} locks in one session"
+            )));
         }
         let lock = self.lock(&name)?;
         self.held.insert(name, lock);
@@ -64,18 +70,43 @@ impl Locks {
     fn lock(&self, name: &str) -> Result<Flock<File>> {
         let path = PathBuf::from(DIRECTORY).join(format!("{}.lock", name.replace('/', "!")));
         let doing = format!("lock {}", path.display());
-        DirBuilder::new().recursive(true).mode(0o755).create(DIRECTORY).doing(&doing)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(DIRECTORY)
+            .doing(&doing)?;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW);
         let file = options.open(&path).doing(&doing)?;
         let mut lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => lock,
-            Err((file, _)) => return Err(Fault::refused(format!("{name} is locked {}", describe(file)))),
+            Err((file, _)) => {
+                return Err(Fault::refused(format!(
+                    "{name} is locked {}",
+                    describe(file)
+                )));
+            }
         };
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let holder = Holder { pid: std::process::id(), owner: self.owner.clone(), since_unix_s: since };
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        let holder = Holder {
+            pid: std::process::id(),
+            owner: self.owner.clone(),
+            since_unix_s: since,
+        };
         let text = serde_json::to_string(&holder).expect("a holder is plain data");
-        let written = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(text.as_bytes()));
+        let written = lock
+            .set_len(0)
+            .and_then(|()| lock.rewind())
+            .and_then(|()| lock.write_all(text.as_bytes()));
         written.doing(&doing)?;
         Ok(lock)
     }
@@ -94,11 +125,20 @@ fn check_name(name: &str) -> Result<()> {
 fn describe(file: File) -> String {
     let mut text = String::new();
     let read = file.take(4096).read_to_string(&mut text);
-    match read.ok().and_then(|_| serde_json::from_str::<Holder>(&text).ok()) {
+    match read
+        .ok()
+        .and_then(|_| serde_json::from_str::<Holder>(&text).ok())
+    {
         Some(holder) => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let now = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs();
             let seconds = now.saturating_sub(holder.since_unix_s);
-            format!("by {:?} (keeper {}, for {seconds} s): wait for it or stop it", holder.owner, holder.pid)
+            format!(
+                "by {:?} (keeper {}, for {seconds} s): wait for it or stop it",
+                holder.owner, holder.pid
+            )
         }
         None => "by another session".to_owned(),
     }

@@ -65,20 +65,29 @@ mod ioctl {
 
 /// Attaches an open image to a free loop device and returns the device's path.
 pub fn attach(image: &File, direct_io: bool) -> Result<PathBuf> {
-    let control = open("/dev/loop-control".as_ref()).doing("open /dev/loop-control (is the loop module loaded?)")?;
+    let control = open("/dev/loop-control".as_ref())
+        .doing("open /dev/loop-control (is the loop module loaded?)")?;
     for _ in 0..ATTEMPTS {
         // SAFETY: takes no argument.
-        let number = unsafe { ioctl::get_free(control.as_raw_fd()) }.doing("get a free loop device")?;
+        let number =
+            unsafe { ioctl::get_free(control.as_raw_fd()) }.doing("get a free loop device")?;
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = open(&path).doing(format!("open {}", path.display()))?;
         match configure(&device, image, direct_io) {
             Ok(()) => return Ok(path),
             // Somebody else was faster.
             Err(Errno::EBUSY) => {}
-            Err(error) => return Err(Fault::failed(format!("cannot attach to {}: {error}", path.display()))),
+            Err(error) => {
+                return Err(Fault::failed(format!(
+                    "cannot attach to {}: {error}",
+                    path.display()
+                )));
+            }
         }
     }
-    Err(Fault::failed(format!("cannot get a loop device: others took {ATTEMPTS} of them first")))
+    Err(Fault::failed(format!(
+        "cannot get a loop device: others took {ATTEMPTS} of them first"
+    )))
 }
 
 fn configure(device: &File, image: &File, direct_io: bool) -> nix::Result<()> {
@@ -99,10 +108,20 @@ pub fn is_direct(device: &Path) -> bool {
 
 /// Loop devices whose backing file is this one, whatever path it had.
 pub fn backed_by(file: &FileId) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with("loop"));
+    let entries = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with("loop"));
     names
-        .filter(|name| Path::new("/sys/block").join(name).join("loop/backing_file").exists())
+        .filter(|name| {
+            Path::new("/sys/block")
+                .join(name)
+                .join("loop/backing_file")
+                .exists()
+        })
         .map(|name| Path::new("/dev").join(name))
         .filter(|path| is_backed_by(path, file))
         .collect()
@@ -110,7 +129,11 @@ pub fn backed_by(file: &FileId) -> Vec<PathBuf> {
 
 /// Whether this loop device's backing file is this one.
 pub fn is_backed_by(path: &Path, file: &FileId) -> bool {
-    let Ok(device) = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open(path) else {
+    let Ok(device) = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_CLOEXEC)
+        .open(path)
+    else {
         return false;
     };
     // SAFETY: all-zero bytes are a valid value of this plain structure.
@@ -130,7 +153,12 @@ pub fn detach(path: &Path, file: &FileId) -> Result<bool> {
     // SAFETY: takes no argument.
     match unsafe { ioctl::clear(device.as_raw_fd()) } {
         Ok(_) | Err(Errno::ENXIO) => {}
-        Err(error) => return Err(Fault::failed(format!("cannot detach {}: {error}", path.display()))),
+        Err(error) => {
+            return Err(Fault::failed(format!(
+                "cannot detach {}: {error}",
+                path.display()
+            )));
+        }
     }
     drop(device);
     let started = Instant::now();

@@ -94,9 +94,10 @@ const XFS: &[(&str, Form)] = &[
 ];
 
 const BTRFS_COMPRESS: &[&str] = &[
-    "no", "none", "zlib", "lzo", "zstd", "zlib:1", "zlib:2", "zlib:3", "zlib:4", "zlib:5", "zlib:6", "zlib:7", "zlib:8",
-    "zlib:9", "zstd:1", "zstd:2", "zstd:3", "zstd:4", "zstd:5", "zstd:6", "zstd:7", "zstd:8", "zstd:9", "zstd:10",
-    "zstd:11", "zstd:12", "zstd:13", "zstd:14", "zstd:15",
+    "no", "none", "zlib", "lzo", "zstd", "zlib:1", "zlib:2", "zlib:3", "zlib:4", "zlib:5",
+    "zlib:6", "zlib:7", "zlib:8", "zlib:9", "zstd:1", "zstd:2", "zstd:3", "zstd:4", "zstd:5",
+    "zstd:6", "zstd:7", "zstd:8", "zstd:9", "zstd:10", "zstd:11", "zstd:12", "zstd:13", "zstd:14",
+    "zstd:15",
 ];
 
 const BTRFS: &[(&str, Form)] = &[
@@ -145,7 +146,12 @@ fn tables(fs: &str) -> Result<Vec<&'static [(&'static str, Form)]>> {
         "ext3" | "ext4" => vec![EXT2, EXT3],
         "xfs" => vec![XFS],
         "btrfs" => vec![BTRFS],
-        _ => return Err(Fault::input(format!("fs = {fs:?}: allowed are {}", crate::format::FILE_SYSTEMS.join(", ")))),
+        _ => {
+            return Err(Fault::input(format!(
+                "fs = {fs:?}: allowed are {}",
+                crate::format::FILE_SYSTEMS.join(", ")
+            )));
+        }
     })
 }
 
@@ -164,23 +170,38 @@ pub fn parse(fs: &str, tokens: &[String]) -> Result<MountOptions> {
             None => (token.as_str(), None),
         };
         if seen.contains(&name) {
-            return Err(Fault::input(format!("options: {name} is given twice: give it once")));
+            return Err(Fault::input(format!(
+                "options: {name} is given twice: give it once"
+            )));
         }
         seen.push(name);
         if let Some((_, flag)) = GENERIC.iter().find(|(known, _)| *known == token) {
             flags |= *flag;
             continue;
         }
-        let form = tables.iter().flat_map(|table| table.iter()).find(|(known, _)| *known == name);
+        let form = tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .find(|(known, _)| *known == name);
         let Some((_, form)) = form else {
-            let own = tables.iter().flat_map(|table| table.iter().map(|(name, _)| *name));
+            let own = tables
+                .iter()
+                .flat_map(|table| table.iter().map(|(name, _)| *name));
             let names: Vec<_> = GENERIC.iter().map(|(name, _)| *name).chain(own).collect();
-            return Err(Fault::input(format!("option = {token:?}: {fs} knows {}", names.join(", "))));
+            return Err(Fault::input(format!(
+                "option = {token:?}: {fs} knows {}",
+                names.join(", ")
+            )));
         };
-        form.check(value).map_err(|allowed| Fault::input(format!("option = {token:?}: allowed is {name}{allowed}")))?;
+        form.check(value).map_err(|allowed| {
+            Fault::input(format!("option = {token:?}: allowed is {name}{allowed}"))
+        })?;
         data.push(token);
     }
-    Ok(MountOptions { flags, data: data.join(",") })
+    Ok(MountOptions {
+        flags,
+        data: data.join(","),
+    })
 }
 
 impl Form {
@@ -195,8 +216,15 @@ impl Form {
                 _ => Err(format!("= a whole number in [{low}, {high}]")),
             },
             (Size(low, high), value) => match value.and_then(size) {
-                Some(number) if (low..=high).contains(&number) && (number == 0 || number.is_power_of_two()) => Ok(()),
-                _ => Err(format!("= a power of two in [{low}, {high}], also with k, m or g")),
+                Some(number)
+                    if (low..=high).contains(&number)
+                        && (number == 0 || number.is_power_of_two()) =>
+                {
+                    Ok(())
+                }
+                _ => Err(format!(
+                    "= a power of two in [{low}, {high}], also with k, m or g"
+                )),
             },
         }
     }
@@ -204,7 +232,11 @@ impl Form {
 
 /// Plain decimal digits: no sign, no blanks.
 fn digits(text: &str) -> Option<u64> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        None
+    } else {
+        text.parse().ok()
+    }
 }
 
 fn size(text: &str) -> Option<u64> {

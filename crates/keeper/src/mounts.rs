@@ -30,13 +30,16 @@ pub struct MountInfo {
 
 /// All mounts that this process sees.
 pub fn list() -> Result<Vec<MountInfo>> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").doing("read /proc/self/mountinfo")?;
+    let text =
+        std::fs::read_to_string("/proc/self/mountinfo").doing("read /proc/self/mountinfo")?;
     Ok(text.lines().filter_map(parse).collect())
 }
 
 /// The topmost mount at a place.
 pub fn at(mountpoint: &Path) -> Result<Option<MountInfo>> {
-    Ok(list()?.into_iter().rfind(|mount| mount.mountpoint == mountpoint))
+    Ok(list()?
+        .into_iter()
+        .rfind(|mount| mount.mountpoint == mountpoint))
 }
 
 /// Reads a line such as "36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue" (proc(5)).
@@ -64,7 +67,10 @@ fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+        match part
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok())
+        {
             Some(byte) => {
                 plain.push(char::from(byte));
                 plain.push_str(&part[3..]);
@@ -97,7 +103,9 @@ pub fn unmount_surely(mountpoint: &Path) -> Result<bool> {
     loop {
         match umount2(mountpoint, MntFlags::UMOUNT_NOFOLLOW) {
             Ok(()) => return Ok(true),
-            Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => std::thread::sleep(Duration::from_millis(2)),
+            Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(2))
+            }
             Err(Errno::EBUSY) => break,
             Err(error) => return Err(error).doing(format!("unmount {}", mountpoint.display())),
         }
@@ -113,7 +121,9 @@ pub fn unmount(mountpoint: &Path, limit: &Limit) -> Result<()> {
     loop {
         match umount2(mountpoint, MntFlags::UMOUNT_NOFOLLOW) {
             Ok(()) => return Ok(()),
-            Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => limit.sleep(Duration::from_millis(2)),
+            Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => {
+                limit.sleep(Duration::from_millis(2))
+            }
             Err(error) => return Err(error).doing(format!("unmount {}", mountpoint.display())),
         }
         limit.check("unmounting")?;

@@ -37,7 +37,10 @@ pub struct Finished {
 
 /// The full path of an installed program.
 pub fn find(program: &str) -> Option<PathBuf> {
-    DIRECTORIES.iter().map(|directory| PathBuf::from(directory).join(program)).find(|path| path.is_file())
+    DIRECTORIES
+        .iter()
+        .map(|directory| PathBuf::from(directory).join(program))
+        .find(|path| path.is_file())
 }
 
 /// Runs `program` to its end.
@@ -81,7 +84,10 @@ pub fn not_installed(program: &str) -> Fault {
         "mke2fs" | "mkfs.ext4" => "e2fsprogs",
         _ => "util-linux",
     };
-    Fault::input(format!("{program} is not installed in {}: install {package}", DIRECTORIES.join(":")))
+    Fault::input(format!(
+        "{program} is not installed in {}: install {package}",
+        DIRECTORIES.join(":")
+    ))
 }
 
 fn follow(program: &str, mut child: Child, limit: &Limit) -> Result<Finished> {
@@ -109,7 +115,11 @@ fn follow(program: &str, mut child: Child, limit: &Limit) -> Result<Finished> {
     match ended {
         Ok(()) => {
             let status = child.wait().doing(format!("wait for {program}"))?;
-            Ok(Finished { status, stdout: stdout.text(), stderr: stderr.text() })
+            Ok(Finished {
+                status,
+                stdout: stdout.text(),
+                stderr: stderr.text(),
+            })
         }
         Err(fault) => {
             kill(&mut child);
@@ -124,7 +134,10 @@ fn follow(program: &str, mut child: Child, limit: &Limit) -> Result<Finished> {
 fn be_ordinary_when_memory_is_short() {
     // SAFETY: system calls with constant, zero-terminated arguments.
     unsafe {
-        let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        let file = libc::open(
+            c"/proc/self/oom_score_adj".as_ptr(),
+            libc::O_WRONLY | libc::O_CLOEXEC,
+        );
         libc::write(file, c"0".as_ptr().cast(), 1);
         libc::close(file);
     }
@@ -146,7 +159,8 @@ fn kill(child: &mut Child) {
 pub fn pidfd(pid: u32) -> nix::Result<OwnedFd> {
     // SAFETY: pidfd_open takes two integers and returns a new descriptor, which nobody else owns.
     unsafe {
-        let descriptor = nix::errno::Errno::result(libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0))?;
+        let descriptor =
+            nix::errno::Errno::result(libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0))?;
         Ok(OwnedFd::from_raw_fd(descriptor as i32))
     }
 }
@@ -160,12 +174,17 @@ struct Tail {
 impl Tail {
     fn new(pipe: OwnedFd) -> Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).doing("make a pipe non-blocking")?;
-        Ok(Self { pipe: Some(pipe.into()), bytes: Vec::new() })
+        Ok(Self {
+            pipe: Some(pipe.into()),
+            bytes: Vec::new(),
+        })
     }
 
     /// The pipe, or `instead` once it is closed.
     fn descriptor<'a>(&'a self, instead: &'a OwnedFd) -> std::os::fd::BorrowedFd<'a> {
-        self.pipe.as_ref().map_or(instead.as_fd(), |pipe| pipe.as_fd())
+        self.pipe
+            .as_ref()
+            .map_or(instead.as_fd(), |pipe| pipe.as_fd())
     }
 
     fn drain(&mut self) {
@@ -190,6 +209,16 @@ impl Tail {
     }
 }
 
+/// The last line that is not part of a description of the program's usage.
+fn last_words(stderr: &str) -> Option<&str> {
+    let is_usage = |line: &&str| line.to_lowercase().starts_with("usage");
+    stderr
+        .lines()
+        .take_while(|line| !is_usage(line))
+        .filter(|line| !line.trim().is_empty())
+        .last()
+}
+
 impl Finished {
     /// Fails unless the exit status is zero.
     pub fn success(self, program: &str) -> Result<Self> {
@@ -201,7 +230,7 @@ impl Finished {
             (None, Some(signal)) => format!("killed by signal {signal}"),
             (None, None) => "ended".to_owned(),
         };
-        let last_line = self.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message").to_owned();
-        Err(Fault::failed(format!("{program}: {how}: {last_line}")).with_stderr(self.stderr))
+        let last = last_words(&self.stderr).unwrap_or("no message");
+        Err(Fault::failed(format!("{program}: {how}: {last}")).with_stderr(self.stderr))
     }
 }

@@ -47,25 +47,69 @@ impl std::fmt::Display for Scalar {
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs)]
 pub enum Operation {
-    Hello { version: u64, owner: String },
-    Lock { resources: Vec<String> },
-    KnobRead { knob: String },
-    KnobWrite { knob: String, value: Scalar },
-    ImageCreate { path: PathBuf, size_bytes: u64 },
-    ImageAttach { path: PathBuf, #[serde(default)] direct_io: bool },
-    ImageDetach { device: Option<PathBuf> },
-    ImageSave { name: String, device: Option<PathBuf> },
-    ImageLoad { name: String, device: Option<PathBuf> },
-    ImageForget { name: String, device: Option<PathBuf> },
-    DeviceClaim { path: PathBuf, confirmed: bool },
+    Hello {
+        version: u64,
+        owner: String,
+    },
+    Lock {
+        resources: Vec<String>,
+    },
+    KnobRead {
+        knob: String,
+    },
+    KnobWrite {
+        knob: String,
+        value: Scalar,
+    },
+    ImageCreate {
+        path: PathBuf,
+        size_bytes: u64,
+    },
+    ImageAttach {
+        path: PathBuf,
+        #[serde(default)]
+        direct_io: bool,
+    },
+    ImageDetach {
+        device: Option<PathBuf>,
+    },
+    ImageSave {
+        name: String,
+        device: Option<PathBuf>,
+    },
+    ImageLoad {
+        name: String,
+        device: Option<PathBuf>,
+    },
+    ImageForget {
+        name: String,
+        device: Option<PathBuf>,
+    },
+    DeviceClaim {
+        path: PathBuf,
+        confirmed: bool,
+    },
     Format(FormatRequest),
     Mount(MountRequest),
-    Remount { options: Vec<String>, device: Option<PathBuf> },
-    Unmount { device: Option<PathBuf> },
-    SyncFs { device: Option<PathBuf> },
-    DropCaches { level: u8 },
-    CgroupCreate { memory_bytes: u64 },
-    CgroupAdd { pid: i32 },
+    Remount {
+        options: Vec<String>,
+        device: Option<PathBuf>,
+    },
+    Unmount {
+        device: Option<PathBuf>,
+    },
+    SyncFs {
+        device: Option<PathBuf>,
+    },
+    DropCaches {
+        level: u8,
+    },
+    CgroupCreate {
+        memory_bytes: u64,
+    },
+    CgroupAdd {
+        pid: i32,
+    },
     CgroupRead {},
     CgroupKill {},
     CgroupRemove {},
@@ -121,8 +165,12 @@ pub struct Request {
 impl Request {
     /// Reads one line. The id is returned even when the rest is wrong, so that the error finds its request.
     pub fn parse(line: &[u8]) -> std::result::Result<Self, (Option<u64>, Fault)> {
-        let value: Value = serde_json::from_slice(line)
-            .map_err(|error| (None, Fault::input(format!("request is not a JSON object: {error}"))))?;
+        let value: Value = serde_json::from_slice(line).map_err(|error| {
+            (
+                None,
+                Fault::input(format!("request is not a JSON object: {error}")),
+            )
+        })?;
         let Value::Object(mut fields) = value else {
             return Err((None, Fault::input("request is not a JSON object")));
         };
@@ -136,11 +184,19 @@ impl Request {
                 Some(value) => value
                     .as_f64()
                     .filter(|seconds| *seconds > 0.0 && *seconds <= TIMEOUT_S_MAX)
-                    .ok_or_else(|| Fault::input(format!("timeout_s = {value}: allowed are (0, {TIMEOUT_S_MAX}]")))?,
+                    .ok_or_else(|| {
+                        Fault::input(format!(
+                            "timeout_s = {value}: allowed are (0, {TIMEOUT_S_MAX}]"
+                        ))
+                    })?,
             };
             let operation = serde_json::from_value(Value::Object(fields))
                 .map_err(|error| Fault::input(format!("bad request: {error}")))?;
-            Ok(Self { id, timeout: Duration::from_secs_f64(seconds), operation })
+            Ok(Self {
+                id,
+                timeout: Duration::from_secs_f64(seconds),
+                operation,
+            })
         };
         inner().map_err(|fault| (Some(id), fault))
     }
@@ -164,8 +220,13 @@ impl<W: Write> Replies<W> {
         };
         let mut line = reply.to_string();
         line.push('\n');
-        let mut output = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let _ = output.write_all(line.as_bytes()).and_then(|()| output.flush());
+        let mut output = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = output
+            .write_all(line.as_bytes())
+            .and_then(|()| output.flush());
     }
 }
 
@@ -188,7 +249,9 @@ impl Lines {
             if !self.skipping && self.pending.len() + content.len() > LINE_BYTES_MAX {
                 self.skipping = true;
                 self.pending = Vec::new();
-                each(Err(Fault::input(format!("request line is longer than {LINE_BYTES_MAX} bytes"))));
+                each(Err(Fault::input(format!(
+                    "request line is longer than {LINE_BYTES_MAX} bytes"
+                ))));
             }
             if !self.skipping {
                 self.pending.extend_from_slice(content);

@@ -41,14 +41,22 @@ pub fn restore(journal: &mut Journal) -> Report {
 
 /// What cannot wait: load and write-back of scratch file systems end now. Safe to do more than once.
 pub fn stop(journal: &mut Journal) {
-    let changes: Vec<Change> = journal.entries().iter().map(|entry| entry.change.clone()).collect();
+    let changes: Vec<Change> = journal
+        .entries()
+        .iter()
+        .map(|entry| entry.change.clone())
+        .collect();
     for change in &changes {
         if let Change::Cgroup { target } = change {
             Cgroup::existing(target).signal();
         }
     }
     for change in &changes {
-        if let Change::Mount { target, expected, scratch: true } = change
+        if let Change::Mount {
+            target,
+            expected,
+            scratch: true,
+        } = change
             && is_ours(target, expected)
             && !mounts::shut_down(target)
         {
@@ -63,12 +71,20 @@ fn forgo_write_cache(journal: &mut Journal, device: &Path) {
     let name = device.file_name().unwrap_or_default();
     let queue = Path::new("/sys/block").join(name);
     let target = queue.join("queue/write_cache");
-    let Some(old) = std::fs::read_to_string(&target).ok().map(|text| text.trim().to_owned()) else {
+    let Some(old) = std::fs::read_to_string(&target)
+        .ok()
+        .map(|text| text.trim().to_owned())
+    else {
         return;
     };
     if queue.join("loop").exists()
         && old == "write back"
-        && journal.add(vec![Change::WriteCache { target: target.clone(), old }]).is_ok()
+        && journal
+            .add(vec![Change::WriteCache {
+                target: target.clone(),
+                old,
+            }])
+            .is_ok()
     {
         let _ = std::fs::write(&target, "write through");
     }
@@ -83,7 +99,9 @@ pub fn restore_stale(directory: &Path, everything: bool) -> Result<Report> {
     let alone = Alone::wait(directory)?;
     for stale in journal::stale(directory, &alone)? {
         match stale {
-            Ok(mut stale) if everything || !stale.held => report.extend(restore(&mut stale.journal)),
+            Ok(mut stale) if everything || !stale.held => {
+                report.extend(restore(&mut stale.journal))
+            }
             Ok(_) => {}
             Err(fault) => report.failed.push(fault.message),
         }
@@ -113,14 +131,16 @@ fn each(journal: &mut Journal, report: &mut Report, step: impl Fn(&Change) -> Un
 
 /// After a reboot there is nothing to put back but files.
 fn forget_runtime(journal: &mut Journal, report: &mut Report) {
-    let is_runtime = |change: &Change| !matches!(change, Change::File { .. } | Change::Directory { .. });
+    let is_runtime =
+        |change: &Change| !matches!(change, Change::File { .. } | Change::Directory { .. });
     if let Err(fault) = journal.undone_where(is_runtime) {
         report.failed.push(fault.message);
     }
 }
 
 fn is_ours(mountpoint: &Path, device: &Path) -> bool {
-    mounts::at(mountpoint).is_ok_and(|mount| mount.is_some_and(|mount| Path::new(&mount.source) == device))
+    mounts::at(mountpoint)
+        .is_ok_and(|mount| mount.is_some_and(|mount| Path::new(&mount.source) == device))
 }
 
 /// Empties a control group. It is removed later: its processes may still be dying.
@@ -132,7 +152,10 @@ fn kill(change: &Change) -> Undone {
 }
 
 fn unmount(change: &Change) -> Undone {
-    let Change::Mount { target, expected, .. } = change else {
+    let Change::Mount {
+        target, expected, ..
+    } = change
+    else {
         return None;
     };
     Some(unmount_all(expected, |mount| mount == target))
@@ -145,9 +168,15 @@ fn unmount_all(device: &Path, is_meant: impl Fn(&Path) -> bool) -> Result<Option
         if Path::new(&mount.source) == device && is_meant(&mount.mountpoint) {
             let place = mount.mountpoint.display();
             if !is_ours(&mount.mountpoint, device) {
-                return Err(Fault::failed(format!("{place}: something else is mounted there: unmount it first")));
+                return Err(Fault::failed(format!(
+                    "{place}: something else is mounted there: unmount it first"
+                )));
             }
-            let still = if mounts::unmount_surely(&mount.mountpoint)? { "" } else { STILL_BUSY };
+            let still = if mounts::unmount_surely(&mount.mountpoint)? {
+                ""
+            } else {
+                STILL_BUSY
+            };
             what = Some(format!("mount {place}{still}"));
         }
     }
@@ -174,7 +203,11 @@ fn detach_all(file: &FileId) -> Result<Option<String>> {
     let mut what = None;
     for device in loops::backed_by(file) {
         unmount_all(&device, |_| true)?;
-        let still = if loops::detach(&device, file)? { "" } else { STILL_BUSY };
+        let still = if loops::detach(&device, file)? {
+            ""
+        } else {
+            STILL_BUSY
+        };
         what = Some(format!("loop device {}{still}", device.display()));
     }
     Ok(what)
@@ -192,14 +225,21 @@ fn ungroup(change: &Change) -> Undone {
     let Change::Cgroup { target } = change else {
         return None;
     };
-    Some(Cgroup::existing(target).remove().map(|()| Some(format!("control group {}", target.display()))))
+    Some(
+        Cgroup::existing(target)
+            .remove()
+            .map(|()| Some(format!("control group {}", target.display()))),
+    )
 }
 
 fn uncontrol(change: &Change) -> Undone {
     let Change::Controller { target } = change else {
         return None;
     };
-    Some(cgroup::disable_controller(target).map(|()| Some(format!("controller in {}", target.display()))))
+    Some(
+        cgroup::disable_controller(target)
+            .map(|()| Some(format!("controller in {}", target.display()))),
+    )
 }
 
 fn directory(change: &Change) -> Undone {
@@ -207,5 +247,7 @@ fn directory(change: &Change) -> Undone {
         return None;
     };
     // Only an empty one goes; what it is a leftover of has been reported.
-    Some(Ok(std::fs::remove_dir(target).ok().map(|()| format!("directory {}", target.display()))))
+    Some(Ok(std::fs::remove_dir(target)
+        .ok()
+        .map(|()| format!("directory {}", target.display()))))
 }

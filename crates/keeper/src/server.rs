@@ -37,7 +37,9 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let invoker = Arc::new(Invoker::discover());
     let stale = restore::restore_stale(state_directory, false)?;
-    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let header = Header {
         schema: SCHEMA,
         boot_id: kernel::boot_id(),
@@ -58,7 +60,8 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     });
     let mut worker = Worker::start(session)?;
     let listening = AssertUnwindSafe(|| listen(&worker, &signals, &invoker));
-    let listened = catch_unwind(listening).unwrap_or_else(|_| Err(Fault::failed("the keeper made a mistake")));
+    let listened =
+        catch_unwind(listening).unwrap_or_else(|_| Err(Fault::failed("the keeper made a mistake")));
     if !worker.ended() {
         interrupt.raise();
         worker.close();
@@ -94,7 +97,9 @@ fn try_lock(journal: &Mutex<Journal>, patience: Duration) -> Result<MutexGuard<'
                 std::thread::sleep(Duration::from_millis(2));
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(Fault::failed("a request does not end: its changes stay in the journal: restore them later"));
+                return Err(Fault::failed(
+                    "a request does not end: its changes stay in the journal: restore them later",
+                ));
             }
         }
     }
@@ -108,7 +113,12 @@ fn outlive_others() {
 /// Signals that end a session come through a descriptor; all threads started later inherit the block.
 fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+    ] {
         set.add(signal);
     }
     set.thread_block().doing("block signals")?;
@@ -135,7 +145,11 @@ fn listen(worker: &Worker, signals: &SignalFd, invoker: &Invoker) -> Result<()> 
             Err(nix::Error::EINTR) => continue,
             Err(error) => return Err(error).doing("wait for requests"),
         }
-        let is_ready = |index: usize| watched.get(index).is_some_and(|it| it.any().unwrap_or(true));
+        let is_ready = |index: usize| {
+            watched
+                .get(index)
+                .is_some_and(|it| it.any().unwrap_or(true))
+        };
         if is_ready(1) || is_ready(2) || is_ready(3) {
             return Ok(());
         }
@@ -159,17 +173,28 @@ impl Worker {
     fn start(session: Session) -> Result<Self> {
         let (requests, receiver) = sync_channel(WAITING_MAX);
         let replies = Arc::new(Replies::new(std::io::stdout()));
-        let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).doing("make an eventfd")?;
-        let worker =
-            Self { requests: Some(requests), replies: Arc::clone(&replies), ended: Arc::new(ended), shut_down: Arc::default() };
-        let (ended, shut_down) = (Ended(Arc::clone(&worker.ended)), Arc::clone(&worker.shut_down));
+        let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .doing("make an eventfd")?;
+        let worker = Self {
+            requests: Some(requests),
+            replies: Arc::clone(&replies),
+            ended: Arc::new(ended),
+            shut_down: Arc::default(),
+        };
+        let (ended, shut_down) = (
+            Ended(Arc::clone(&worker.ended)),
+            Arc::clone(&worker.shut_down),
+        );
         let work = move || {
             let _ended = ended;
             if serve_all(session, &receiver, &replies) {
                 *shut_down.lock().unwrap_or_else(PoisonError::into_inner) = true;
             }
         };
-        std::thread::Builder::new().name("worker".to_owned()).spawn(work).doing("start a thread")?;
+        std::thread::Builder::new()
+            .name("worker".to_owned())
+            .spawn(work)
+            .doing("start a thread")?;
         Ok(worker)
     }
 
@@ -182,9 +207,13 @@ impl Worker {
             Err((id, fault)) => self.replies.send(id, &Err(fault)),
             Ok(request) => {
                 let id = request.id;
-                let sent = self.requests.as_ref().map(|requests| requests.try_send(request));
-                if let Some(Err(TrySendError::Full(_))) = sent {
-                    let fault = Fault::input(format!("more than {WAITING_MAX} requests wait: read the replies first"));
+                let is_full = |requests: &SyncSender<Request>| {
+                    matches!(requests.try_send(request), Err(TrySendError::Full(_)))
+                };
+                if self.requests.as_ref().is_some_and(is_full) {
+                    let fault = Fault::input(format!(
+                        "more than {WAITING_MAX} requests wait: read the replies first"
+                    ));
                     self.replies.send(Some(id), &Err(fault));
                 }
             }
@@ -204,8 +233,13 @@ impl Worker {
     fn wait(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now()).as_millis() as u16;
-            match poll(&mut [PollFd::new(self.ended.as_fd(), PollFlags::POLLIN)], left) {
+            let left = deadline
+                .saturating_duration_since(Instant::now())
+                .as_millis() as u16;
+            match poll(
+                &mut [PollFd::new(self.ended.as_fd(), PollFlags::POLLIN)],
+                left,
+            ) {
                 Err(nix::Error::EINTR) => {}
                 ready => return ready.is_ok_and(|count| count > 0),
             }
@@ -213,7 +247,10 @@ impl Worker {
     }
 
     fn shut_down(&self) -> bool {
-        *self.shut_down.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .shut_down
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -227,7 +264,11 @@ impl Drop for Ended {
 }
 
 /// Serves request after request. Returns whether the client ended the session properly.
-fn serve_all(mut session: Session, requests: &Receiver<Request>, replies: &Replies<Stdout>) -> bool {
+fn serve_all(
+    mut session: Session,
+    requests: &Receiver<Request>,
+    replies: &Replies<Stdout>,
+) -> bool {
     while let Ok(request) = requests.recv() {
         let id = request.id;
         let last = matches!(request.operation, Operation::Shutdown {});

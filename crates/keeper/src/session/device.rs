@@ -43,21 +43,32 @@ impl Device {
     /// A device with nothing of ours on it yet; the image it is backed by, if it is one.
     pub(super) fn new(path: PathBuf, number: String, image: Option<Image>) -> Self {
         let name = base_name(&path);
-        Self { path, name, number, image, saved: BTreeMap::new(), fs: None, mountpoint: None }
+        Self {
+            path,
+            name,
+            number,
+            image,
+            saved: BTreeMap::new(),
+            fs: None,
+            mountpoint: None,
+        }
     }
 
     pub(super) fn check_unmounted(&self) -> Result<()> {
         match &self.mountpoint {
-            Some(place) => {
-                Err(Fault::input(format!("{} is mounted at {}: unmount it first", self.path.display(), place.display())))
-            }
+            Some(place) => Err(Fault::input(format!(
+                "{} is mounted at {}: unmount it first",
+                self.path.display(),
+                place.display()
+            ))),
             None => Ok(()),
         }
     }
 
     pub(super) fn mounted(&self) -> Result<(String, PathBuf)> {
         let place = self.mountpoint.clone();
-        let place = place.ok_or_else(|| Fault::input(format!("{} is not mounted", self.path.display())))?;
+        let place =
+            place.ok_or_else(|| Fault::input(format!("{} is not mounted", self.path.display())))?;
         Ok((self.fs.clone().unwrap_or_default(), place))
     }
 
@@ -66,18 +77,26 @@ impl Device {
         self.check_unmounted()?;
         let opened = devices::check_unused(&self.path, &self.number)?;
         let image = self.image.as_ref();
-        let image = image.ok_or_else(|| Fault::input(format!("device = {:?}: is not an image", self.path)))?;
+        let image = image
+            .ok_or_else(|| Fault::input(format!("device = {:?}: is not an image", self.path)))?;
         loops::flush_buffers(&opened)?;
         Ok(image)
     }
 
     pub(super) fn saved(&self, name: &str) -> Result<&Saved> {
         let names: Vec<_> = self.saved.keys().collect();
-        let unknown = || Fault::input(format!("name = {name:?}: is not saved; allowed are {names:?}"));
+        let unknown = || {
+            Fault::input(format!(
+                "name = {name:?}: is not saved; allowed are {names:?}"
+            ))
+        };
         self.saved.get(name).ok_or_else(unknown)
     }
 }
 
 pub(super) fn base_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }

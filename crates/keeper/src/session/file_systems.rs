@@ -27,21 +27,29 @@ use crate::protocol::{FormatRequest, MountRequest};
 const MOUNTPOINTS: &str = "/run/ascar/mnt";
 
 impl Session {
-    pub(super) fn device_claim(&mut self, path: &Path, confirmed: bool, limit: &Limit) -> Result<Value> {
+    pub(super) fn device_claim(
+        &mut self,
+        path: &Path,
+        confirmed: bool,
+        limit: &Limit,
+    ) -> Result<Value> {
         if self.devices.len() >= DEVICES_MAX {
-            return Err(Fault::input(format!("path = {path:?}: more than {DEVICES_MAX} devices in one session")));
+            return Err(Fault::input(format!(
+                "path = {path:?}: more than {DEVICES_MAX} devices in one session"
+            )));
         }
         let claimed = devices::claim(path, confirmed, limit)?;
         self.locks()?.take(&format!("device.{}", claimed.number))?;
         let device = Device::new(claimed.path.clone(), claimed.number, None);
-        let answer = json!({"device": claimed.path, "name": device.name, "size_bytes": claimed.size_bytes});
+        let answer =
+            json!({"device": claimed.path, "name": device.name, "size_bytes": claimed.size_bytes});
         self.devices.entry(claimed.path).or_insert(device);
         Ok(answer)
     }
 
     pub(super) fn format(&mut self, request: &FormatRequest, limit: &Limit) -> Result<Value> {
         let started = Instant::now();
-        let uuid = self.uuid();
+        let uuid = self.next_uuid();
         let device = self.device(request.device.clone())?;
         let command = format::command(request, &device.path, &uuid)?;
         if program::find(command.program).is_none() {
@@ -59,15 +67,22 @@ impl Session {
             None => {
                 drop(opened);
                 let path = device.path.as_os_str();
-                program::run("wipefs", &["-a".as_ref(), "--".as_ref(), path], limit)?.success("wipefs")?;
+                program::run("wipefs", &["-a".as_ref(), "--".as_ref(), path], limit)?
+                    .success("wipefs")?;
                 // Not every device can discard; what it keeps then is as good as any other content.
                 let _ = program::run("blkdiscard", &["-f".as_ref(), "--".as_ref(), path], limit)?;
             }
         }
-        let finished = program::run(command.program, &command.arguments, limit)?.success(command.program)?;
+        let finished =
+            program::run(command.program, &command.arguments, limit)?.success(command.program)?;
         device.fs = Some(request.fs.clone());
-        let words: Vec<String> = std::iter::once(command.program.to_owned()).chain(command.arguments).collect();
-        let output = [finished.stdout, finished.stderr].join("\n").trim().to_owned();
+        let words: Vec<String> = std::iter::once(command.program.to_owned())
+            .chain(command.arguments)
+            .collect();
+        let output = [finished.stdout, finished.stderr]
+            .join("\n")
+            .trim()
+            .to_owned();
         Ok(json!({"seconds": started.elapsed().as_secs_f64(), "command": words, "output": output}))
     }
 
@@ -75,9 +90,14 @@ impl Session {
         let started = Instant::now();
         let options = mount_options::parse(&request.fs, &request.options)?;
         let (own_uid, own_gid) = (self.invoker.uid, self.invoker.gid);
-        let (uid, gid) = (request.uid.unwrap_or(own_uid), request.gid.unwrap_or(own_gid));
+        let (uid, gid) = (
+            request.uid.unwrap_or(own_uid),
+            request.gid.unwrap_or(own_gid),
+        );
         if own_uid != 0 && (uid, gid) != (own_uid, own_gid) {
-            return Err(Fault::refused(format!("uid = {uid}, gid = {gid}: allowed are your own {own_uid}, {own_gid}")));
+            return Err(Fault::refused(format!(
+                "uid = {uid}, gid = {gid}: allowed are your own {own_uid}, {own_gid}"
+            )));
         }
         let (session, journal) = (self.name.clone(), Arc::clone(&self.journal));
         let device = self.device(request.device.clone())?;
@@ -93,20 +113,37 @@ impl Session {
         drop(devices::check_unused(&device.path, &device.number)?);
         let mountpoint = PathBuf::from(MOUNTPOINTS).join(format!("{session}-{}", device.name));
         make_mountpoint(&mut lock(&journal), &mountpoint)?;
-        let change = Change::Mount { target: mountpoint.clone(), expected: device.path.clone(), scratch: true };
+        let change = Change::Mount {
+            target: mountpoint.clone(),
+            expected: device.path.clone(),
+            scratch: true,
+        };
         let numbers = lock(&journal).record(vec![change])?;
         let messages = kernel::Messages::watch();
         let data = Some(options.data.as_str()).filter(|data| !data.is_empty());
         // Mounting may take long (a log to replay): whoever ends the session meanwhile must not wait for the journal.
-        if let Err(error) = mount(Some(&device.path), &mountpoint, Some(request.fs.as_str()), options.flags, data) {
+        if let Err(error) = mount(
+            Some(&device.path),
+            &mountpoint,
+            Some(request.fs.as_str()),
+            options.flags,
+            data,
+        ) {
             let words = messages.about(&device.name);
             let mut journal = lock(&journal);
             journal.undone(&numbers)?;
             drop_mountpoint(&mut journal, &mountpoint)?;
-            return Err(cannot_mount("mount", &device.path, &options.data, error, words));
+            return Err(cannot_mount(
+                "mount",
+                &device.path,
+                &options.data,
+                error,
+                words,
+            ));
         }
         device.mountpoint = Some(mountpoint.clone());
-        std::os::unix::fs::chown(&mountpoint, Some(uid), Some(gid)).doing("give the root directory away")?;
+        std::os::unix::fs::chown(&mountpoint, Some(uid), Some(gid))
+            .doing("give the root directory away")?;
         mounted(&mountpoint, started)
     }
 
@@ -117,8 +154,20 @@ impl Session {
         let options = mount_options::parse(&fs, options)?;
         let messages = kernel::Messages::watch();
         let flags = options.flags | MsFlags::MS_REMOUNT;
-        if let Err(error) = mount(Some(&device.path), &mountpoint, None::<&str>, flags, Some(options.data.as_str())) {
-            return Err(cannot_mount("remount", &device.path, &options.data, error, messages.about(&device.name)));
+        if let Err(error) = mount(
+            Some(&device.path),
+            &mountpoint,
+            None::<&str>,
+            flags,
+            Some(options.data.as_str()),
+        ) {
+            return Err(cannot_mount(
+                "remount",
+                &device.path,
+                &options.data,
+                error,
+                messages.about(&device.name),
+            ));
         }
         mounted(&mountpoint, started)
     }
@@ -133,7 +182,9 @@ impl Session {
         mounts::unmount(&mountpoint, limit)?;
         device.mountpoint = None;
         let mut journal = lock(&journal);
-        journal.undone_where(|it| matches!(it, Change::Mount { target, .. } if *target == mountpoint))?;
+        journal.undone_where(
+            |it| matches!(it, Change::Mount { target, .. } if *target == mountpoint),
+        )?;
         drop_mountpoint(&mut journal, &mountpoint)?;
         done(started)
     }
@@ -147,26 +198,43 @@ impl Session {
 
     pub(super) fn drop_caches(&mut self, level: u8, limit: &Limit) -> Result<Value> {
         if !(1..=3).contains(&level) {
-            return Err(Fault::input(format!("level = {level}: allowed are 1 (pages), 2 (inodes, dentries), 3 (both)")));
+            return Err(Fault::input(format!(
+                "level = {level}: allowed are 1 (pages), 2 (inodes, dentries), 3 (both)"
+            )));
         }
         let started = Instant::now();
         self.locks()?.take("vm.drop_caches")?;
-        bounded("dropping caches", limit, move || std::fs::write("/proc/sys/vm/drop_caches", level.to_string()))?;
+        bounded("dropping caches", limit, move || {
+            std::fs::write("/proc/sys/vm/drop_caches", level.to_string())
+        })?;
         done(started)
     }
 
-    /// Identifies the file systems of this session: two of one UUID cannot be mounted at once.
-    pub(super) fn uuid(&self) -> String {
+    /// A UUID of ours that no other file system here has: two of one UUID cannot be mounted at once, and mkfs.btrfs
+    /// refuses one that blkid remembers, even from a file system that is gone.
+    fn next_uuid(&mut self) -> String {
+        self.formats = (self.formats + 1) & 0xF_FFFF;
         let digits: String = self.name.chars().filter(char::is_ascii_hexdigit).collect();
-        format!("{}00-4000-8000-{:0>12}", devices::UUID_PREFIX, &digits[digits.len().saturating_sub(12)..])
+        let session = &digits[digits.len().saturating_sub(12)..];
+        let (high, low) = (self.formats >> 12, self.formats & 0xFFF);
+        format!(
+            "{}{high:02x}-4{low:03x}-8000-{session:0>12}",
+            devices::UUID_PREFIX
+        )
     }
 }
 
 fn make_mountpoint(journal: &mut Journal, path: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let doing = format!("make {}", path.display());
-    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(MOUNTPOINTS).doing(&doing)?;
-    let numbers = journal.record(vec![Change::Directory { target: path.to_owned() }])?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(MOUNTPOINTS)
+        .doing(&doing)?;
+    let numbers = journal.record(vec![Change::Directory {
+        target: path.to_owned(),
+    }])?;
     if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(path) {
         journal.undone(&numbers)?;
         return Err(error).doing(&doing);
@@ -180,7 +248,8 @@ fn drop_mountpoint(journal: &mut Journal, path: &Path) -> Result<()> {
 }
 
 fn mounted(mountpoint: &Path, started: Instant) -> Result<Value> {
-    let info = mounts::at(mountpoint)?.ok_or_else(|| Fault::failed(format!("{mountpoint:?} vanished")))?;
+    let info =
+        mounts::at(mountpoint)?.ok_or_else(|| Fault::failed(format!("{mountpoint:?} vanished")))?;
     let space = nix::sys::statvfs::statvfs(mountpoint).doing("ask for free space")?;
     let unit = space.fragment_size() as u64;
     Ok(json!({
@@ -194,12 +263,18 @@ fn mounted(mountpoint: &Path, started: Instant) -> Result<Value> {
 
 fn cannot_mount(what: &str, device: &Path, data: &str, error: nix::Error, words: String) -> Fault {
     let options = if data.is_empty() { "no options" } else { data };
-    Fault::failed(format!("cannot {what} {} with {options}: {error}", device.display())).with_stderr(words)
+    Fault::failed(format!(
+        "cannot {what} {} with {options}: {error}",
+        device.display()
+    ))
+    .with_stderr(words)
 }
 
 fn sync(mountpoint: &Path, limit: &Limit) -> Result<()> {
     let root = File::open(mountpoint).doing(format!("open {}", mountpoint.display()))?;
-    bounded("writing back", limit, move || nix::unistd::syncfs(&root).map_err(Into::into))
+    bounded("writing back", limit, move || {
+        nix::unistd::syncfs(&root).map_err(Into::into)
+    })
 }
 
 /// Does what the kernel lets nobody stop, and gives up waiting when the limit is reached.

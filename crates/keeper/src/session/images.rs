@@ -18,7 +18,9 @@ use crate::loops;
 impl Session {
     pub(super) fn image_create(&mut self, path: PathBuf, size_bytes: u64) -> Result<Value> {
         if self.images.len() + self.devices.len() >= DEVICES_MAX {
-            return Err(Fault::input(format!("path = {path:?}: more than {DEVICES_MAX} images in one session")));
+            return Err(Fault::input(format!(
+                "path = {path:?}: more than {DEVICES_MAX} images in one session"
+            )));
         }
         let (file, id) = images::create(&mut self.journal(), &self.invoker, &path, size_bytes)?;
         let answer = json!({"path": path, "size_bytes": size_bytes});
@@ -26,7 +28,12 @@ impl Session {
         Ok(answer)
     }
 
-    pub(super) fn image_attach(&mut self, path: PathBuf, direct_io: bool, limit: &Limit) -> Result<Value> {
+    pub(super) fn image_attach(
+        &mut self,
+        path: PathBuf,
+        direct_io: bool,
+        limit: &Limit,
+    ) -> Result<Value> {
         let image = match self.images.remove(&path) {
             Some(image) => image,
             None => self.foreign_image(path, limit)?,
@@ -48,11 +55,20 @@ impl Session {
 
     /// An image that this session did not make: only root may bring one, and only if nobody can miss what is on it.
     pub(super) fn foreign_image(&self, path: PathBuf, limit: &Limit) -> Result<Image> {
-        if let Some(device) = self.devices.values().find(|it| it.image.as_ref().is_some_and(|it| it.path == path)) {
-            return Err(Fault::input(format!("path = {path:?}: is attached to {} already", device.path.display())));
+        if let Some(device) = self
+            .devices
+            .values()
+            .find(|it| it.image.as_ref().is_some_and(|it| it.path == path))
+        {
+            return Err(Fault::input(format!(
+                "path = {path:?}: is attached to {} already",
+                device.path.display()
+            )));
         }
         if self.invoker.uid != 0 {
-            return Err(Fault::refused(format!("path = {path:?}: this session has not made it: use image_create")));
+            return Err(Fault::refused(format!(
+                "path = {path:?}: this session has not made it: use image_create"
+            )));
         }
         if !path.is_absolute() {
             return Err(Fault::input(format!("path = {path:?}: must be absolute")));
@@ -60,19 +76,27 @@ impl Session {
         let file = images::open(&path)?;
         let metadata = file.metadata().doing("look at the image")?;
         if !metadata.is_file() {
-            return Err(Fault::input(format!("path = {path:?}: is not a regular file")));
+            return Err(Fault::input(format!(
+                "path = {path:?}: is not a regular file"
+            )));
         }
         devices::check_blank(&path, limit)?;
         let id = FileId::of(&metadata);
         if let Some(device) = loops::backed_by(&id).first() {
-            return Err(Fault::refused(format!("path = {path:?}: is attached to {} already", device.display())));
+            return Err(Fault::refused(format!(
+                "path = {path:?}: is attached to {} already",
+                device.display()
+            )));
         }
         Ok(Image { path, file, id })
     }
 
     pub(super) fn attach(&self, image: &Image, direct_io: bool) -> Result<(PathBuf, String)> {
         let mut journal = self.journal();
-        let numbers = journal.record(vec![Change::Attach { target: image.path.clone(), expected: image.id }])?;
+        let numbers = journal.record(vec![Change::Attach {
+            target: image.path.clone(),
+            expected: image.id,
+        }])?;
         let attached = loops::attach(&image.file, direct_io).and_then(|device| {
             if direct_io && !loops::is_direct(&device) {
                 return Err(Fault::failed(format!(
@@ -80,8 +104,13 @@ impl Session {
                     image.path.display()
                 )));
             }
-            let number = std::fs::read_to_string(Path::new("/sys/block").join(base_name(&device)).join("dev"));
-            Ok((device, number.doing("read the device's number")?.trim().to_owned()))
+            let number = std::fs::read_to_string(
+                Path::new("/sys/block").join(base_name(&device)).join("dev"),
+            );
+            Ok((
+                device,
+                number.doing("read the device's number")?.trim().to_owned(),
+            ))
         });
         if attached.is_err() {
             for device in loops::backed_by(&image.id) {
@@ -99,47 +128,70 @@ impl Session {
             return Err(Fault::input(format!("device = {path:?}: is not an image")));
         };
         if let Some(mountpoint) = mounted {
-            return Err(Fault::refused(format!("{path:?} is mounted at {}: unmount it first", mountpoint.display())));
+            return Err(Fault::refused(format!(
+                "{path:?} is mounted at {}: unmount it first",
+                mountpoint.display()
+            )));
         }
         if !loops::detach(&path, &id)? {
             return Err(Fault::failed(format!("{} is still in use", path.display())));
         }
-        self.journal().undone_where(|it| matches!(it, Change::Attach { expected, .. } if *expected == id))?;
+        self.journal()
+            .undone_where(|it| matches!(it, Change::Attach { expected, .. } if *expected == id))?;
         if let Some(device) = self.devices.remove(&path) {
             for saved in device.saved.into_values() {
                 self.remove_file(&saved.image)?;
             }
-            self.images.extend(device.image.map(|image| (image.path.clone(), image)));
+            self.images
+                .extend(device.image.map(|image| (image.path.clone(), image)));
         }
         Ok(json!({}))
     }
 
     pub(super) fn remove_file(&self, image: &Image) -> Result<()> {
         images::remove(&image.path, &image.id, false)?;
-        self.journal().undone_where(|it| matches!(it, Change::File { expected, .. } if *expected == image.id))
+        self.journal()
+            .undone_where(|it| matches!(it, Change::File { expected, .. } if *expected == image.id))
     }
 
-    pub(super) fn image_save(&mut self, name: String, device: Option<PathBuf>, limit: &Limit) -> Result<Value> {
+    pub(super) fn image_save(
+        &mut self,
+        name: String,
+        device: Option<PathBuf>,
+        limit: &Limit,
+    ) -> Result<Value> {
         let journal = Arc::clone(&self.journal);
         let device = self.device(device)?;
         check_copy_name(&name)?;
         let image = device.quiet_image()?;
         if device.saved.contains_key(&name) {
-            return Err(Fault::input(format!("name = {name:?}: is saved already: forget it first")));
+            return Err(Fault::input(format!(
+                "name = {name:?}: is saved already: forget it first"
+            )));
         }
         if device.saved.len() >= DEVICES_MAX {
-            return Err(Fault::input(format!("name = {name:?}: more than {DEVICES_MAX} copies of one image")));
+            return Err(Fault::input(format!(
+                "name = {name:?}: more than {DEVICES_MAX} copies of one image"
+            )));
         }
         let mut path = image.path.clone().into_os_string();
         path.push(format!(".{name}"));
         let path = PathBuf::from(path);
         let (file, id, copied) = images::save(&journal, &image.file, &path, limit)?;
-        let saved = Saved { image: Image { path, file, id }, fs: device.fs.clone() };
+        let saved = Saved {
+            image: Image { path, file, id },
+            fs: device.fs.clone(),
+        };
         device.saved.insert(name, saved);
         reply(copied)
     }
 
-    pub(super) fn image_load(&mut self, name: &str, device: Option<PathBuf>, limit: &Limit) -> Result<Value> {
+    pub(super) fn image_load(
+        &mut self,
+        name: &str,
+        device: Option<PathBuf>,
+        limit: &Limit,
+    ) -> Result<Value> {
         let device = self.device(device)?;
         let saved = device.saved(name)?;
         let fs = saved.fs.clone();
@@ -162,14 +214,14 @@ impl Session {
         }
         Ok(json!({}))
     }
-
 }
 
 fn check_copy_name(name: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(allowed) {
-        return Err(Fault::input(format!("name = {name:?}: allowed are 1 to 64 of A-Z a-z 0-9 _ -")));
+        return Err(Fault::input(format!(
+            "name = {name:?}: allowed are 1 to 64 of A-Z a-z 0-9 _ -"
+        )));
     }
     Ok(())
 }
-

@@ -47,6 +47,8 @@ pub struct Session {
     images: BTreeMap<PathBuf, Image>,
     devices: BTreeMap<PathBuf, Device>,
     cgroup: Option<Cgroup>,
+    /// How many file systems were made.
+    formats: u32,
 }
 
 /// What a session is made from.
@@ -80,6 +82,7 @@ impl Session {
             images: BTreeMap::new(),
             devices: BTreeMap::new(),
             cgroup: None,
+            formats: 0,
         }
     }
 
@@ -106,7 +109,9 @@ impl Session {
             Operation::ImageSave { name, device } => self.image_save(name, device, limit),
             Operation::ImageLoad { name, device } => self.image_load(&name, device, limit),
             Operation::ImageForget { name, device } => self.image_forget(&name, device),
-            Operation::DeviceClaim { path, confirmed } => self.device_claim(&path, confirmed, limit),
+            Operation::DeviceClaim { path, confirmed } => {
+                self.device_claim(&path, confirmed, limit)
+            }
             Operation::Format(request) => self.format(&request, limit),
             Operation::Mount(request) => self.mount(&request),
             Operation::Remount { options, device } => self.remount(&options, device),
@@ -141,7 +146,9 @@ impl Session {
                 | Operation::Shutdown {}
         );
         if self.hold && !lasting {
-            return Err(Fault::refused("a keeper started with --hold only sets knobs: start one without it"));
+            return Err(Fault::refused(
+                "a keeper started with --hold only sets knobs: start one without it",
+            ));
         }
         Ok(())
     }
@@ -156,7 +163,10 @@ impl Session {
         if self.locks.is_some() {
             return Err(Fault::input("hello was said already"));
         }
-        if owner.is_empty() || owner.chars().count() > OWNER_CHARACTERS_MAX || owner.chars().any(char::is_control) {
+        if owner.is_empty()
+            || owner.chars().count() > OWNER_CHARACTERS_MAX
+            || owner.chars().any(char::is_control)
+        {
             return Err(Fault::input(format!(
                 "owner = {owner:?}: allowed are 1 to {OWNER_CHARACTERS_MAX} printable characters"
             )));
@@ -182,7 +192,12 @@ impl Session {
     }
 
     fn status(&self) -> Result<Value> {
-        let changes: Result<Vec<Value>> = self.journal().entries().iter().map(|it| reply(&it.change)).collect();
+        let changes: Result<Vec<Value>> = self
+            .journal()
+            .entries()
+            .iter()
+            .map(|it| reply(&it.change))
+            .collect();
         let part = |change: &Value, name: &str| match change.get(name) {
             None | Some(Value::Null) => Value::Null,
             Some(Value::String(text)) => json!(text),
@@ -215,19 +230,38 @@ impl Session {
     }
 
     fn locks(&mut self) -> Result<&mut Locks> {
-        self.locks.as_mut().ok_or_else(|| Fault::input("the first request must be hello"))
+        self.locks
+            .as_mut()
+            .ok_or_else(|| Fault::input("the first request must be hello"))
     }
 
     /// The device that is meant: the named one, or the only one.
     fn device(&mut self, named: Option<PathBuf>) -> Result<&mut Device> {
-        let paths: Vec<String> = self.devices.keys().map(|path| path.display().to_string()).collect();
+        let paths: Vec<String> = self
+            .devices
+            .keys()
+            .map(|path| path.display().to_string())
+            .collect();
         let path = match (named, paths.as_slice()) {
             (Some(path), _) => path,
             (None, [path]) => PathBuf::from(path),
-            (None, []) => return Err(Fault::input("this session has no device: attach an image or claim a device")),
-            (None, _) => return Err(Fault::input(format!("device: is missing; allowed are {}", paths.join(", ")))),
+            (None, []) => {
+                return Err(Fault::input(
+                    "this session has no device: attach an image or claim a device",
+                ));
+            }
+            (None, _) => {
+                return Err(Fault::input(format!(
+                    "device: is missing; allowed are {}",
+                    paths.join(", ")
+                )));
+            }
         };
-        let unknown = || Fault::refused(format!("device = {path:?}: is not this session's; allowed are {paths:?}"));
+        let unknown = || {
+            Fault::refused(format!(
+                "device = {path:?}: is not this session's; allowed are {paths:?}"
+            ))
+        };
         self.devices.get_mut(&path).ok_or_else(unknown)
     }
 }

@@ -19,7 +19,13 @@ fn every_rule_resolves_to_itself_and_to_its_own_file() {
 #[test]
 fn rules_are_unique_and_ranges_are_not_empty() {
     for (index, rule) in RULES.iter().enumerate() {
-        assert!(RULES[..index].iter().all(|other| other.pattern != rule.pattern), "{}", rule.pattern);
+        assert!(
+            RULES[..index]
+                .iter()
+                .all(|other| other.pattern != rule.pattern),
+            "{}",
+            rule.pattern
+        );
         if let Values::Range(low, high) | Values::PowersOfTwo(low, high) = rule.values {
             assert!(low < high, "{}", rule.pattern);
         }
@@ -29,17 +35,41 @@ fn rules_are_unique_and_ranges_are_not_empty() {
 #[test]
 fn unknown_and_hostile_names_are_refused_with_what_is_allowed() {
     let names = [
-        "", "vm", "vm.", "vm.dirty_ratio ", "vm.DIRTY_RATIO", "kernel.core_pattern", "vm.dirty_ratio\n", "vm/dirty_ratio",
-        "block..scheduler", "block.sda.", "block.../../etc.scheduler", "block.a/b.scheduler", "block.a.b.scheduler",
-        "block.sda.queue/scheduler", "block.sda.iosched/../scheduler", "block.\0.scheduler", "ext4...mb_stats",
-        "block.é.scheduler", "vm.drop_caches",
+        "",
+        "vm",
+        "vm.",
+        "vm.dirty_ratio ",
+        "vm.DIRTY_RATIO",
+        "kernel.core_pattern",
+        "vm.dirty_ratio\n",
+        "vm/dirty_ratio",
+        "block..scheduler",
+        "block.sda.",
+        "block.../../etc.scheduler",
+        "block.a/b.scheduler",
+        "block.a.b.scheduler",
+        "block.sda.queue/scheduler",
+        "block.sda.iosched/../scheduler",
+        "block.\0.scheduler",
+        "ext4...mb_stats",
+        "block.é.scheduler",
+        "vm.drop_caches",
     ];
     for name in names {
         let fault = resolve(name).unwrap_err();
         assert_eq!(fault.kind, Kind::Input, "{name:?}");
-        assert!(fault.message.contains("allowed are"), "{name:?}: {}", fault.message);
+        assert!(
+            fault.message.contains("allowed are"),
+            "{name:?}: {}",
+            fault.message
+        );
     }
-    assert!(resolve("vm.dirty").unwrap_err().message.contains("vm.dirty_ratio"));
+    assert!(
+        resolve("vm.dirty")
+            .unwrap_err()
+            .message
+            .contains("vm.dirty_ratio")
+    );
     assert!(!resolve("vm.dirty").unwrap_err().message.contains("block."));
 }
 
@@ -47,7 +77,10 @@ fn unknown_and_hostile_names_are_refused_with_what_is_allowed() {
 fn numbers_are_checked_against_both_ends() {
     let knob = resolve("vm.swappiness").unwrap();
     for allowed in [0, 200] {
-        assert_eq!(knob.check(&Scalar::Integer(allowed)).unwrap(), allowed.to_string());
+        assert_eq!(
+            knob.check(&Scalar::Integer(allowed)).unwrap(),
+            allowed.to_string()
+        );
     }
     for wrong in [
         Scalar::Integer(-1),
@@ -59,8 +92,18 @@ fn numbers_are_checked_against_both_ends() {
     ] {
         let fault = knob.check(&wrong).unwrap_err();
         assert_eq!(fault.kind, Kind::Input);
-        assert!(fault.message.starts_with("vm.swappiness = "), "{}", fault.message);
-        assert!(fault.message.ends_with("allowed are whole numbers in [0, 200]"), "{}", fault.message);
+        assert!(
+            fault.message.starts_with("vm.swappiness = "),
+            "{}",
+            fault.message
+        );
+        assert!(
+            fault
+                .message
+                .ends_with("allowed are whole numbers in [0, 200]"),
+            "{}",
+            fault.message
+        );
     }
 }
 
@@ -79,16 +122,33 @@ fn powers_of_two_are_checked() {
 fn coupled_knobs_are_one_cluster() {
     let cluster = |name: &str| resolve(name).unwrap().cluster();
     assert_eq!(cluster("vm.dirty_ratio"), cluster("vm.dirty_bytes"));
-    assert_eq!(cluster("vm.dirty_background_ratio"), cluster("vm.dirty_background_bytes"));
-    assert_ne!(cluster("vm.dirty_ratio"), cluster("vm.dirty_background_ratio"));
+    assert_eq!(
+        cluster("vm.dirty_background_ratio"),
+        cluster("vm.dirty_background_bytes")
+    );
+    assert_ne!(
+        cluster("vm.dirty_ratio"),
+        cluster("vm.dirty_background_ratio")
+    );
     let scheduler = cluster("block.sda.scheduler");
-    for name in ["nr_requests", "wbt_lat_usec", "iosched/fifo_batch", "iosched/low_latency"] {
+    for name in [
+        "nr_requests",
+        "wbt_lat_usec",
+        "iosched/fifo_batch",
+        "iosched/low_latency",
+    ] {
         assert_eq!(cluster(&format!("block.sda.{name}")), scheduler);
     }
     assert_ne!(cluster("block.sda.read_ahead_kb"), scheduler);
     assert_ne!(cluster("block.sdb.scheduler"), scheduler);
-    assert!(resolve("block.sda.scheduler").unwrap().rank() < resolve("block.sda.nr_requests").unwrap().rank());
-    assert!(resolve("block.sda.nr_requests").unwrap().rank() < resolve("block.sda.iosched/async_depth").unwrap().rank());
+    assert!(
+        resolve("block.sda.scheduler").unwrap().rank()
+            < resolve("block.sda.nr_requests").unwrap().rank()
+    );
+    assert!(
+        resolve("block.sda.nr_requests").unwrap().rank()
+            < resolve("block.sda.iosched/async_depth").unwrap().rank()
+    );
 }
 
 proptest! {

@@ -11,8 +11,14 @@ const UUID: &str = "61736361-7200-4000-8000-000000000001";
 fn build(fs: &str, options: &[(&str, Scalar)], features: &[&str]) -> Result<Command, String> {
     let request = FormatRequest {
         fs: fs.to_owned(),
-        options: options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-        features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+        options: options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+        features: features
+            .iter()
+            .map(|feature| (*feature).to_owned())
+            .collect(),
         device: None,
     };
     command(&request, Path::new("/dev/loop0"), UUID).map_err(|fault| {
@@ -31,10 +37,19 @@ fn every_file_system_gets_our_label_and_nothing_lazy() {
     let ext = "-L ascar -E lazy_itable_init=0,lazy_journal_init=0,nodiscard,\
                hash_seed=61736361-7200-4000-8000-736565640000 /dev/loop0";
     for fs in ["ext2", "ext3", "ext4"] {
-        assert_eq!(line(fs, &[], &[]), format!("mke2fs -F -q -t {fs} -U {UUID} {ext}"));
+        assert_eq!(
+            line(fs, &[], &[]),
+            format!("mke2fs -F -q -t {fs} -U {UUID} {ext}")
+        );
     }
-    assert_eq!(line("xfs", &[], &[]), format!("mkfs.xfs -f -K -q -L ascar -m uuid={UUID} /dev/loop0"));
-    assert_eq!(line("btrfs", &[], &[]), format!("mkfs.btrfs -f -K -q -U {UUID} -L ascar /dev/loop0"));
+    assert_eq!(
+        line("xfs", &[], &[]),
+        format!("mkfs.xfs -f -K -q -L ascar -m uuid={UUID} /dev/loop0")
+    );
+    assert_eq!(
+        line("btrfs", &[], &[]),
+        format!("mkfs.btrfs -f -K -q -U {UUID} -L ascar /dev/loop0")
+    );
 }
 
 #[test]
@@ -54,15 +69,26 @@ fn options_become_words_in_their_places() {
     );
     assert!(ext4.contains(" -b 1024 -g 8192 -I 128 "), "{ext4}");
     assert!(ext4.contains(" -E stride=16,lazy_itable_init=0,"), "{ext4}");
-    assert!(ext4.contains(" -O fast_commit,^flex_bg,^has_journal,^metadata_csum "), "{ext4}");
+    assert!(
+        ext4.contains(" -O fast_commit,^flex_bg,^has_journal,^metadata_csum "),
+        "{ext4}"
+    );
     let xfs = line(
         "xfs",
-        &[("crc", Boolean(false)), ("log_size_bytes", Integer(16 << 20)), ("log_version", Integer(1))],
+        &[
+            ("crc", Boolean(false)),
+            ("log_size_bytes", Integer(16 << 20)),
+            ("log_version", Integer(1)),
+        ],
         &[],
     );
     assert!(xfs.contains(" -l size=16777216,version=1 "), "{xfs}");
     assert!(xfs.contains(&format!(" -m crc=0,uuid={UUID} ")), "{xfs}");
-    let btrfs = line("btrfs", &[("csum", Text("xxhash".into())), ("mixed", Boolean(true))], &["^no-holes"]);
+    let btrfs = line(
+        "btrfs",
+        &[("csum", Text("xxhash".into())), ("mixed", Boolean(true))],
+        &["^no-holes"],
+    );
     assert!(btrfs.contains(" --csum xxhash -M -O ^no-holes "), "{btrfs}");
 }
 
@@ -70,27 +96,83 @@ fn options_become_words_in_their_places() {
 fn what_a_file_system_does_not_know_is_refused_with_what_it_knows() {
     use Scalar::{Boolean, Integer, Text};
     for (fs, option, allowed) in [
-        ("ext4", ("agcount", Integer(4)), "ext4 knows block_size_bytes"),
-        ("ext2", ("journal", Boolean(true)), "ext2 knows block_size_bytes"),
-        ("xfs", ("journal", Boolean(true)), "xfs knows block_size_bytes"),
-        ("ext4", ("block_size_bytes", Integer(4097)), "powers of two in [1024, 65536]"),
-        ("ext4", ("block_size_bytes", Integer(i64::MIN)), "powers of two in [1024, 65536]"),
-        ("ext4", ("block_size_bytes", Text("4096 -j".into())), "powers of two in [1024, 65536]"),
+        (
+            "ext4",
+            ("agcount", Integer(4)),
+            "ext4 knows block_size_bytes",
+        ),
+        (
+            "ext2",
+            ("journal", Boolean(true)),
+            "ext2 knows block_size_bytes",
+        ),
+        (
+            "xfs",
+            ("journal", Boolean(true)),
+            "xfs knows block_size_bytes",
+        ),
+        (
+            "ext4",
+            ("block_size_bytes", Integer(4097)),
+            "powers of two in [1024, 65536]",
+        ),
+        (
+            "ext4",
+            ("block_size_bytes", Integer(i64::MIN)),
+            "powers of two in [1024, 65536]",
+        ),
+        (
+            "ext4",
+            ("block_size_bytes", Text("4096 -j".into())),
+            "powers of two in [1024, 65536]",
+        ),
         ("ext4", ("flex_bg", Integer(1)), "true, false"),
-        ("ext4", ("journal_size_bytes", Integer((1 << 20) + 1)), "multiples of 1048576"),
-        ("xfs", ("agcount", Integer(0)), "whole numbers in [1, 1048576]"),
-        ("btrfs", ("csum", Text("md5".into())), "crc32c, xxhash, sha256, blake2"),
-        ("btrfs", ("data_profile", Text("raid0".into())), "single, dup"),
-        ("ntfs", ("x", Integer(1)), "allowed are ext2, ext3, ext4, xfs, btrfs"),
+        (
+            "ext4",
+            ("journal_size_bytes", Integer((1 << 20) + 1)),
+            "multiples of 1048576",
+        ),
+        (
+            "xfs",
+            ("agcount", Integer(0)),
+            "whole numbers in [1, 1048576]",
+        ),
+        (
+            "btrfs",
+            ("csum", Text("md5".into())),
+            "crc32c, xxhash, sha256, blake2",
+        ),
+        (
+            "btrfs",
+            ("data_profile", Text("raid0".into())),
+            "single, dup",
+        ),
+        (
+            "ntfs",
+            ("x", Integer(1)),
+            "allowed are ext2, ext3, ext4, xfs, btrfs",
+        ),
     ] {
         let message = build(fs, &[option], &[]).unwrap_err();
         assert!(message.contains(allowed), "{message}");
     }
-    assert!(build("ext4", &[], &["encrypt"]).unwrap_err().contains("ext4 knows 64bit"));
+    assert!(
+        build("ext4", &[], &["encrypt"])
+            .unwrap_err()
+            .contains("ext4 knows 64bit")
+    );
     assert!(build("ext4", &[], &["^^extent"]).is_err());
     assert!(build("ext4", &[], &["extent,quota"]).is_err());
-    assert!(build("xfs", &[], &["reflink"]).unwrap_err().contains("xfs knows none"));
-    assert!(build("ext4", &[("flex_bg", Boolean(true))], &["^flex_bg"]).unwrap_err().contains("choose one"));
+    assert!(
+        build("xfs", &[], &["reflink"])
+            .unwrap_err()
+            .contains("xfs knows none")
+    );
+    assert!(
+        build("ext4", &[("flex_bg", Boolean(true))], &["^flex_bg"])
+            .unwrap_err()
+            .contains("choose one")
+    );
 }
 
 proptest! {

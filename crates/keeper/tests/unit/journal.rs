@@ -9,16 +9,36 @@ use crate::scratch::Scratch;
 
 fn header() -> Header {
     let (boot_id, owner) = ("a boot".to_owned(), "a study".to_owned());
-    Header { schema: SCHEMA, boot_id, owner, pid: 42, uid: 0, started_unix_s: 1 }
+    Header {
+        schema: SCHEMA,
+        boot_id,
+        owner,
+        pid: 42,
+        uid: 0,
+        started_unix_s: 1,
+    }
 }
 
 fn knob(name: &str) -> Change {
-    Change::Knob { target: name.to_owned(), old: "1".to_owned(), expected: Some("2".to_owned()) }
+    Change::Knob {
+        target: name.to_owned(),
+        old: "1".to_owned(),
+        expected: Some("2".to_owned()),
+    }
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
+    let entries = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    entries
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .collect()
 }
 
 fn find(directory: &Path) -> Vec<Result<Stale, Fault>> {
@@ -62,7 +82,15 @@ fn the_journal_of_a_living_keeper_is_not_touched() {
 fn everything_is_found_again() {
     let scratch = Scratch::new();
     let mut journal = Journal::new(scratch.path(), header());
-    let numbers = journal.record(vec![knob("a"), knob("b"), Change::Directory { target: "/x y".into() }]).unwrap();
+    let numbers = journal
+        .record(vec![
+            knob("a"),
+            knob("b"),
+            Change::Directory {
+                target: "/x y".into(),
+            },
+        ])
+        .unwrap();
     journal.found(numbers[0], Some("3".to_owned())).unwrap();
     journal.found(numbers[1], None).unwrap();
     let expected = journal.entries().to_vec();
@@ -116,11 +144,21 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
     fs::write(scratch.path().join("1-1.jsonl"), newer).unwrap();
     fs::write(scratch.path().join("2-1.jsonl"), "garbage\n").unwrap();
     let good = serde_json::to_string(&header()).unwrap();
-    fs::write(scratch.path().join("3-1.jsonl"), format!("{good}\n{{\"change\":7}}\n")).unwrap();
-    let messages: Vec<String> = find(scratch.path()).into_iter().map(|it| it.unwrap_err().message).collect();
+    fs::write(
+        scratch.path().join("3-1.jsonl"),
+        format!("{good}\n{{\"change\":7}}\n"),
+    )
+    .unwrap();
+    let messages: Vec<String> = find(scratch.path())
+        .into_iter()
+        .map(|it| it.unwrap_err().message)
+        .collect();
     assert_eq!(messages.len(), 3);
     assert!(messages[0].contains("3-1.jsonl: line 2"), "{messages:?}");
-    assert!(messages[2].contains("its schema is 2, this ascard knows 1"), "{messages:?}");
+    assert!(
+        messages[2].contains("its schema is 2, this ascard knows 1"),
+        "{messages:?}"
+    );
     assert_eq!(files(scratch.path()).len(), 3);
 }
 
@@ -128,11 +166,19 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
 fn the_newest_is_undone_first() {
     let scratch = Scratch::new();
     for name in ["first", "second", "third"] {
-        let mut journal = Journal::new(scratch.path(), Header { owner: name.to_owned(), ..header() });
+        let mut journal = Journal::new(
+            scratch.path(),
+            Header {
+                owner: name.to_owned(),
+                ..header()
+            },
+        );
         journal.record(vec![knob("a")]).unwrap();
     }
-    let owners: Vec<String> =
-        find(scratch.path()).into_iter().map(|it| it.unwrap().journal.header().owner.clone()).collect();
+    let owners: Vec<String> = find(scratch.path())
+        .into_iter()
+        .map(|it| it.unwrap().journal.header().owner.clone())
+        .collect();
     assert_eq!(owners, ["third", "second", "first"]);
 }
 
@@ -157,7 +203,12 @@ fn a_directory_that_others_may_write_is_refused() {
     let place = scratch.path().join("journal");
     fs::create_dir(&place).unwrap();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(Alone::wait(&place).unwrap_err().message.contains("may be written by others"));
+    assert!(
+        Alone::wait(&place)
+            .unwrap_err()
+            .message
+            .contains("may be written by others")
+    );
     fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(Alone::wait(&place).is_ok());
 }
@@ -172,7 +223,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (1usize..4).prop_map(Step::Record),
-        (0usize..8, proptest::option::of("[a-z\n\"\\\\]{0,5}")).prop_map(|(n, value)| Step::Found(n, value)),
+        (0usize..8, proptest::option::of("[a-z\n\"\\\\]{0,5}"))
+            .prop_map(|(n, value)| Step::Found(n, value)),
         (0usize..8).prop_map(Step::Undone),
     ];
     prop::collection::vec(step, 0..12)

@@ -13,16 +13,35 @@ fn options(fs: &str, tokens: &[&str]) -> Result<MountOptions, String> {
 
 #[test]
 fn flags_and_data_are_told_apart() {
-    let parsed = options("ext4", &["noatime", "data=writeback", "commit=30", "nodelalloc"]).unwrap();
+    let parsed = options(
+        "ext4",
+        &["noatime", "data=writeback", "commit=30", "nodelalloc"],
+    )
+    .unwrap();
     assert_eq!(parsed.data, "data=writeback,commit=30,nodelalloc");
-    assert_eq!(parsed.flags, MsFlags::MS_NOATIME | MsFlags::MS_NOSUID | MsFlags::MS_NODEV);
-    assert_eq!(options("xfs", &["logbsize=256k", "allocsize=1m"]).unwrap().data, "logbsize=256k,allocsize=1m");
-    assert_eq!(options("btrfs", &["compress=zstd:3", "discard"]).unwrap().data, "compress=zstd:3,discard");
+    assert_eq!(
+        parsed.flags,
+        MsFlags::MS_NOATIME | MsFlags::MS_NOSUID | MsFlags::MS_NODEV
+    );
+    assert_eq!(
+        options("xfs", &["logbsize=256k", "allocsize=1m"])
+            .unwrap()
+            .data,
+        "logbsize=256k,allocsize=1m"
+    );
+    assert_eq!(
+        options("btrfs", &["compress=zstd:3", "discard"])
+            .unwrap()
+            .data,
+        "compress=zstd:3,discard"
+    );
 }
 
 #[test]
 fn nothing_takes_nosuid_and_nodev_away() {
-    for token in ["suid", "dev", "exec", "noexec", "remount", "bind", "rw", "ro", "defaults", "loop", "user"] {
+    for token in [
+        "suid", "dev", "exec", "noexec", "remount", "bind", "rw", "ro", "defaults", "loop", "user",
+    ] {
         for fs in ["ext2", "ext3", "ext4", "xfs", "btrfs"] {
             assert!(options(fs, &[token]).is_err(), "{fs} {token}");
         }
@@ -35,12 +54,20 @@ fn wrong_values_are_refused_with_the_allowed_ones() {
         ("ext4", "commit=0", "commit= a whole number in [1, 300]"),
         ("ext4", "commit=+5", "commit= a whole number in [1, 300]"),
         ("ext4", "commit", "commit= a whole number in [1, 300]"),
-        ("ext4", "data=none", "data= one of journal, ordered, writeback"),
+        (
+            "ext4",
+            "data=none",
+            "data= one of journal, ordered, writeback",
+        ),
         ("ext4", "noatime=1", "ext4 knows"),
         ("ext4", "nodelalloc=1", "nodelalloc alone"),
         ("ext2", "data=ordered", "ext2 knows"),
         ("xfs", "logbsize=300k", "logbsize= a power of two"),
-        ("xfs", "allocsize=99999999999999999999g", "allocsize= a power of two"),
+        (
+            "xfs",
+            "allocsize=99999999999999999999g",
+            "allocsize= a power of two",
+        ),
         ("xfs", "commit=5", "xfs knows"),
         ("btrfs", "thread_pool=0", "thread_pool= a whole number"),
         ("btrfs", "compress=zstd:99", "compress= one of"),
@@ -50,7 +77,11 @@ fn wrong_values_are_refused_with_the_allowed_ones() {
         ("ext4", "noatime,suid", "ext4 knows"),
         ("ext4", "", "ext4 knows"),
         ("ext4", "=", "ext4 knows"),
-        ("ntfs", "noatime", "allowed are ext2, ext3, ext4, xfs, btrfs"),
+        (
+            "ntfs",
+            "noatime",
+            "allowed are ext2, ext3, ext4, xfs, btrfs",
+        ),
     ] {
         let message = options(fs, &[token]).unwrap_err();
         assert!(message.contains(allowed), "{fs} {token}: {message}");
@@ -59,7 +90,11 @@ fn wrong_values_are_refused_with_the_allowed_ones() {
 
 #[test]
 fn an_option_is_given_once() {
-    assert!(options("ext4", &["commit=5", "commit=6"]).unwrap_err().contains("given twice"));
+    assert!(
+        options("ext4", &["commit=5", "commit=6"])
+            .unwrap_err()
+            .contains("given twice")
+    );
 }
 
 proptest! {

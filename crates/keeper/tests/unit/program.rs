@@ -13,7 +13,10 @@ fn with_limit<T>(allowed: Duration, work: impl FnOnce(&Limit) -> T) -> T {
 
 #[test]
 fn a_program_sees_only_a_fixed_environment() {
-    let finished = with_limit(Duration::from_secs(10), |limit| run("env", &[] as &[&str], limit)).unwrap();
+    let finished = with_limit(Duration::from_secs(10), |limit| {
+        run("env", &[] as &[&str], limit)
+    })
+    .unwrap();
     let mut lines: Vec<_> = finished.stdout.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
@@ -22,7 +25,10 @@ fn a_program_sees_only_a_fixed_environment() {
 #[test]
 fn failure_comes_with_status_and_last_words() {
     let script = "echo out; echo first >&2; echo last words >&2; exit 3";
-    let finished = with_limit(Duration::from_secs(10), |limit| run(SHELL, &["-c", script], limit)).unwrap();
+    let finished = with_limit(Duration::from_secs(10), |limit| {
+        run(SHELL, &["-c", script], limit)
+    })
+    .unwrap();
     assert_eq!(finished.stdout, "out");
     let fault = finished.success("thing").unwrap_err();
     assert_eq!(fault.kind, Kind::Failed);
@@ -33,7 +39,10 @@ fn failure_comes_with_status_and_last_words() {
 #[test]
 fn output_without_end_is_cut_to_its_tail() {
     let script = "yes 0123456789 | head -c 10000000; echo end";
-    let finished = with_limit(Duration::from_secs(60), |limit| run(SHELL, &["-c", script], limit)).unwrap();
+    let finished = with_limit(Duration::from_secs(60), |limit| {
+        run(SHELL, &["-c", script], limit)
+    })
+    .unwrap();
     assert!(finished.stdout.len() <= 16 * 1024);
     assert!(finished.stdout.ends_with("end"));
 }
@@ -43,12 +52,22 @@ fn a_program_over_its_time_is_killed_with_what_it_started() {
     let mark = format!("1000.{}", std::process::id());
     let script = format!("echo stuck >&2; sleep {mark} & sleep {mark}; echo never");
     let started = Instant::now();
-    let fault = with_limit(Duration::from_millis(200), |limit| run(SHELL, &["-c", &script], limit)).unwrap_err();
+    let fault = with_limit(Duration::from_millis(200), |limit| {
+        run(SHELL, &["-c", &script], limit)
+    })
+    .unwrap_err();
     assert_eq!(fault.kind, Kind::Timeout);
     assert_eq!(fault.stderr, "stuck");
     assert!(started.elapsed() < Duration::from_secs(2));
-    let command = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-    let left = || std::fs::read_dir("/proc").unwrap().flatten().any(|entry| command(entry).contains(&mark));
+    let command = |entry: std::fs::DirEntry| {
+        std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default()
+    };
+    let left = || {
+        std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .any(|entry| command(entry).contains(&mark))
+    };
     let deadline = Instant::now() + Duration::from_secs(2);
     while left() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
@@ -73,7 +92,16 @@ fn the_end_of_the_session_stops_a_program() {
 
 #[test]
 fn a_missing_program_is_named_with_where_it_was_looked_for() {
-    let fault = with_limit(Duration::from_secs(1), |limit| run("no-such-program", &[] as &[&str], limit)).unwrap_err();
+    let fault = with_limit(Duration::from_secs(1), |limit| {
+        run("no-such-program", &[] as &[&str], limit)
+    })
+    .unwrap_err();
     assert_eq!(fault.kind, Kind::Input);
-    assert!(fault.message.contains("no-such-program is not installed in /usr/sbin:"), "{}", fault.message);
+    assert!(
+        fault
+            .message
+            .contains("no-such-program is not installed in /usr/sbin:"),
+        "{}",
+        fault.message
+    );
 }

@@ -10,22 +10,35 @@ fn fault_of(line: &[u8]) -> (Option<u64>, String) {
 
 #[test]
 fn a_request_is_read_with_its_limit() {
-    let line = br#"{"id": 7, "op": "knob_write", "knob": "vm.swappiness", "value": 10, "timeout_s": 1.5}"#;
+    let line =
+        br#"{"id": 7, "op": "knob_write", "knob": "vm.swappiness", "value": 10, "timeout_s": 1.5}"#;
     let request = Request::parse(line).unwrap();
     assert_eq!(request.id, 7);
     assert_eq!(request.timeout.as_millis(), 1500);
-    let Operation::KnobWrite { knob, value } = request.operation else { panic!() };
-    assert_eq!((knob.as_str(), value), ("vm.swappiness", Scalar::Integer(10)));
+    let Operation::KnobWrite { knob, value } = request.operation else {
+        panic!()
+    };
+    assert_eq!(
+        (knob.as_str(), value),
+        ("vm.swappiness", Scalar::Integer(10))
+    );
 }
 
 #[test]
 fn unknown_operations_and_fields_are_named_with_the_allowed_ones() {
     let (id, message) = fault_of(br#"{"id": 1, "op": "run", "argv": ["reboot"]}"#);
     assert_eq!(id, Some(1));
-    assert!(message.contains("`run`") && message.contains("`knob_write`"), "{message}");
-    let (id, message) = fault_of(br#"{"id": 2, "op": "knob_read", "knob": "a", "path": "/etc/passwd"}"#);
+    assert!(
+        message.contains("`run`") && message.contains("`knob_write`"),
+        "{message}"
+    );
+    let (id, message) =
+        fault_of(br#"{"id": 2, "op": "knob_read", "knob": "a", "path": "/etc/passwd"}"#);
     assert_eq!(id, Some(2));
-    assert!(message.contains("`path`") && message.contains("`knob`"), "{message}");
+    assert!(
+        message.contains("`path`") && message.contains("`knob`"),
+        "{message}"
+    );
     for line in [
         br#"{"id": 3, "op": "status", "extra": 1}"#.as_slice(),
         br#"{"id": 3, "op": "shutdown", "extra": 1}"#,
@@ -40,7 +53,12 @@ fn unknown_operations_and_fields_are_named_with_the_allowed_ones() {
         br#"{"id": 3}"#,
         br#"{"id": 3, "op": 4}"#,
     ] {
-        assert_eq!(fault_of(line).0, Some(3), "{}", String::from_utf8_lossy(line));
+        assert_eq!(
+            fault_of(line).0,
+            Some(3),
+            "{}",
+            String::from_utf8_lossy(line)
+        );
     }
 }
 
@@ -88,7 +106,9 @@ fn a_line_of_the_longest_length_passes_and_a_longer_one_does_not() {
     stream.extend(vec![b'b'; LINE_BYTES_MAX + 1]);
     stream.extend(b"\nnext\n");
     for piece in stream.chunks(1000) {
-        lines.feed(piece, |line| seen.push(line.map(<[u8]>::len).map_err(|fault| fault.kind)));
+        lines.feed(piece, |line| {
+            seen.push(line.map(<[u8]>::len).map_err(|fault| fault.kind))
+        });
     }
     assert_eq!(seen, [Ok(LINE_BYTES_MAX), Err(Kind::Input), Ok(4)]);
 }
@@ -98,8 +118,10 @@ fn a_reply_is_one_line() {
     let mut output = Vec::new();
     let replies = Replies::new(&mut output);
     replies.send(Some(1), &Ok(serde_json::json!({"text": "a\nb"})));
-    replies.send(None, &Err(ascar_keeper::fault::Fault::refused("no\nway").with_stderr("x\ny")));
-    drop(replies);
+    replies.send(
+        None,
+        &Err(ascar_keeper::fault::Fault::refused("no\nway").with_stderr("x\ny")),
+    );
     let text = String::from_utf8(output).unwrap();
     assert_eq!(text.lines().count(), 2);
     let error: serde_json::Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
