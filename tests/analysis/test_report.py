@@ -270,6 +270,17 @@ def test_a_target_that_this_machine_lacks(studies, space, make, verdicts):
     assert commands_for(run, fine) == {}
 
 
+def test_a_target_that_cannot_take_the_configuration(studies, space, make, verdicts):
+    text = (
+        '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n'
+        '[target]\nkind = "simulated"\nmetrics = { x = "depth" }\n'
+        '[space.parameters.depth]\nkind = "integer"\nlow = 1\nhigh = 9\ndefault = 1\ncost = "dyn-kernel"\n'
+    )
+    run = studies.run(make.search(space, 5), verdicts("improved"), text)
+    lines = commands_for(run, run.outcome())["shell"]
+    assert lines[0].startswith("# not known here: unknown parameter")
+
+
 def test_a_directory_that_cannot_be_written(studies, space, tmp_path):
     run = studies.run([])
     (tmp_path / "file").touch()

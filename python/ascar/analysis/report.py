@@ -15,6 +15,7 @@ from ascar.analysis.marginals import marginal_figure, marginals
 from ascar.analysis.markup import Html, each, tag
 from ascar.errors import AscarError, HistoryError
 from ascar.outcome import Purpose, TrialState
+from ascar.space import study_space
 from ascar.targets import open_target
 from ascar.units import format_duration
 
@@ -62,7 +63,9 @@ def commands_for(run: Run, outcome: Outcome) -> Mapping[str, Sequence[str]]:
     if outcome.verdict.kind != "improved":
         return {}
     try:
-        return open_target(run.study.target).commands(outcome.recommended)
+        target = open_target(run.study.target)
+        # This machine may offer less than the one that was measured.
+        return target.commands(study_space(run.study, target.space).validate(outcome.recommended))
     except AscarError as error:
         return {"shell": [f"# not known here: {error.message}", f"ascar export {run.id} --as shell"]}
 
