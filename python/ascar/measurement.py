@@ -111,6 +111,11 @@ class Measurement:
         )
 
     @property
+    def subsessions(self) -> int:
+        """How many subsessions the stable phase divides into; what is left over at its end is in none."""
+        return self.n // self.subsession_size
+
+    @property
     def ci_width(self) -> float | None:
         """Width of the interval, in the metric's unit; None where there is none."""
         if self.ci_low is None or self.ci_high is None:
@@ -129,7 +134,7 @@ class Measurement:
         """Half the interval over its t quantile: the mean's standard error."""
         if self.ci_width is None or self.independent_samples < 2:
             return None
-        from scipy.stats import t
+        from scipy.special import stdtrit  # scipy.stats has the same, and takes a second to import
 
-        quantile = float(t.ppf(0.5 + self.confidence / 2, self.independent_samples - 1))
+        quantile = float(stdtrit(self.independent_samples - 1, 0.5 + self.confidence / 2))
         return self.ci_width / 2 / quantile

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from ascar.errors import ExpressionError, SpaceError
 from ascar.expression import RESERVED, Expression, parse
-from ascar.space.domain import Choices, Domain, Range, Value
+from ascar.space.domain import Choices, Domain, Range, Value, same
 from ascar.space.guarantee import Guarantee, Weaker
 
 if TYPE_CHECKING:
@@ -123,12 +123,17 @@ class Parameter:
         )
 
     def with_domain(self, domain: Domain) -> Parameter:
-        """The same parameter with other values.
+        """The same parameter with other values; labels and meanings of values that are gone go too.
 
         Raises:
             SpaceError: the default is not among them.
         """
-        return replace(self, domain=domain)
+        if not isinstance(domain, Choices):
+            return replace(self, domain=domain)
+        kept = domain.values
+        weaker = tuple(label for label in self.weaker if any(label.covers(value) for value in kept))
+        special = tuple(pair for pair in self.special if any(same(pair[0], value) for value in kept))
+        return replace(self, domain=domain, weaker=weaker, special=special)
 
     def with_default(self, value: object) -> Parameter:
         """The same parameter as found on a machine where `value` is in force.
