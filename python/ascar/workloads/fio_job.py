@@ -34,13 +34,13 @@ ALLOWED = frozenset({
     "invalidate", "io_limit", "io_size", "io_submit_mode", "iodepth", "iodepth_batch",
     "iodepth_batch_complete", "iodepth_batch_complete_max", "iodepth_batch_complete_min",
     "iodepth_batch_submit", "iodepth_low", "ioengine", "nice", "nonvectored", "norandommap", "nrfiles",
-    "number_ios", "numjobs", "offset", "offset_align", "offset_increment", "openfiles", "overwrite",
-    "percentage_random", "pre_read", "prio", "prioclass", "random_distribution", "random_generator",
-    "randrepeat", "randseed", "rate", "rate_iops", "rate_process", "readwrite", "refill_buffers",
-    "registerfiles", "rw", "rw_sequencer", "rwmixread", "rwmixwrite", "scramble_buffers", "serialize_overlap",
-    "size", "softrandommap", "sqthread_poll", "startdelay", "sync", "sync_file_range", "thinktime",
-    "thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime", "thinktime_spin", "thread", "uncached",
-    "unique_filename", "unlink", "unlink_each_loop", "use_os_rand", "write_barrier", "zero_buffers",
+    "numjobs", "offset", "offset_align", "offset_increment", "openfiles", "overwrite", "percentage_random",
+    "pre_read", "prio", "prioclass", "random_distribution", "random_generator", "randrepeat", "randseed",
+    "rate", "rate_iops", "rate_process", "readwrite", "refill_buffers", "registerfiles", "rw", "rw_sequencer",
+    "rwmixread", "rwmixwrite", "scramble_buffers", "serialize_overlap", "size", "softrandommap",
+    "sqthread_poll", "startdelay", "sync", "sync_file_range", "thinktime", "thinktime_blocks",
+    "thinktime_blocks_type", "thinktime_iotime", "thinktime_spin", "thread", "uncached", "unique_filename",
+    "unlink", "unlink_each_loop", "use_os_rand", "write_barrier", "zero_buffers",
 })
 # fmt: on
 
