@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +21,19 @@ from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-TEXT = '[study]\nname = "mail"\nobjective = "maximize throughput_ops_per_s"\nbudget = "10 min"\n[target]\n'
+TEXT = '[study]\nname = "mail"\nobjective = "maximize throughput_ops_per_s"\nbudget = "10 min"\n'
+TEXT += '[target]\nkind = "simulated"\nmetrics = { throughput_ops_per_s = "1" }\n'
+
+
+@pytest.fixture
+def tmp_path():
+    """In memory where possible: every trial waits for the disk, and a busy machine's disk takes its time."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(
+        prefix="ascar-test-", dir=memory if os.access(memory, os.W_OK) else None
+    ) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from ascar.space import ChangeCost, Configuration, Space, categorical
 if TYPE_CHECKING:
     from pathlib import Path
 
+TEXT = '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n[target]\nkind = "no-such"\n'
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 
 
@@ -189,7 +190,7 @@ def test_weakened_guarantees_are_named(studies, space, make, verdicts, tmp_path)
 
 
 def test_minimizing_is_worded_alike(studies, space, make, verdicts, tmp_path):
-    text = '[study]\nname = "m"\nobjective = "minimize latency_ms_p99"\nbudget = "1 min"\n[target]\n'
+    text = TEXT.replace("maximize x", "minimize latency_ms_p99")
     page = page_of(studies.run(make.search(space, 10), verdicts("improved"), text), tmp_path)
     assert "minimize latency p99 (ms)" in page.text
     assert "80% better than the default" in page.text
@@ -197,7 +198,7 @@ def test_minimizing_is_worded_alike(studies, space, make, verdicts, tmp_path):
 
 def test_an_objective_that_is_a_formula(studies, space, make, verdicts, tmp_path):
     formula = "maximize throughput_ops_per_s / (1 + change_s) - (if(1 < 2, 3, 4))"
-    text = f'[study]\nname = "m"\nobjective = "{formula}"\nbudget = "1 min"\n[target]\n'
+    text = TEXT.replace("maximize x", formula)
     trials = [replace(t, metrics={**t.metrics, "change_s": 0.5}) for t in make.search(space, 5)]
     page_of(studies.run(trials, verdicts("improved"), text), tmp_path)
 
@@ -226,7 +227,10 @@ def test_hostile_names_stay_text(studies, space, make, verdicts, tmp_path):
         replace(make.failed(5, Configuration({"p": printable})), failure=Failure(EVIL, EVIL, EVIL)),
         replace(make.trial(6, Configuration({"p": "other"}), 7.0), unmet=(EVIL,), metrics={EVIL[:70]: 1.0}),
     ]
-    text = f"# {printable}\n" + '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n[target]\n'
+    text = (
+        f"# {printable}\n"
+        + '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n[target]\nkind = "no-such"\n'
+    )
     machine = {EVIL: {EVIL: [EVIL, None, True, 1.5]}, "x_bytes": -1, "y_bytes": "many"}
     verdict = replace(verdicts("improved"), note=EVIL)
     run = studies.run(trials, verdict, text, machine)
@@ -261,8 +265,7 @@ def test_commands_come_from_the_target(studies, space, make, verdicts, tmp_path)
 
 
 def test_a_target_that_this_machine_lacks(studies, space, make, verdicts):
-    text = '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n[target]\nkind = "no-such"\n'
-    run = studies.run(make.search(space, 5), verdicts("improved"), text)
+    run = studies.run(make.search(space, 5), verdicts("improved"), TEXT)
     lines = commands_for(run, run.outcome())["shell"]
     assert "no-such" in lines[0]
     assert lines[1] == f"ascar export {run.id} --as shell"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -15,9 +17,6 @@ from ascar.outcome import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Configuration, Space, categorical, integer
 from ascar.study import Study
 from ascar.workspace import Change
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = """
 [study]
@@ -43,6 +42,16 @@ class Clock:
             return f"2026-01-01T00:{self.looks // 60 % 60:02}:{self.looks % 60:02}.000+00:00"
 
         return Moment(now, self.boot_id)
+
+
+@pytest.fixture
+def tmp_path():
+    """In memory where possible: every trial waits for the disk, and a busy machine's disk takes its time."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(
+        prefix="ascar-test-", dir=memory if os.access(memory, os.W_OK) else None
+    ) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def start(tmp_path: Path):
 def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path):
     rng = random.Random(20260101)
     said: set[int] = set()
-    for attempt in range(6):
+    for attempt in range(5):
         writer = start("resume" if attempt else "begin")
         time.sleep(rng.uniform(0.0, 0.35))
         writer.kill()
@@ -93,12 +93,13 @@ def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path):
             trial = trials[number]
             assert trial.state is TrialState.COMPLETE
             assert trial.score == number
-            assert trial.series["x"].values.tolist() == [number] * 2000
+            assert len(trial.series["x"]) == 2000
+            assert (trial.series["x"].values == number).all()
         assert all(trial.state in (TrialState.COMPLETE, TrialState.INTERRUPTED) for trial in trials.values())
     assert len(said) > 20
     with History(tmp_path / "h.sqlite") as history, history.resume(Study.parse(TEXT)) as run:
         interrupted = [trial for trial in run.trials() if trial.state is TrialState.INTERRUPTED]
-        assert len(interrupted) <= 6
+        assert len(interrupted) <= 5
         assert all(trial.failure is None for trial in interrupted)  # the machine did not go down
         assert run.crashed() == []
 
