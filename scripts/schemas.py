@@ -162,7 +162,51 @@ RUN = record(
     best_score=maybe(NUMBER),
 )
 
+# What `analyze`, `measure` and `compare` say of a mean.
+MEAN: dict[str, Schema] = {
+    "n": about(COUNT, "readings in the stable phase"),
+    "mean": NUMBER,
+    "ci_low": about(maybe(NUMBER), "null where no honest interval exists"),
+    "ci_high": maybe(NUMBER),
+    "ci_width_relative": about(maybe(NUMBER), "width of the interval over the mean"),
+    "confidence": NUMBER,
+    "independent_samples": about(NUMBER, "how many independent samples the interval rests on"),
+    "autocorrelation": about(NUMBER, "lag 1, of the stable phase"),
+    "subsession_size": about(COUNT, "readings merged into one subsession"),
+    "subsessions": COUNT,
+    "stable_start": about(COUNT, "index of the first stable reading"),
+    "stable_end": about(COUNT, "index past the last stable reading"),
+    "change_points": about(items(COUNT), "indexes at which the level changes"),
+    "method": TEXT,
+    "reason": about(TEXT, "why there is no interval; empty where there is one"),
+}
+JUDGED: dict[str, Schema] = {
+    "verdict": {"enum": ["reached", "too-wide", "too-few-readings", "no-interval"]},
+    "verdict_line": TEXT,
+    "goal": record(interval_width_relative=NUMBER, readings_min=COUNT, confidence=NUMBER),
+}
+PHASE = record(
+    "a stretch of readings on one level",
+    start=about(COUNT, "index of the first reading"),
+    end=about(COUNT, "index past the last reading"),
+    mean=NUMBER,
+    kind={"enum": ["stable", "warm-up", "cool-down", "unstable"]},
+    reason=about(TEXT, "why it was removed; empty for the stable phase"),
+)
+
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
+    "analyze": (
+        "What a recorded series of readings says.",
+        {
+            "files": items(TEXT),
+            "name": about(TEXT, "of the column"),
+            "readings": about(COUNT, "in the file"),
+            **MEAN,
+            "phases": items(PHASE),
+            **JUDGED,
+            "note": TEXT,
+        },
+    ),
     "tune": ("What a study came to.", OUTCOME),
     "sweep": (
         "What a sweep saw.",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_for_json"]
 
 SCHEMAS: dict[str, int] = {
+    "analyze": 1,
     "apply": 1,
     "doctor": 1,
     "error": 1,

@@ -22,7 +22,12 @@ _SEGMENT_MIN = 30
 
 
 def analyze(
-    values: ArrayLike, confidence: float = 0.95, method: Method = "corrected", *, whole: bool = False
+    values: ArrayLike,
+    confidence: float = 0.95,
+    method: Method = "corrected",
+    *,
+    whole: bool = False,
+    autocorrelation_limit: float = 0.1,
 ) -> Measurement:
     """The steady mean of a series of readings, with its interval.
 
@@ -34,6 +39,8 @@ def analyze(
         confidence: of the interval.
         method: "corrected", or "faithful" for the published subsession rule.
         whole: the readings are all from the stable phase: no change points are looked for.
+        autocorrelation_limit: of subsession means, in absolute value; the published presets have 0.8, 0.2 and
+            0.1. It decides the subsession size, and with "faithful" the interval too.
 
     Raises:
         InputError: no readings, readings that are not finite numbers, an impossible confidence.
@@ -50,6 +57,7 @@ def analyze(
         found = _core.analyze(
             readings,
             confidence=confidence,
+            autocorrelation_limit=autocorrelation_limit,
             method=method,
             min_segment=max(readings.size, _SEGMENT_MIN) if whole else _SEGMENT_MIN,
         )

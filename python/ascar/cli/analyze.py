@@ -1,0 +1,203 @@
+"""`ascar analyze`: recorded readings to a mean with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.goals import Confidence, Preset, Width
+from ascar.cli.options import Json, examples
+from ascar.cli.sheets import Export
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ascar.measurement import Measurement
+    from ascar.pilot import Goal, Phase, Verdict
+
+__all__ = ["EXAMPLES", "analyze"]
+
+EXAMPLES = examples(
+    "ascar analyze run.csv --column throughput_mb_per_s",
+    "ascar analyze fio_bw.1.log --plot run.svg",
+    "ascar analyze hyperfine.json --preset strict --export result.md",
+    "ascar analyze node1.csv node2.csv --column mb_per_s --time seconds --combine sum",
+)
+
+
+def analyze(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="CSV or TSV with a header, JSON lines, fio's JSON or its log of bandwidth, IOPS or latency, "
+            "hyperfine's JSON. Several: one a node, brought together with --combine.",
+        ),
+    ],
+    column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column or key with the readings; for fio's logs read, write or trim, for its JSON e.g. "
+            "read.iops; for hyperfine the command.",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column or key with the seconds of each reading.")
+    ] = None,
+    combine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW", help="Several nodes' readings as one: sum (throughput) or mean (latency)."
+        ),
+    ] = None,
+    preset: Preset = "normal",
+    interval_width: Width = None,
+    confidence: Confidence = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="corrected: the interval allows for correlation; faithful: the published subsession rule, "
+            "which covers less than it promises.",
+        ),
+    ] = "corrected",
+    autocorrelation_limit: Annotated[
+        float, typer.Option(metavar="LIMIT", help="That subsessions are merged to; between 0 and 1.")
+    ] = 0.1,
+    export: Export = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the series with its phases: .svg or .png.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Find the stable phase of recorded readings, their mean, and an interval that allows for correlation.
+
+    Warm-up and cool-down are removed where the level of the readings changes; what remains must be more than
+    half of them. Where no honest interval exists the reason is said instead of one.
+    """
+    from ascar.cli.goals import goal_of
+    from ascar.cli.sheets import check_ending, write_sheet
+    from ascar.errors import InputError
+    from ascar.pilot import analyze as run_analysis
+    from ascar.pilot import phases_of, verdict_on
+
+    goal = goal_of(preset, interval_width, confidence)
+    check_ending("--export", export)
+    check_ending("--plot", plot, (".svg", ".png"))
+    if method not in ("corrected", "faithful"):
+        raise InputError(f"--method = {method!r}: must be 'corrected' or 'faithful'")
+    name, values, note = _read(files, column, time, combine)
+    measurement = run_analysis(values, goal.confidence, method, autocorrelation_limit=autocorrelation_limit)
+    found = _Found(
+        files,
+        name,
+        values,
+        note,
+        measurement,
+        phases_of(values, measurement),
+        goal,
+        verdict_on(measurement, goal),
+    )
+    if export is not None:
+        from ascar.cli.measured import sheet_of
+
+        write_sheet(export, sheet_of({name: measurement}, [found.verdict.word]))
+    if plot is not None:
+        from ascar.cli.series_plot import write_plot
+
+        write_plot(plot, name, values, measurement, found.phases)
+    _emit(found) if json else _print(found)
+    return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Everything that is shown."""
+
+    files: list[Path]
+    name: str
+    values: NDArray[np.float64]
+    note: str
+    measurement: Measurement
+    phases: tuple[Phase, ...]
+    goal: Goal
+    verdict: Verdict
+
+
+def _read(
+    files: list[Path], column: str | None, time: str | None, how: str | None
+) -> tuple[str, NDArray[np.float64], str]:
+    """The readings' name, the readings, and a note on them."""
+    from ascar.errors import InputError
+    from ascar.measurement import Series
+    from ascar.pilot import combine
+    from ascar.pilot.sources import read_column
+
+    recorded = [read_column(path, column, time) for path in files]
+    first = recorded[0]
+    if len(files) == 1:
+        return first.name, first.values, first.note
+    if how not in ("sum", "mean"):
+        raise InputError(
+            f"{len(files)} files and --combine = {how!r}: must be 'sum' or 'mean'; or give one file"
+        )
+    nodes: dict[str, Series] = {}
+    for path, one in zip(files, recorded, strict=True):
+        if one.seconds is None:
+            raise InputError(f"{str(path)!r}: to combine nodes, name the column with the seconds with --time")
+        if str(path) in nodes:
+            raise InputError(f"{str(path)!r} is given twice: give one file a node")
+        nodes[str(path)] = Series(one.seconds, one.values)
+    together = combine(nodes, how)
+    note = f"{how} over {together.nodes} nodes"
+    if together.left_out:
+        note += f"; {together.left_out} instants at which a node was silent are left out"
+    return first.name, together.series.values, note
+
+
+def _emit(found: _Found) -> None:
+    from ascar.cli.goals import judged
+    from ascar.cli.measured import phase_document, to_document
+    from ascar.cli.output import emit
+
+    emit(
+        "analyze",
+        {
+            "files": [str(path) for path in found.files],
+            "name": found.name,
+            "readings": len(found.values),
+            **to_document(found.measurement),
+            "phases": [phase_document(phase) for phase in found.phases],
+            **judged(found.verdict, found.goal),
+            "note": found.note,
+        },
+    )
+
+
+def _print(found: _Found) -> None:
+    from rich.table import Table
+
+    from ascar.cli.measured import lines_of, phase_line
+    from ascar.cli.output import people
+
+    console = people()
+    console.print(f"{found.name} in {', '.join(map(str, found.files))}", style="bold", markup=False)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column()
+    for heading, fact in lines_of(found.measurement, len(found.values)):
+        table.add_row(heading, fact)
+    removed = [phase for phase in found.phases if phase.kind.value in ("warm-up", "cool-down")]
+    for heading, phase in zip(["removed", *[""] * len(removed)], removed, strict=False):
+        table.add_row(heading, phase_line(phase))
+    if not removed:
+        table.add_row("removed", "nothing")
+    if found.note:
+        table.add_row("note", found.note)
+    table.add_row("verdict", f"{found.verdict.word}: {found.verdict.line}")
+    console.print(table)

@@ -1,0 +1,126 @@
+"""Measurements for programs and for people: what `analyze`, `measure` and `compare` all show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar.cli.sheets import Sheet
+from ascar.cli.text import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ascar.measurement import Measurement
+    from ascar.pilot import Phase
+
+__all__ = ["interval", "lines_of", "phase_document", "phase_line", "sheet_of", "to_document"]
+
+_SHEET = (
+    "name",
+    "mean",
+    "ci_low",
+    "ci_high",
+    "confidence",
+    "n",
+    "independent_samples",
+    "autocorrelation",
+    "subsession_size",
+    "subsessions",
+    "method",
+    "verdict",
+)
+
+
+def to_document(measurement: Measurement) -> dict[str, Any]:
+    """A measurement, JSON-ready."""
+    return {
+        "n": measurement.n,
+        "mean": measurement.mean,
+        "ci_low": measurement.ci_low,
+        "ci_high": measurement.ci_high,
+        "ci_width_relative": measurement.ci_width_relative,
+        "confidence": measurement.confidence,
+        "independent_samples": measurement.independent_samples,
+        "autocorrelation": measurement.autocorrelation,
+        "subsession_size": measurement.subsession_size,
+        "subsessions": measurement.subsessions,
+        "stable_start": measurement.stable_start,
+        "stable_end": measurement.stable_end,
+        "change_points": list(measurement.change_points),
+        "method": measurement.method,
+        "reason": measurement.reason,
+    }
+
+
+def phase_document(phase: Phase) -> dict[str, Any]:
+    """A phase, JSON-ready."""
+    return {
+        "start": phase.start,
+        "end": phase.end,
+        "mean": phase.mean,
+        "kind": phase.kind.value,
+        "reason": phase.reason,
+    }
+
+
+def interval(measurement: Measurement) -> str:
+    """The mean with its interval, e.g. "812.4 ± 0.8% [806.1, 818.8]", or the reason why there is none."""
+    if measurement.ci_low is None or measurement.ci_high is None:
+        return f"{number(measurement.mean)} (no interval: {measurement.reason})"
+    width = measurement.ci_width_relative
+    around = "" if width is None else f" ± {width / 2:.2%}"
+    return f"{number(measurement.mean)}{around} [{number(measurement.ci_low)}, {number(measurement.ci_high)}]"
+
+
+def lines_of(measurement: Measurement, readings: int) -> Iterator[tuple[str, str]]:
+    """What is known of a mean, as headings and facts.
+
+    Args:
+        measurement: of some readings.
+        readings: how many there were before any were removed.
+    """
+    yield "mean", f"{interval(measurement)}, {measurement.confidence:.4g} confidence"
+    of_all = f" of {readings:,}" if readings != measurement.n else ""
+    yield (
+        "samples",
+        f"{measurement.n:,}{of_all} readings, worth {measurement.independent_samples:,} independent ones",
+    )
+    yield (
+        "autocorrelation",
+        f"{measurement.autocorrelation:.2f}; {measurement.subsessions:,} subsessions of "
+        f"{measurement.subsession_size:,} readings",
+    )
+    yield "stable phase", f"readings {measurement.stable_start:,} to {measurement.stable_end - 1:,}"
+    yield "method", measurement.method
+
+
+def phase_line(phase: Phase) -> str:
+    """A phase that was removed, e.g. "warm-up, readings 0 to 212: on another level, +31.2%"."""
+    return f"{phase.kind.value}, readings {phase.start:,} to {phase.end - 1:,}: {phase.reason}"
+
+
+def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> Sheet:
+    """A row a measurement.
+
+    Args:
+        measurements: by name.
+        verdicts: a word each.
+    """
+    rows = [
+        [
+            name,
+            one.mean,
+            one.ci_low,
+            one.ci_high,
+            one.confidence,
+            one.n,
+            one.independent_samples,
+            one.autocorrelation,
+            one.subsession_size,
+            one.subsessions,
+            one.method,
+            verdict,
+        ]
+        for (name, one), verdict in zip(measurements.items(), verdicts, strict=True)
+    ]
+    return Sheet(_SHEET, rows)

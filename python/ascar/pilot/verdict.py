@@ -1,0 +1,44 @@
+"""What a measurement amounts to, in a word for programs and a line for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ascar.measurement import Measurement
+    from ascar.pilot.presets import Goal
+
+__all__ = ["Verdict", "verdict_on"]
+
+Word = Literal["reached", "too-wide", "too-few-readings", "no-interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a measurement reaches its goal.
+
+    Attributes:
+        word: "reached"; "too-wide" or "too-few-readings", which more readings would cure; or "no-interval",
+            where no honest interval exists.
+        line: why, one line.
+    """
+
+    word: Word
+    line: str
+
+
+def verdict_on(measurement: Measurement, goal: Goal) -> Verdict:
+    """Judge a measurement by a goal."""
+    width = measurement.ci_width_relative
+    if measurement.ci_low is None:
+        return Verdict("no-interval", measurement.reason)
+    if width is None:
+        return Verdict("too-wide", "the mean is 0, so no width is relative to it")
+    told = f"the interval is {width:.2%} of the mean wide, the goal is {goal.interval_width:.2%}"
+    if width > goal.interval_width:
+        return Verdict("too-wide", told)
+    if measurement.n < goal.readings_min:
+        few = f"{measurement.n} readings in the stable phase; the goal asks for {goal.readings_min}"
+        return Verdict("too-few-readings", few)
+    return Verdict("reached", told)
