@@ -23,7 +23,12 @@ kind = "simulated"
 def filled(space, trial_of):
     """A history with a finished run, and one that was interrupted."""
     study = Study.parse(TEXT)
-    machine = {"kernel": "6.1", "memory_bytes": 8 * 2**30, "workload": {"program": "fio"}}
+    machine = {
+        "target": "localfs",
+        "kernel": "6.1",
+        "memory_bytes": 8 * 2**30,
+        "workload": {"program": "fio"},
+    }
     default, better = space.default(), space.validate({"fs": "xfs", "read_ahead_kb": 256})
     weaker = space.validate({"fs": "ext4", "mode": "writeback", "read_ahead_kb": 64})
     with History() as history:
@@ -83,7 +88,7 @@ def test_show_prints_the_verdict_the_change_and_the_time(ascar, filled):
     assert "3 trials: 2 complete, 1 failed" in text
     assert "kernel: 6.1" in text
     assert "memory: 8 GiB" in text
-    assert "workload.program: fio" in text
+    assert "workload: program fio" in text
     assert "ascar apply 1 --dry-run" in text
     assert "ascar report 1" in text
 

@@ -55,7 +55,8 @@ def test_the_end_of_a_study_is_for_people(ascar, study):
     assert "remount" in text
     assert re.search(r"load .* \d+%", text)
     assert "target: simulated" in text
-    assert "ascar apply 1 --dry-run" in text
+    assert "ascar apply" not in text, "a formula has nothing that could be applied"
+    assert "ascar report 1 --out report" in text
 
 
 def test_progress_is_a_line_a_trial_on_stderr_where_there_is_no_terminal(ascar, study):

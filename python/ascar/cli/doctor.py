@@ -33,7 +33,7 @@ class _Target:
 def doctor(json: Json = False) -> int:
     """Say what this machine can tune, what is missing, and how to get it.
 
-    Nothing is started or changed. Exit status 0, whatever is missing.
+    Nothing is changed. Exit status 0, whatever is missing.
     """
     from ascar.cli import machine
     from ascar.cli.output import emit, people

@@ -1,10 +1,11 @@
-"""What this machine has of what tuning needs: looked up, never tried out; nothing is started or changed."""
+"""What this machine has of what tuning needs: looked up; nothing is changed."""
 
 from __future__ import annotations
 
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +56,22 @@ def _program(name: str, purpose: str, package: tuple[str, str], targets: tuple[s
 
 
 def _root() -> Need:
-    found = "yes" if os.geteuid() == 0 else ""
-    if not found and shutil.which("sudo"):
-        found = "through sudo"
-    remedy = "run as root (sudo ascar ...); the target sqlite needs no root"
+    found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else ""
+    remedy = "run as root (sudo ascar ...), or allow this user sudo without a password; sqlite needs no root"
     return Need("root", "format, mount, change kernel settings", found, ("localfs",), remedy=remedy)
+
+
+def _sudo_works() -> bool:
+    """Whether sudo asks for no password: the keeper is started where nobody can type one."""
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        return False
+    try:
+        return (
+            subprocess.run([sudo, "-n", "true"], capture_output=True, timeout=5, check=False).returncode == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def _keeper() -> Need:

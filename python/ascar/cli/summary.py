@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.cli.text import duration, number, p_value, percent, plain, score
+from ascar.cli.text import duration, p_value, percent, plain, score
 from ascar.outcome import TrialState
+from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,7 +88,8 @@ def print_sweep(console: Console, outcome: Outcome, unit: str) -> None:
 def _next_commands(outcome: Outcome) -> Iterator[tuple[str, str]]:
     run = outcome.run_id
     if outcome.verdict.kind == "improved":
-        yield f"ascar apply {run} --dry-run", "what would be changed to put it in force here"
+        if outcome.machine.get("target") == "localfs":
+            yield f"ascar apply {run} --dry-run", "what would be changed to put it in force here"
         yield f"ascar export {run} --as shell", "as commands; also sysctl, udev, fstab, tuned"
     yield f"ascar report {run} --out report", "one page with the plots"
 
@@ -165,21 +167,22 @@ def _counts(outcome: Outcome) -> str:
     return f"{total} trials: {', '.join(parts)}"
 
 
-def _facts(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """A description, one line a fact; tables inside it keep their name in front."""
-    from ascar.units import format_size
+def _facts(machine: Mapping[str, Any]) -> Iterator[str]:
+    """A description, one line a fact; a table inside it is one line too."""
+    for key, fact in machine.items():
+        text = _fact(key, fact)
+        if text:
+            yield f"{key.removesuffix('_bytes')}: {text}"
 
-    for key, fact in table.items():
-        if fact is None or fact in ("", [], {}):
-            continue
-        if isinstance(fact, dict):
-            yield from _facts(cast("dict[str, Any]", fact), f"{prefix}{key}.")
-            continue
-        text = fact
-        if isinstance(fact, int) and not isinstance(fact, bool) and key.endswith("_bytes"):
-            text = format_size(fact)
-        elif isinstance(fact, float):
-            text = number(fact)
-        elif isinstance(fact, (list, tuple)):
-            text = ", ".join(str(item) for item in cast("list[object]", fact))
-        yield f"{prefix}{key.removesuffix('_bytes')}: {text}"
+
+def _fact(key: str, fact: object) -> str:
+    if fact is None:
+        return ""
+    if isinstance(fact, dict):
+        inner = {name: _fact(name, value) for name, value in cast("dict[str, object]", fact).items()}
+        return ", ".join(f"{name.removesuffix('_bytes')} {text}" for name, text in inner.items() if text)
+    if isinstance(fact, (list, tuple)):
+        return ", ".join(str(item) for item in cast("list[object]", fact))
+    if isinstance(fact, int) and not isinstance(fact, bool) and key.endswith("_bytes"):
+        return format_size(fact)
+    return plain(fact)

@@ -1,0 +1,432 @@
+"""Real file systems through the command line: made, mounted, tuned, killed, put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ascar.targets.machine import find_program
+
+pytestmark = pytest.mark.root
+
+SYSCTLS = ("dirty_ratio", "dirty_background_ratio", "dirty_expire_centisecs", "vfs_cache_pressure")
+STUDY = """
+[study]
+name = "small"
+objective = "maximize throughput_ops_per_s"
+budget = "{budget}"
+[target]
+kind = "localfs"
+image = "{image}"
+size = "640 MiB"
+file_systems = ["ext4", "xfs"]
+[space]
+preset = "storage-v5"
+[workload]
+kind = "fio"
+preset = "small-files-fsync"
+scale = 0.2
+[measurement]
+load_min = "400 ms"
+load_max = "800 ms"
+reading = "100 ms"
+[optimizer]
+kind = "random"
+[stop]
+trials = 4
+[verify]
+runs_min = 2
+runs_max = 2
+"""
+
+
+def endless(image: Path) -> str:
+    return STUDY.format(budget="10 min", image=image).replace("trials = 4", "trials = 1000")
+
+
+@pytest.fixture
+def image(tmp_path):
+    return tmp_path / "disk.img"
+
+
+@pytest.fixture
+def study(tmp_path, image):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.format(budget="3 min", image=image))
+    return file
+
+
+def traces(image: Path) -> dict[str, object]:
+    """What a study on this image changes on the machine."""
+    loops = []
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            if backing.read_text().startswith(str(image)):
+                loops.append(backing.parts[3])
+        except OSError:
+            continue
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return {
+        "loops": loops,
+        "mounts": [line for line in mounts if line.split()[0].removeprefix("/dev/") in loops],
+        "sysctls": {name: Path("/proc/sys/vm", name).read_text() for name in SYSCTLS},
+        "files": sorted(path.name for path in image.parent.glob("disk.img*")),
+        "groups": sorted(map(str, Path("/sys/fs/cgroup").glob("**/ascar*/"))),
+    }
+
+
+def when_alone(command):
+    """Run a command; again while another study on this machine holds what it needs."""
+    deadline = time.monotonic() + 90
+    while True:
+        done = command()
+        if done.status != 2 or "held by" not in done.err or time.monotonic() > deadline:
+            return done
+        time.sleep(1)
+
+
+class Running:
+    """A study in a process of its own."""
+
+    def __init__(self, *arguments: object) -> None:
+        command = [sys.executable, "-m", "ascar", "tune", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @property
+    def keeper(self) -> int | None:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for child in children:
+            if "keeper" in Path(f"/proc/{child}/cmdline").read_text():
+                return int(child)
+        return None
+
+    def wait_for_trials(self, count: int) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            assert not line.startswith("error: "), line
+            count -= line.startswith("trial ")
+            if count == 0:
+                return
+        raise AssertionError("the study ended before that trial")
+
+
+def test_a_study_ends_with_a_verdict_and_the_machine_as_it_was(ascar, study, image):
+    before = traces(image)
+    done = when_alone(lambda: ascar("tune", study, "--json"))
+    assert done.status == 0, done.err
+    document = done.document
+    assert document["machine"]["target"] == "localfs"
+    assert document["machine"]["workload"]["preset"] == "small-files-fsync"
+    assert document["default"]["configuration"]["fs"] == "ext4"
+    assert sum(document["counts"].values()) >= 6
+    assert document["stage_s"]["load"] > 0
+    assert traces(image) == before
+    text = ascar("history", "show", "small").out
+    assert "valid for:" in text
+    assert "file_systems: ext4, xfs" in text
+    assert Path(ascar("report", "small", "--out", image.parent, "--json").document["page"]).exists()
+
+
+def test_its_configurations_can_be_exported(ascar, study):
+    done = when_alone(lambda: ascar("tune", study, "--json"))
+    assert done.status == 0, done.err
+    trials = ascar("history", "show", "small", "--json").document["trials"]
+    number = next(trial["number"] for trial in trials if trial["purpose"] == "search")
+    shell = ascar("export", "small", "--as", "shell", "--trial", number, "--json").document
+    assert shell["lines"][0].startswith(f"mkfs.{shell['configuration']['fs']} ")
+    assert any(line.startswith("sysctl -w vm.dirty_ratio=") for line in shell["lines"])
+    for form, sign in (
+        ("sysctl", "vm."),
+        ("udev", "ATTR{queue/scheduler}"),
+        ("fstab", "/MOUNTPOINT"),
+        ("tuned", "[main]"),
+    ):
+        assert sign in ascar("export", "small", "--as", form, "--trial", number).out
+
+
+@pytest.mark.slow
+def test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial(ascar, study, image):
+    """SIGKILL at random moments: the keeper, whose pipe closes, puts everything back."""
+    study.write_text(endless(image))
+    before = traces(image)
+    chance = random.Random(20)
+    kept: dict[int, object] = {}
+    for round_ in range(4):
+        running = Running(study, *(["--resume"] if round_ else []))
+        try:
+            running.wait_for_trials(2)
+            time.sleep(chance.uniform(0, 1.5))
+        finally:
+            running.process.kill()
+            running.process.communicate()
+        assert _settles(image, before), (before, traces(image))
+        trials = ascar("history", "show", "small", "--json").document["trials"]
+        ended = {trial["number"]: trial for trial in trials if trial["state"] in ("complete", "failed")}
+        for number, trial in kept.items():
+            assert ended[number] == trial, "what was measured before is still there, to the bit"
+        assert len(ended) >= len(kept) + 2
+        kept = ended
+
+
+def test_a_keeper_that_is_killed_too_is_made_good_by_restore(ascar, study, image):
+    study.write_text(endless(image))
+    before = traces(image)
+    running = Running(study)
+    try:
+        running.wait_for_trials(2)
+        keeper = running.keeper
+        assert keeper is not None
+        os.kill(keeper, signal.SIGKILL)
+    finally:
+        running.process.kill()
+        running.process.communicate()
+    assert traces(image)["loops"], "nobody is left who could have put it back"
+    document = ascar("restore", "--json").document
+    assert document["failed"] == []
+    assert _settles(image, before), (before, traces(image))
+
+
+def test_a_keeper_that_dies_ends_the_study_in_order(ascar, study, image):
+    study.write_text(endless(image))
+    before = traces(image)
+    running = Running(study)
+    running.wait_for_trials(2)
+    keeper = running.keeper
+    assert keeper is not None
+    os.kill(keeper, signal.SIGKILL)
+    _, err = running.process.communicate(timeout=60)
+    assert running.process.returncode == 1
+    assert err.splitlines()[-1].startswith("error: ")
+    assert ascar("restore", "--json").document["failed"] == []
+    assert _settles(image, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, number):
+    study.write_text(endless(image))
+    before = traces(image)
+    running = Running(study)
+    running.wait_for_trials(2)
+    running.process.send_signal(number)
+    _, err = running.process.communicate(timeout=60)
+    assert running.process.returncode == 130
+    assert traces(image) == before
+    assert "--resume" in err.splitlines()[-1]
+
+
+def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
+    study.write_text(endless(image))
+    other = tmp_path / "other.toml"
+    other.write_text(STUDY.format(budget="3 min", image=tmp_path / "other.img").replace('"small"', '"other"'))
+    running = Running(study)
+    try:
+        running.wait_for_trials(1)
+        done = ascar("tune", other)
+        assert done.status == 2
+        assert str(image) in done.error, "it names who holds what both need"
+        assert not (tmp_path / "other.img").exists()
+    finally:
+        running.process.send_signal(signal.SIGINT)
+        running.process.communicate(timeout=60)
+
+
+def _settles(image: Path, wanted: dict[str, object], within_s: float = 5) -> bool:
+    deadline = time.monotonic() + within_s
+    while traces(image) != wanted:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+# Mistakes that show on a real machine only: one line, status 2, nothing touched.
+
+
+def _refused(ascar, file, image, *arguments):
+    before = traces(image)
+    done = when_alone(lambda: ascar("tune", file, *arguments))
+    assert done.status == 2, (done.status, done.err)
+    assert traces(image) == before
+    assert ascar("history", "ls", "--json").document["runs"] == []
+    return done.error
+
+
+def test_a_metric_that_fio_does_not_report(ascar, study, image):
+    study.write_text(study.read_text().replace("throughput_ops_per_s", "throughput_iops"))
+    before = traces(image)
+    done = when_alone(lambda: ascar("tune", study, "--quiet"))
+    assert done.status == 2
+    assert "'throughput_iops'" in done.error
+    assert "throughput_ops_per_s" in done.error
+    assert traces(image) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('"640 MiB"', '"100 TiB"', ["target.size", "'100 TiB'"]),
+        ('"640 MiB"', '"1 MiB"', ["target.size", "'1 MiB'", "320 MiB"]),
+        ('["ext4", "xfs"]', '["ext5"]', ["target.file_systems", "'ext5'", "ext4"]),
+        ('kind = "localfs"', 'kind = "localfs"\nmemory = "1 MiB"', ["target.memory", "'1 MiB'", "32 MiB"]),
+        ('kind = "localfs"', 'kind = "localfs"\nuser = "nosuchuser"', ["target.user", "'nosuchuser'"]),
+        (
+            'preset = "small-files-fsync"',
+            'preset = "small"',
+            ["workload.preset", "'small'", "small-files-fsync"],
+        ),
+    ],
+)
+def test_an_impossible_target(ascar, study, image, old, new, named):
+    text = study.read_text()
+    assert old in text
+    study.write_text(text.replace(old, new))
+    error = _refused(ascar, study, image)
+    for name in named:
+        assert name in error, error
+
+
+def test_a_full_disk(ascar, study, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", str(small)], check=True)
+    try:
+        study.write_text(STUDY.format(budget="3 min", image=small / "disk.img"))
+        error = _refused(ascar, study, small / "disk.img")
+        for name in ("target.size", "'640 MiB'", "64 MiB", str(small)):
+            assert name in error, error
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_an_image_that_is_there_already_is_kept(ascar, study, image):
+    image.write_text("precious")
+    assert str(image) in _refused(ascar, study, image)
+    assert image.read_text() == "precious"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A loop device that stands for a disk of the machine."""
+    backing = tmp_path / "backing"
+    with backing.open("wb") as file:
+        file.truncate(700 * 2**20)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=True
+    )
+    device = made.stdout.strip()
+    yield device
+    subprocess.run(["umount", device], capture_output=True, check=False)
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@pytest.fixture
+def on_disk(study, image, disk):
+    study.write_text(
+        study.read_text()
+        .replace(f'image = "{image}"', f'device = "{disk}"')
+        .replace('size = "640 MiB"\n', "")
+    )
+    return study
+
+
+def test_a_device_needs_a_confirmation(ascar, on_disk, image, disk):
+    error = _refused(ascar, on_disk, image)
+    assert f"--format-device {disk}" in error
+    assert disk in _refused(ascar, on_disk, image, "--format-device", "/dev/null")
+
+
+def test_a_device_that_holds_data_is_refused(ascar, on_disk, image, disk):
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    error = _refused(ascar, on_disk, image, "--format-device", disk)
+    assert disk in error
+    assert "ext4" in error
+
+
+def test_a_device_in_use_is_refused(ascar, on_disk, image, disk, tmp_path):
+    subprocess.run(["mkfs.ext4", "-q", disk], check=True)
+    (tmp_path / "mnt").mkdir()
+    subprocess.run(["mount", disk, str(tmp_path / "mnt")], check=True)
+    assert disk in _refused(ascar, on_disk, image, "--format-device", disk)
+
+
+def test_an_empty_device_that_is_confirmed_is_tuned(ascar, on_disk, disk):
+    done = when_alone(lambda: ascar("tune", on_disk, "--format-device", disk, "--json"))
+    assert done.status == 0, done.err
+    assert done.document["machine"]["device"]["path"] == disk
+
+
+def test_what_is_no_device(ascar, study, image):
+    text = study.read_text()
+    for path in ("/dev/nosuchdevice", "/dev/null", "/etc/passwd"):
+        study.write_text(text.replace(f'image = "{image}"', f'device = "{path}"'))
+        assert path in _refused(ascar, study, image, "--format-device", path)
+
+
+@pytest.mark.parametrize("program", ["fio", "mkfs.xfs", "blkid"])
+def test_a_missing_program_is_named_with_its_package(study, image, program):
+    path = find_program(program)
+    assert path is not None
+    before = traces(image)
+    # Where only this process and its children look, the program is no program any more.
+    hidden = 'mount --bind /dev/null "$1" && shift && exec "$@"'
+    command = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        hidden,
+        "sh",
+        path,
+        sys.executable,
+        "-m",
+        "ascar",
+        "tune",
+        str(study),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert program in line
+    assert "apt" in line
+    assert traces(image) == before
+
+
+def test_somebody_who_is_not_root(as_nobody, study):
+    """As nobody, without sudo: needs root, says so, touches nothing."""
+    home, run = as_nobody
+    image = home / "disk.img"
+    study.write_text(STUDY.format(budget="3 min", image=image))
+    before = traces(image)
+    done = run("tune", study)
+    assert done.status == 2, done.err
+    assert done.error.startswith("needs root")
+    assert traces(image) == before
+    done = run("restore")
+    assert done.status == 2
+    assert done.error.startswith("needs root")
+    assert "cannot be tuned here: root" in run("doctor").out
+
+
+def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody, study):
+    home, run = as_nobody
+    example = (Path(__file__).resolve().parents[2] / "examples" / "sqlite.toml").read_text()
+    study.write_text(example.replace('load_min = "2 s"', 'load_min = "500 ms"').replace('"4 s"', '"1 s"'))
+    document = run("tune", study, "--budget", "25 s", "--json").document
+    assert document["machine"]["target"] == "sqlite"
+    assert document["verdict"]["kind"] in ("improved", "default-is-fine", "not-verified")
+    left = [path for path in home.rglob("*") if path.is_file() and "state" not in path.parts]
+    assert left == [], "no database is left"
+
+
+def test_the_space_of_a_study_is_shown_without_root_too(ascar, study, image):
+    document = ascar("space", study, "--json").document
+    assert json.dumps(document["parameters"][0]).startswith('{"name": "fs"')
+    assert not image.exists()
