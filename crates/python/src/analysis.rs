@@ -1,6 +1,7 @@
 //! The whole analysis of a series.
 
 use ascar_statistics::analysis::{self as core, Method, Options};
+use ascar_statistics::stable_phase::Why;
 use ascar_statistics::{Error, autocorrelation as correlation, subsession};
 use pyo3::prelude::*;
 
@@ -22,6 +23,7 @@ pub struct Analysis {
     stable_start: usize,
     stable_end: usize,
     change_points: Vec<usize>,
+    removed: Vec<(usize, usize, &'static str)>,
     method: &'static str,
     reason: Option<String>,
 }
@@ -55,14 +57,23 @@ impl From<core::Analysis> for Analysis {
             effective_n: found.effective_n,
             stable_start: found.stable_start,
             stable_end: found.stable_end,
-            change_points: found
-                .change_points
+            change_points: found.change_points,
+            removed: found
+                .removed
                 .iter()
-                .map(|change| change.index)
+                .map(|part| (part.start, part.end, why_name(part.why)))
                 .collect(),
             method: method_name(found.method),
             reason: found.reason,
         }
+    }
+}
+
+fn why_name(why: Why) -> &'static str {
+    match why {
+        Why::Level => "level",
+        Why::Settling => "settling",
+        Why::Edge => "edge",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Change points, of a whole series and as readings arrive.
 
-use ascar_statistics::change_points as core;
+use ascar_statistics::{change_points as core, edm};
 use pyo3::prelude::*;
 
 use crate::convert::{Array, refuse, slice};
@@ -21,6 +21,25 @@ pub fn change_points(
         .detach(|| core::change_points(values, min_segment))
         .map_err(refuse)?;
     Ok(indices(&found))
+}
+
+#[pyfunction]
+#[pyo3(signature = (values, *, min_segment=core::MIN_SEGMENT, percent=0.25, degree=1))]
+pub fn edm_change_points(
+    py: Python<'_>,
+    values: Array<'_>,
+    min_segment: usize,
+    percent: f64,
+    degree: u32,
+) -> PyResult<Vec<usize>> {
+    let values = slice("values", &values)?;
+    let options = edm::Options {
+        min_segment,
+        percent,
+        degree,
+    };
+    py.detach(|| edm::change_points(values, &options))
+        .map_err(refuse)
 }
 
 /// Takes readings one by one and knows the change points so far.

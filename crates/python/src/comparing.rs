@@ -1,5 +1,6 @@
-//! Welch's comparison.
+//! Welch's comparison, and the one that may be repeated.
 
+use ascar_statistics::sequential::{self, Options, Verdict};
 use ascar_statistics::welch::{self as core, Sample};
 use pyo3::prelude::*;
 
@@ -74,4 +75,94 @@ pub fn welch_sample_size(
     power: f64,
 ) -> PyResult<u64> {
     core::sample_size((mean_a, sd_a), (mean_b, sd_b), alpha, power).map_err(refuse)
+}
+
+/// The state of an always-valid comparison at one look.
+#[pyclass(frozen, get_all, module = "ascar._core")]
+pub struct SequentialComparison {
+    difference: f64,
+    ci_low: f64,
+    ci_high: f64,
+    ratio: f64,
+    ratio_ci_low: Option<f64>,
+    ratio_ci_high: Option<f64>,
+    p_value: f64,
+    effective_n: f64,
+    verdict: &'static str,
+}
+
+#[pymethods]
+impl SequentialComparison {
+    fn __repr__(&self) -> String {
+        format!(
+            "SequentialComparison({}, difference={}, {} to {}, p_value={})",
+            self.verdict, self.difference, self.ci_low, self.ci_high, self.p_value
+        )
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Undecided => "undecided",
+        Verdict::Less => "less",
+        Verdict::Greater => "greater",
+        Verdict::Equivalent => "equivalent",
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (a, b, *, alpha=0.05, margin=None))]
+pub fn sequential_compare(
+    py: Python<'_>,
+    a: Array<'_>,
+    b: Array<'_>,
+    alpha: f64,
+    margin: Option<f64>,
+) -> PyResult<SequentialComparison> {
+    let (a, b) = (slice("a", &a)?, slice("b", &b)?);
+    let found = py
+        .detach(|| sequential::compare(a, b, &Options { alpha, margin }))
+        .map_err(refuse)?;
+    Ok(SequentialComparison {
+        difference: found.difference,
+        ci_low: found.difference_limits.0,
+        ci_high: found.difference_limits.1,
+        ratio: found.ratio,
+        ratio_ci_low: found.ratio_limits.map(|limits| limits.0),
+        ratio_ci_high: found.ratio_limits.map(|limits| limits.1),
+        p_value: found.p_value,
+        effective_n: found.effective_n,
+        verdict: verdict_name(found.verdict),
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (values, *, alpha=0.05))]
+pub fn sequential_mean(
+    py: Python<'_>,
+    values: Array<'_>,
+    alpha: f64,
+) -> PyResult<Option<(f64, f64)>> {
+    let values = slice("values", &values)?;
+    py.detach(|| sequential::mean_limits(values, alpha))
+        .map_err(refuse)
+}
+
+#[pyfunction]
+#[pyo3(signature = (a, b, *, first, every, alpha=0.05, margin=None))]
+pub fn sequential_first_decision(
+    py: Python<'_>,
+    a: Array<'_>,
+    b: Array<'_>,
+    first: usize,
+    every: usize,
+    alpha: f64,
+    margin: Option<f64>,
+) -> PyResult<Option<(usize, &'static str)>> {
+    let (a, b) = (slice("a", &a)?, slice("b", &b)?);
+    let options = Options { alpha, margin };
+    let found = py
+        .detach(|| sequential::first_decision(a, b, (first, every), &options))
+        .map_err(refuse)?;
+    Ok(found.map(|(n, verdict)| (n, verdict_name(verdict))))
 }

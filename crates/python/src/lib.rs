@@ -7,6 +7,7 @@ mod convert;
 mod forest;
 mod intervals;
 mod variation;
+mod work_per_second;
 
 use pyo3::prelude::*;
 
@@ -20,9 +21,12 @@ mod _core {
         Analysis, analyze, autocorrelation, effective_sample_size, subsession_size,
     };
     #[pymodule_export]
-    use super::change_points::{ChangePointDetector, change_points};
+    use super::change_points::{ChangePointDetector, change_points, edm_change_points};
     #[pymodule_export]
-    use super::comparing::{Welch, welch, welch_sample_size, welch_samples};
+    use super::comparing::{
+        SequentialComparison, Welch, sequential_compare, sequential_first_decision,
+        sequential_mean, welch, welch_sample_size, welch_samples,
+    };
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
@@ -34,6 +38,9 @@ mod _core {
         distribution_range, kolmogorov_smirnov, pearson, relative_range,
         relative_standard_deviation, throughput_windows,
     };
+
+    #[pymodule_export]
+    use super::work_per_second::{WorkPerSecond, work_per_second};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,11 +1,12 @@
 //! The whole analysis of a series of readings: stable phase, mean, interval, and what was removed and why.
 
 use crate::autocorrelation::{check_limit, coefficient};
-use crate::change_points::{ChangePoint, MIN_SEGMENT, change_points};
+use crate::change_points::{MIN_SEGMENT, change_points};
+use crate::edm;
 use crate::error::{Result, check_level, check_values};
 use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::moments::mean;
-use crate::stable_phase::stable_phase;
+use crate::stable_phase::{Removed, StablePhase, dominant_segment, stable_phase};
 use crate::subsession::{Subsessions, faithful_interval, smallest_uncorrelated};
 
 /// How the interval is computed.
@@ -62,11 +63,13 @@ pub struct Analysis {
     pub stable_start: usize,
     /// Index after the last stable reading.
     pub stable_end: usize,
-    /// All changes of level.
-    pub change_points: Vec<ChangePoint>,
+    /// All changes of level: indices of the first reading of each new one.
+    pub change_points: Vec<usize>,
+    /// What is outside the stable phase, and why.
+    pub removed: Vec<Removed>,
     /// How the interval was computed.
     pub method: Method,
-    /// Why there is no interval, or why the stable phase is not the whole; None where there is nothing to say.
+    /// Why there is no interval; None where there is one.
     pub reason: Option<String>,
 }
 
@@ -78,53 +81,97 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
     check_values("values", values, 1)?;
     check_level("confidence", options.confidence)?;
     check_limit(options.autocorrelation_limit)?;
-    let n = values.len();
-    let changes = change_points(values, options.min_segment)?;
-    let phase = stable_phase(values, &changes);
-    let (start, end, dominant) = (phase.start, phase.end, phase.dominant);
-    let stable = &values[start..end];
-    let subsessions = smallest_uncorrelated(stable, options.autocorrelation_limit)?;
+    let (changes, phase) = phases(values, options)?;
+    let stable = &values[phase.start..phase.end];
     let estimated = if stable.len() >= READINGS_MIN {
         Some(CorrelatedMean::of(stable)?)
     } else {
         None
     };
-    let effective_n = estimated.map_or(stable.len() as f64, |found| found.effective_n);
+    let effective_n = estimated.map_or(stable.len() as f64, |found| found.effective_n());
     let interval = match options.method {
-        Method::Corrected => match estimated.filter(|found| found.effective_n >= EFFECTIVE_MIN) {
-            Some(found) => Some(found.limits(options.confidence)?),
-            None => None,
-        },
-        Method::Faithful => {
-            faithful_interval(stable, options.autocorrelation_limit, options.confidence)?
-                .map(|(_, interval)| (interval.low, interval.high))
+        Method::Corrected => corrected(estimated, stable.len(), options.confidence)?,
+        Method::Faithful => faithful(stable, options)?,
+    };
+    let limits = interval.and_then(|found| {
+        if phase.found {
+            Ok(found)
+        } else {
+            Err(no_phase(&phase, &changes, values.len()))
         }
-    };
-    let reason = if !dominant {
-        let share = 100.0 * phase.longest as f64 / n as f64;
-        Some(format!(
-            "no stable phase: the level changes {} times and the longest phase holds {share:.0}% of the readings, not more than half",
-            changes.len()
-        ))
-    } else if interval.is_none() {
-        Some(format!(
-            "too few independent readings: {n} readings are worth {effective_n:.1}"
-        ))
-    } else {
-        None
-    };
+    });
     Ok(Analysis {
         n: stable.len(),
         mean: mean(stable),
-        limits: interval.filter(|_| dominant),
+        reason: limits.as_ref().err().cloned(),
+        limits: limits.ok(),
         confidence: options.confidence,
         autocorrelation: coefficient(stable, 1),
-        subsessions,
+        subsessions: smallest_uncorrelated(stable, options.autocorrelation_limit)?,
         effective_n,
-        stable_start: start,
-        stable_end: end,
+        stable_start: phase.start,
+        stable_end: phase.end,
         change_points: changes,
+        removed: phase.removed,
         method: options.method,
-        reason,
     })
+}
+
+/// The changes of level and the stable phase, by the method's own rules.
+fn phases(values: &[f64], options: &Options) -> Result<(Vec<usize>, StablePhase)> {
+    match options.method {
+        Method::Corrected => {
+            let found = change_points(values, options.min_segment)?;
+            let changes: Vec<usize> = found.iter().map(|change| change.index).collect();
+            let phase = stable_phase(values, &changes);
+            Ok((changes, phase))
+        }
+        Method::Faithful => {
+            let published = edm::Options {
+                min_segment: options.min_segment,
+                ..edm::Options::default()
+            };
+            let changes = edm::change_points(values, &published)?;
+            let phase = dominant_segment(values.len(), &changes);
+            Ok((changes, phase))
+        }
+    }
+}
+
+/// Limits, or why there are none.
+type Limits = std::result::Result<(f64, f64), String>;
+
+fn corrected(estimated: Option<CorrelatedMean>, n: usize, confidence: f64) -> Result<Limits> {
+    let Some(found) = estimated else {
+        return Ok(Err(format!(
+            "too few readings: {n}, and at least {READINGS_MIN} are needed; measure longer"
+        )));
+    };
+    if found.effective_n() < EFFECTIVE_MIN {
+        let worth = found.effective_n();
+        return Ok(Err(format!(
+            "too few independent readings: {n} readings are worth {worth:.1}; measure longer"
+        )));
+    }
+    Ok(Ok(found.limits(confidence)?))
+}
+
+fn faithful(stable: &[f64], options: &Options) -> Result<Limits> {
+    let limit = options.autocorrelation_limit;
+    Ok(
+        match faithful_interval(stable, limit, options.confidence)? {
+            Some((_, interval)) => Ok((interval.low, interval.high)),
+            None => Err(format!(
+                "no subsession size brings the autocorrelation down to {limit}; measure longer"
+            )),
+        },
+    )
+}
+
+fn no_phase(phase: &StablePhase, changes: &[usize], n: usize) -> String {
+    let share = 100.0 * phase.longest as f64 / n as f64;
+    format!(
+        "no stable phase: of {} levels the longest holds {share:.0}% of the readings, not more than half; measure longer",
+        changes.len() + 1
+    )
 }

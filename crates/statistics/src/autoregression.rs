@@ -65,21 +65,25 @@ pub fn yule_walker(autocovariances: &[f64], n: usize) -> Autoregression {
     best
 }
 
-/// Burg's fit (1967) of the order, at most `order_max`, that minimises n ln(variance) + 2 p ln ln n.
+/// Models this close to the best one's criterion are as good as it (Burnham and Anderson 2002, section 2.6).
+const CRITERION_TIE: f64 = 2.0;
+
+/// Burg's fit (1967) with the order, at most `order_max`, chosen by n ln(variance) + 2 p ln ln n.
 ///
 /// Always stationary, and less biased than Yule-Walker in short, strongly correlated series; the price of an order
-/// is Hannan and Quinn's (1979). `deviations` have mean 0.
+/// is Hannan and Quinn's (1979). Of orders that are as good as the best the most persistent is taken, for too
+/// little correlation is the dangerous mistake. `deviations` have mean 0.
 pub fn burg(deviations: &[f64], order_max: usize) -> Autoregression {
     let n = deviations.len();
     let count = n as f64;
     let price = 2.0 * count.max(3.0).ln().ln().max(1.0);
     let criterion = |variance: f64, order: usize| count * variance.ln() + order as f64 * price;
     let mut variance = deviations.iter().map(|value| value * value).sum::<f64>() / count;
-    let mut best = Autoregression {
+    let mut models = vec![Autoregression {
         coefficients: Vec::new(),
         innovation_variance: variance,
         criterion: criterion(variance, 0),
-    };
+    }];
     let (mut forward, mut backward) = (deviations.to_vec(), deviations.to_vec());
     let mut phi: Vec<f64> = Vec::with_capacity(order_max);
     for order in 1..=order_max.min(n.saturating_sub(1)) {
@@ -103,16 +107,25 @@ pub fn burg(deviations: &[f64], order_max: usize) -> Autoregression {
             forward[t] = ahead - reflection * behind;
             backward[t] = behind - reflection * ahead;
         }
-        let value = criterion(variance, order);
-        if value < best.criterion {
-            best = Autoregression {
-                coefficients: phi.clone(),
-                innovation_variance: variance,
-                criterion: value,
-            };
-        }
+        models.push(Autoregression {
+            coefficients: phi.clone(),
+            innovation_variance: variance,
+            criterion: criterion(variance, order),
+        });
     }
-    best
+    let least = models
+        .iter()
+        .map(|model| model.criterion)
+        .fold(f64::INFINITY, f64::min);
+    models
+        .into_iter()
+        .filter(|model| model.criterion <= least + CRITERION_TIE)
+        .max_by(|a, b| a.persistence().total_cmp(&b.persistence()))
+        .unwrap_or(Autoregression {
+            coefficients: Vec::new(),
+            innovation_variance: variance,
+            criterion: least,
+        })
 }
 
 /// Durbin's step: the coefficients of the next order from its reflection coefficient.

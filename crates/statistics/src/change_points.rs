@@ -1,6 +1,6 @@
 //! Where the level of a series changes: robust to spikes, honest about correlated noise, incremental.
 //!
-//! 1. Readings are cut to a running median +- 3 robust deviations (`cleaning`), so spikes cannot pose as shifts.
+//! 1. Readings are cut to a local median +- 3 robust deviations (`cleaning`), so spikes cannot pose as shifts.
 //! 2. Seeded intervals (Kovacs, Buhlmann, Li and Munk 2023, "Seeded binary segmentation", Biometrika), a fixed
 //!    set of O(n / min_segment) overlapping intervals of geometrically growing length, each give the position of
 //!    the largest contrast of means inside; all are evaluated as readings arrive, in O(1) amortised time a scale.
@@ -13,10 +13,13 @@
 
 mod cleaning;
 mod selection;
+mod sharpen;
+mod short_term;
 mod sums;
 
 use crate::error::{Error, Result, check_values};
-use cleaning::Cleaner;
+use cleaning::BLOCK;
+use short_term::ShortTerm;
 use sums::Sums;
 
 /// The shortest segment by default: EDM's in the released Pilot.
@@ -52,81 +55,100 @@ struct Scale {
 #[derive(Clone, Debug)]
 pub struct ChangePointDetector {
     min_segment: usize,
-    received: usize,
-    cleaner: Cleaner,
+    values: Vec<f64>,
     sums: Sums,
+    short_term: ShortTerm,
     scales: Vec<Scale>,
+    /// The length at which the next seeded interval is complete.
+    next_due: usize,
     candidates: Vec<Candidate>,
-    /// Reservoir-free robust scale: absolute differences of neighbours at a fixed stride.
-    differences: Vec<f64>,
-    previous: Option<f64>,
 }
 
 impl ChangePointDetector {
     /// A detector of segments of at least `min_segment` readings (2 or more).
     pub fn new(min_segment: usize) -> Result<Self> {
-        if min_segment < 2 {
+        if !(2..=usize::MAX / 4).contains(&min_segment) {
             return Err(Error::new("min_segment", min_segment, "2 or more readings"));
         }
         Ok(Self {
             min_segment,
-            received: 0,
-            cleaner: Cleaner::default(),
+            values: Vec::new(),
             sums: Sums::default(),
-            scales: Vec::new(),
+            short_term: ShortTerm::default(),
+            scales: vec![Scale {
+                length: 2 * min_segment,
+                step: min_segment,
+                next_start: 0,
+            }],
+            next_due: 2 * min_segment,
             candidates: Vec::new(),
-            differences: Vec::new(),
-            previous: None,
         })
     }
 
     /// Number of readings so far.
     pub fn len(&self) -> usize {
-        self.received
+        self.values.len()
     }
 
     /// Whether there is no reading yet.
     pub fn is_empty(&self) -> bool {
-        self.received == 0
+        self.values.is_empty()
+    }
+
+    /// The readings so far.
+    pub fn values(&self) -> &[f64] {
+        &self.values
     }
 
     /// Takes the next reading.
     pub fn push(&mut self, value: f64) -> Result<()> {
         check_values("value", &[value], 1)?;
-        self.received += 1;
-        let mut cleaner = std::mem::take(&mut self.cleaner);
-        cleaner.push(value, |cleaned| self.take(cleaned));
-        self.cleaner = cleaner;
+        self.values.push(value);
+        let blocks = self.values.len() / BLOCK;
+        if self.values.len().is_multiple_of(BLOCK) && blocks >= 2 {
+            let values = std::mem::take(&mut self.values);
+            cleaning::clean(&values, blocks - 2, |cleaned, reach| {
+                self.take(cleaned, reach)
+            });
+            self.values = values;
+        }
         Ok(())
     }
 
-    fn take(&mut self, cleaned: f64) {
+    fn take(&mut self, cleaned: f64, reach: f64) {
+        self.short_term.push(cleaned, reach);
         self.sums.push(cleaned);
-        if let Some(previous) = self.previous.replace(cleaned) {
-            self.differences.push((cleaned - previous).abs());
+        if self.sums.len() == self.next_due {
+            self.evaluate_due();
         }
+    }
+
+    /// Evaluates the seeded intervals that end here.
+    fn evaluate_due(&mut self) {
         let n = self.sums.len();
-        if self.scales.is_empty() || n >= self.scales[self.scales.len() - 1].length {
+        if self.scales[self.scales.len() - 1].length == n {
             self.add_scale();
         }
+        self.next_due = usize::MAX;
         for index in 0..self.scales.len() {
             let scale = self.scales[index];
-            if n == scale.next_start + scale.length {
+            if scale.next_start + scale.length == n {
                 self.candidates.push(self.best_split(scale.next_start, n));
                 self.scales[index].next_start += scale.step;
             }
+            self.next_due = self
+                .next_due
+                .min(self.scales[index].next_start + scale.length);
         }
     }
 
     /// Lengths grow by sqrt(2) from two segments on; neighbours overlap by half.
     fn add_scale(&mut self) {
-        let length = match self.scales.last() {
-            None => 2 * self.min_segment,
-            Some(scale) => (scale.length as f64 * std::f64::consts::SQRT_2).ceil() as usize,
-        };
+        let last = self.scales[self.scales.len() - 1].length;
+        let length = (last as f64 * std::f64::consts::SQRT_2).ceil() as usize;
         self.scales.push(Scale {
             length,
-            step: (length / 2).max(1),
+            step: length / 2,
             next_start: 0,
         });
     }
@@ -170,29 +192,25 @@ impl ChangePointDetector {
             }
         }
         candidates.push(self.best_split(0, n));
-        selection::select(
-            &self.sums,
-            &candidates,
-            self.min_segment,
-            self.white_variance(),
-        )
+        let variance_min = self.short_term.long_run_variance();
+        let found = selection::select(&self.sums, &candidates, self.min_segment, variance_min);
+        self.sharpened(found)
     }
 
-    /// Variance of white noise with the observed differences of neighbours: too small for correlated noise.
-    fn white_variance(&self) -> f64 {
-        let mut sample: Vec<f64> = self
-            .differences
-            .iter()
-            .step_by((self.differences.len() / 4096).max(1))
-            .copied()
-            .collect();
-        let deviation = 1.4826 * crate::moments::median_of(&mut sample) / std::f64::consts::SQRT_2;
-        if deviation > 0.0 {
-            return deviation * deviation;
+    /// Positions moved, by a block at most, to where the readings themselves change sides.
+    fn sharpened(&self, mut found: Vec<ChangePoint>) -> Vec<ChangePoint> {
+        let n = self.values.len();
+        for index in 0..found.len() {
+            let start = if index == 0 {
+                0
+            } else {
+                found[index - 1].index
+            };
+            let end = found.get(index + 1).map_or(n, |next| next.index);
+            let at = found[index].index - start;
+            found[index].index = start + sharpen::sharpen(&self.values[start..end], at);
         }
-        let mean_square =
-            sample.iter().map(|value| value * value).sum::<f64>() / sample.len().max(1) as f64;
-        0.5 * mean_square
+        found
     }
 }
 

@@ -18,14 +18,17 @@ pub mod autocorrelation;
 pub mod autoregression;
 pub mod change_points;
 pub mod distributions;
+pub mod edm;
 pub mod error;
 pub mod intervals;
 pub mod mean_interval;
 pub mod moments;
+pub mod sequential;
 mod special;
 pub mod stable_phase;
 pub mod subsession;
 pub mod variation;
 pub mod welch;
+pub mod work_per_second;
 
 pub use error::{Error, Result};

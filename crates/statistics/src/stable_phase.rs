@@ -2,69 +2,218 @@
 //!
 //! The published rule: the longest segment between changes, if it holds more than half of the readings (ASCAR
 //! thesis, section 4.2.1). Two things that rule leaves inside are removed as well: the tail of a transient that
-//! fades too slowly to be told from noise, and a transient shorter than a segment may be.
+//! fades too slowly to be told from noise, and a transient shorter than a segment may be. And a level that keeps
+//! going up and down all the time (a garbage collector, a journal) is a property of the load, not a phase of it.
 
-use crate::change_points::ChangePoint;
-use crate::moments::median_of;
+use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
+use crate::moments::{mean, median_of};
 
-/// A stretch [start, end) of readings and what else was found on the way to it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Why a stretch of readings does not belong to the stable phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Another level than the stable phase's.
+    Level,
+    /// Next to another level, and still leaning towards it.
+    Settling,
+    /// At an end of the series, short, and unlike all other stretches of its length.
+    Edge,
+}
+
+/// A stretch [start, end) outside the stable phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Index of its first reading.
+    pub start: usize,
+    /// Index after its last reading.
+    pub end: usize,
+    /// Why it was removed.
+    pub why: Why,
+}
+
+/// The stable phase [start, end) of a series.
+#[derive(Clone, Debug, PartialEq)]
 pub struct StablePhase {
     /// Index of the first stable reading.
     pub start: usize,
     /// Index after the last stable reading.
     pub end: usize,
-    /// Whether the longest segment holds more than half of the readings; if not, the phase is the whole series.
-    pub dominant: bool,
+    /// Whether there is a stable phase; if not, start and end are the whole series.
+    pub found: bool,
     /// Readings in the longest segment between changes.
     pub longest: usize,
+    /// What was removed, in order.
+    pub removed: Vec<Removed>,
 }
 
-/// After a change this share of the unstable stretch is given up too: a transient that fades exponentially and
-/// was seen over several of its time constants has then lost most of what was left.
-const MARGIN_OF_TRANSIENT: f64 = 0.5;
+/// Next to a change up to this share of the unstable stretch may still be settling: a transient that fades
+/// exponentially and was seen over several of its time constants has then lost most of what was left.
+const SETTLING_OF_TRANSIENT: f64 = 0.5;
 /// ... but no more than this share of the stable segment.
-const MARGIN_OF_SEGMENT: f64 = 0.1;
-/// Edge windows up to two minimum segments are examined; longer transients are changes of level.
+const SETTLING_OF_SEGMENT: f64 = 0.1;
+/// Standard errors by which readings next to a change may lean towards the other level: what is left inside
+/// then moves the mean by a quarter of its standard error at most.
+const LEAN: f64 = 0.7;
+/// Levels that cross the overall mean this often recur.
+const CROSSINGS: usize = 10;
+/// Edge windows up to this many readings are examined; longer transients are changes of level.
 const EDGE_MAX: usize = 48;
 const EDGE_ROUNDS_MAX: usize = 3;
 
-/// The stable phase of a series whose changes of level are known.
-pub fn stable_phase(values: &[f64], changes: &[ChangePoint]) -> StablePhase {
-    let n = values.len();
-    let mut boundaries = vec![0];
-    boundaries.extend(changes.iter().map(|change| change.index));
-    boundaries.push(n);
-    let (mut start, mut end) = (0, 0);
+/// The longest of the segments between changes of level.
+pub fn longest_segment(n: usize, changes: &[usize]) -> (usize, usize) {
+    let boundaries: Vec<usize> = std::iter::once(0)
+        .chain(changes.iter().copied())
+        .chain(std::iter::once(n))
+        .collect();
+    let mut longest = (0, 0);
     for pair in boundaries.windows(2) {
-        if pair[1] - pair[0] > end - start {
-            (start, end) = (pair[0], pair[1]);
+        if pair[1] - pair[0] > longest.1 - longest.0 {
+            longest = (pair[0], pair[1]);
         }
     }
+    longest
+}
+
+/// The published rule alone: the longest segment if it is dominant.
+pub fn dominant_segment(n: usize, changes: &[usize]) -> StablePhase {
+    let (start, end) = longest_segment(n, changes);
     let longest = end - start;
     if 2 * longest <= n {
         return StablePhase {
             start: 0,
             end: n,
-            dominant: false,
+            found: false,
             longest,
+            removed: Vec::new(),
         };
     }
-    let margin = |unstable: usize| {
-        (MARGIN_OF_TRANSIENT * unstable as f64).min(MARGIN_OF_SEGMENT * longest as f64) as usize
-    };
-    let (front, back) = (margin(start), margin(n - end));
-    start += front;
-    end -= back;
-    let segment = &values[start..end];
-    let reversed: Vec<f64> = segment.iter().rev().copied().collect();
-    let (front, back) = (unusual_edges(segment), unusual_edges(&reversed));
-    StablePhase {
-        start: start + front,
-        end: end - back,
-        dominant: true,
-        longest,
+    let mut removed = Vec::new();
+    for (start, end) in [(0, start), (end, n)] {
+        if start < end {
+            removed.push(Removed {
+                start,
+                end,
+                why: Why::Level,
+            });
+        }
     }
+    StablePhase {
+        start,
+        end,
+        found: true,
+        longest,
+        removed,
+    }
+}
+
+/// The stable phase of a series whose changes of level are known.
+pub fn stable_phase(values: &[f64], changes: &[usize]) -> StablePhase {
+    let n = values.len();
+    let mut phase = dominant_segment(n, changes);
+    if !phase.found {
+        phase.found = recurring(values, changes);
+        return phase;
+    }
+    let mut reversed: Vec<f64> = values[phase.start..phase.end].to_vec();
+    reversed.reverse();
+    let before = (phase.start > 0).then(|| {
+        adjacent(
+            changes,
+            phase.start,
+            |&index| index < phase.start,
+            0,
+            values,
+        )
+    });
+    let after = (phase.end < n)
+        .then(|| adjacent(changes, phase.end, |&index| index > phase.end, n, values));
+    let front = before.map_or(0, |level| {
+        settling(&values[phase.start..phase.end], level, phase.start)
+    });
+    let back = after.map_or(0, |level| settling(&reversed, level, n - phase.end));
+    phase.cut(front, back, Why::Settling);
+    let segment = &values[phase.start..phase.end];
+    let front_edge = unusual_edges(segment);
+    let back_edge = unusual_edges(&reversed[back..back + segment.len()]);
+    phase.cut(front_edge, back_edge, Why::Edge);
+    phase.removed.sort_unstable_by_key(|stretch| stretch.start);
+    phase
+}
+
+impl StablePhase {
+    fn cut(&mut self, front: usize, back: usize, why: Why) {
+        if front > 0 {
+            self.removed.push(Removed {
+                start: self.start,
+                end: self.start + front,
+                why,
+            });
+            self.start += front;
+        }
+        if back > 0 {
+            self.removed.push(Removed {
+                start: self.end - back,
+                end: self.end,
+                why,
+            });
+            self.end -= back;
+        }
+    }
+}
+
+/// The mean level of the segment next to the boundary `at`, on the far side.
+fn adjacent(
+    changes: &[usize],
+    at: usize,
+    beyond: impl Fn(&usize) -> bool,
+    end: usize,
+    values: &[f64],
+) -> f64 {
+    let mut others = changes.iter().copied().filter(|index| beyond(index));
+    if end == 0 {
+        mean(&values[others.next_back().unwrap_or(0)..at])
+    } else {
+        mean(&values[at..others.next().unwrap_or(end)])
+    }
+}
+
+/// Whether the levels go up and down through the mean again and again.
+fn recurring(values: &[f64], changes: &[usize]) -> bool {
+    let center = mean(values);
+    let mut boundaries = vec![0];
+    boundaries.extend_from_slice(changes);
+    boundaries.push(values.len());
+    let above: Vec<bool> = boundaries
+        .windows(2)
+        .map(|pair| mean(&values[pair[0]..pair[1]]) > center)
+        .collect();
+    above.windows(2).filter(|pair| pair[0] != pair[1]).count() >= CROSSINGS
+}
+
+/// How many readings at the beginning still lean towards the level before them.
+///
+/// Either none or the whole margin: where the first quarter, half or all of the margin deviates from the rest by
+/// more than [`LEAN`] standard errors in that direction.
+fn settling(segment: &[f64], level_before: f64, unstable: usize) -> usize {
+    let n = segment.len();
+    let margin =
+        (SETTLING_OF_TRANSIENT * unstable as f64).min(SETTLING_OF_SEGMENT * n as f64) as usize;
+    if margin == 0 || n < READINGS_MIN {
+        return 0;
+    }
+    let Ok(whole) = CorrelatedMean::of(&segment[margin..]) else {
+        return 0;
+    };
+    let rest = whole.mean();
+    let direction = (level_before - rest).signum();
+    let leans = [margin / 4, margin / 2, margin]
+        .into_iter()
+        .filter(|&width| width > 0)
+        .any(|width| {
+            let lean = direction * (mean(&segment[..width]) - rest);
+            lean > LEAN * (whole.long_run_variance() / width as f64).sqrt()
+        });
+    if leans { margin } else { 0 }
 }
 
 /// [`unusual_edge`] until nothing unusual is left, for the widths tried leave gaps.

@@ -94,7 +94,7 @@ pub fn welch_samples(a: &Sample, b: &Sample, confidence: f64) -> Result<Welch> {
         difference_low: difference - half,
         difference_high: difference + half,
         ratio: a.mean / b.mean,
-        ratio_limits: fieller(a, b, quantile),
+        ratio_limits: fieller((a.mean, error_a), (b.mean, error_b), quantile),
         t,
         dof,
         p_value: student_t::two_sided(t, dof),
@@ -115,16 +115,16 @@ pub fn satterthwaite(a: &Sample, b: &Sample) -> f64 {
 
 /// Fieller's limits of a ratio of two independent means (Fieller 1954, "Some problems in interval estimation").
 ///
-/// The ratios r for which a - r b is within t standard errors of 0. None where the set is unbounded, that is
-/// where the denominator itself is not significantly different from 0.
-fn fieller(a: &Sample, b: &Sample, quantile: f64) -> Option<(f64, f64)> {
+/// `a` and `b` are (mean, squared standard error). The ratios r for which a - r b is within `quantile` standard
+/// errors of 0. None where the set is unbounded, that is where b itself is not significantly different from 0.
+pub(crate) fn fieller(a: (f64, f64), b: (f64, f64), quantile: f64) -> Option<(f64, f64)> {
     // In units of b's mean the equation is free of overflow.
-    let ratio = a.mean / b.mean;
-    let g = quantile * quantile * (b.squared_error() / b.mean / b.mean);
+    let ratio = a.0 / b.0;
+    let g = quantile * quantile * (b.1 / b.0 / b.0);
     if !ratio.is_finite() || g.is_nan() || g >= 1.0 {
         return None;
     }
-    let spread = quantile * quantile * (a.squared_error() / b.mean / b.mean);
+    let spread = quantile * quantile * (a.1 / b.0 / b.0);
     // (1 - g) r^2 - 2 ratio r + ratio^2 - spread = 0
     let root = (ratio * ratio * g + spread * (1.0 - g)).max(0.0).sqrt();
     Some(((ratio - root) / (1.0 - g), (ratio + root) / (1.0 - g)))

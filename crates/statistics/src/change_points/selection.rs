@@ -7,8 +7,8 @@ use super::sums::{LAGS, Sums};
 use super::{Candidate, ChangePoint};
 use crate::autoregression::{Autoregression, yule_walker};
 
-/// Candidates must beat this many ln n white-noise variances: generous, for the model choice comes after.
-const CANDIDATE_PRICE: f64 = 2.0;
+/// Candidates must gain this many ln n short-term variances: generous, for the model choice comes after.
+const CANDIDATE_PRICE: f64 = 1.5;
 /// Price of one change in the criterion, times ln n: its level, its size and its position.
 const CHANGE_PRICE: f64 = 3.0;
 /// A change must have a gain of this many ln n long-run variances at the end.
@@ -18,10 +18,10 @@ pub(super) fn select(
     sums: &Sums,
     candidates: &[Candidate],
     min_segment: usize,
-    white_variance: f64,
+    variance_min: f64,
 ) -> Vec<ChangePoint> {
     let n = sums.len();
-    let threshold = CANDIDATE_PRICE * (n as f64).ln() * white_variance;
+    let threshold = CANDIDATE_PRICE * (n as f64).ln() * variance_min;
     let spaced = spaced_positions(candidates, threshold, min_segment);
     if spaced.is_empty() {
         return Vec::new();

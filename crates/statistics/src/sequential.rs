@@ -1,0 +1,206 @@
+//! Comparisons that may be looked at as often as one likes.
+//!
+//! A confidence sequence covers the true value at all times at once, so stopping at the first look that separates
+//! two configurations keeps the stated error (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021,
+//! "Time-uniform, nonparametric, nonasymptotic confidence sequences"). This one is the mixture of Student t
+//! likelihood ratios over normal effect sizes (Lai 1976; Wang and Ramdas 2025, "Anytime-valid t-tests and
+//! confidence sequences for Gaussian means with unknown variance"): the Bayes factor
+//!
+//!   sqrt(g / (n + g)) ((1 + t^2/v) / (1 + t^2/v g / (n + g)))^((v + 1) / 2)
+//!
+//! of v degrees of freedom, n independent samples and prior effects N(0, 1/g) standard deviations reaches 1/alpha
+//! with probability at most alpha under the null. Means of correlated readings enter with their long-run standard
+//! error and its degrees of freedom (`mean_interval`), the asymptotic form of Waudby-Smith, Arbour, Sinha,
+//! Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences".
+
+use crate::error::{Error, Result, check_level};
+use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
+use crate::welch::fieller;
+
+/// Samples that the prior on effects is worth: the sequence is tightest for effects around 1/3 of a standard
+/// deviation, typical of configurations worth telling apart, and loses little elsewhere.
+const PRIOR_SAMPLES: f64 = 10.0;
+
+/// What a comparison may be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Probability, over all looks together, that the sequence ever misses the true difference.
+    pub alpha: f64,
+    /// Relative difference that does not matter; None never calls two sides equal.
+    pub margin: Option<f64>,
+}
+
+impl Options {
+    fn check(&self) -> Result<()> {
+        check_level("alpha", self.alpha)?;
+        match self.margin {
+            Some(margin) if !(margin > 0.0 && margin < 1.0) => Err(Error::new(
+                "margin",
+                margin,
+                "a relative difference above 0 and below 1, or none",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is decided at a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not enough is known yet.
+    Undecided,
+    /// The mean of a is below that of b.
+    Less,
+    /// The mean of a is above that of b.
+    Greater,
+    /// The ratio of the means differs from 1 by less than the margin.
+    Equivalent,
+}
+
+/// The state of a comparison at one look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// mean(a) - mean(b).
+    pub difference: f64,
+    /// Limits of the difference, valid at all looks together; infinite while nothing can be said.
+    pub difference_limits: (f64, f64),
+    /// mean(a) / mean(b).
+    pub ratio: f64,
+    /// Limits of the ratio, valid at all looks together; None while they are unbounded.
+    pub ratio_limits: Option<(f64, f64)>,
+    /// Always-valid p-value of equal means: the smallest alpha that separates them at this look.
+    pub p_value: f64,
+    /// Independent samples a side that the readings are worth.
+    pub effective_n: f64,
+    /// What is decided.
+    pub verdict: Verdict,
+}
+
+/// Compares the readings of two sides so far; may be called after every reading.
+///
+/// Sides may have any numbers of readings (at least 6 each) and need not grow together: a finished incumbent is
+/// compared with a running candidate the same way. A finding "less" alone errs with about half of `alpha`.
+pub fn compare(a: &[f64], b: &[f64], options: &Options) -> Result<Comparison> {
+    compare_means(
+        &CorrelatedMean::cautious(a)?,
+        &CorrelatedMean::cautious(b)?,
+        options,
+    )
+}
+
+/// Compares two means whose uncertainty is known.
+pub fn compare_means(
+    a: &CorrelatedMean,
+    b: &CorrelatedMean,
+    options: &Options,
+) -> Result<Comparison> {
+    options.check()?;
+    let (error_a, error_b) = (a.squared_error(), b.squared_error());
+    let squared_error = error_a + error_b;
+    let difference = a.mean() - b.mean();
+    let n = 2.0 / (1.0 / a.effective_n() + 1.0 / b.effective_n());
+    let dof = if squared_error > 0.0 {
+        let (share_a, share_b) = (error_a / squared_error, error_b / squared_error);
+        1.0 / (share_a * share_a / a.dof() + share_b * share_b / b.dof())
+    } else {
+        a.dof() + b.dof()
+    };
+    let critical = critical_value(n, dof, options.alpha);
+    let half = if critical.is_finite() {
+        critical * squared_error.sqrt()
+    } else {
+        f64::INFINITY
+    };
+    let limits = (difference - half, difference + half);
+    let ratio_limits = fieller((a.mean(), error_a), (b.mean(), error_b), critical);
+    let near = |(low, high): (f64, f64)| {
+        options
+            .margin
+            .is_some_and(|m| low > 1.0 - m && high < 1.0 + m)
+    };
+    let verdict = match () {
+        () if limits.0 > 0.0 => Verdict::Greater,
+        () if limits.1 < 0.0 => Verdict::Less,
+        () if ratio_limits.is_some_and(near) => Verdict::Equivalent,
+        () => Verdict::Undecided,
+    };
+    Ok(Comparison {
+        difference,
+        difference_limits: limits,
+        ratio: a.mean() / b.mean(),
+        ratio_limits,
+        p_value: p_value(difference, squared_error, n, dof),
+        effective_n: n,
+        verdict,
+    })
+}
+
+/// The limits of one series' mean that hold at all looks together; None while nothing can be said.
+///
+/// For differences of interleaved rounds, paired so that what both sides share cancels.
+pub fn mean_limits(values: &[f64], alpha: f64) -> Result<Option<(f64, f64)>> {
+    check_level("alpha", alpha)?;
+    let found = CorrelatedMean::cautious(values)?;
+    let half =
+        critical_value(found.effective_n(), found.dof(), alpha) * found.squared_error().sqrt();
+    Ok(half
+        .is_finite()
+        .then(|| (found.mean() - half, found.mean() + half)))
+}
+
+/// The first look at which two recorded series, read side by side, are decided: (readings a side, verdict).
+///
+/// Looks after `first` readings a side (at least 6) and then after every `every` more, to the shorter's end.
+pub fn first_decision(
+    a: &[f64],
+    b: &[f64],
+    looks: (usize, usize),
+    options: &Options,
+) -> Result<Option<(usize, Verdict)>> {
+    let (first, every) = looks;
+    if first < READINGS_MIN {
+        return Err(Error::new(
+            "first",
+            first,
+            format!("{READINGS_MIN} or more readings"),
+        ));
+    }
+    if every == 0 {
+        return Err(Error::new("every", every, "1 or more readings"));
+    }
+    options.check()?;
+    for n in (first..=a.len().min(b.len())).step_by(every) {
+        let found = compare(&a[..n], &b[..n], options)?;
+        if found.verdict != Verdict::Undecided {
+            return Ok(Some((n, found.verdict)));
+        }
+    }
+    Ok(None)
+}
+
+/// The |t| beyond which a mean of `n` independent samples is separated from its null at any time.
+///
+/// Infinite while there are too few samples for any decision.
+pub fn critical_value(n: f64, dof: f64, alpha: f64) -> f64 {
+    let share = PRIOR_SAMPLES / (n + PRIOR_SAMPLES);
+    // The Bayes factor equals 1/alpha where this is the ratio of its two brackets.
+    let growth = (-(share * alpha * alpha).ln() / (dof + 1.0)).exp();
+    let room = 1.0 - growth * share;
+    if room <= 0.0 {
+        f64::INFINITY
+    } else {
+        (dof * (growth - 1.0) / room).sqrt()
+    }
+}
+
+/// The reciprocal of the Bayes factor, at most 1.
+fn p_value(difference: f64, squared_error: f64, n: f64, dof: f64) -> f64 {
+    if squared_error <= 0.0 {
+        return if difference == 0.0 { 1.0 } else { 0.0 };
+    }
+    let share = PRIOR_SAMPLES / (n + PRIOR_SAMPLES);
+    let square = difference * difference / squared_error / dof;
+    let log_factor =
+        0.5 * share.ln() + 0.5 * (dof + 1.0) * (square.ln_1p() - (square * share).ln_1p());
+    (-log_factor).exp().min(1.0)
+}
