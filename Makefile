@@ -7,7 +7,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 SYSTEM ?= yes
-STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo examples/mailserver.toml || echo examples/sqlite.toml)
+# A volume of limited speed where the kernel can make one, else the disk as it is; SQLite without root.
+BLKIO := /sys/fs/cgroup/blkio/blkio.throttle.write_iops_device
+ROOTS := $(if $(wildcard $(BLKIO)),examples/cloud-volume.toml,examples/mailserver.toml)
+STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo $(ROOTS) || echo examples/sqlite.toml)
 BIN := .venv/bin
 
 help: ## Show what there is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,15 @@ from ascar.targets import open_target
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
-    from ascar.history import Run
+    from collections.abc import Generator
+
+    from ascar.history import History, Run
     from ascar.outcome import Listener
     from ascar.space import Configuration, Space
     from ascar.study import Study
     from ascar.targets import Target
 
-__all__ = ["Bench", "Campaign", "ignore"]
+__all__ = ["Bench", "Campaign", "ignore", "take_up"]
 
 _CRASHES_MAX = 2
 
@@ -61,6 +64,10 @@ class Bench:
             workload = open_workload(study.workload, target.default_workload)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         return cls(study, target, study_space(study, target.space), workload, ticks)
+
+    def entered(self) -> Bench:
+        """The bench once its target is entered: it then knows the machine's own defaults and abilities."""
+        return replace(self, space=study_space(self.study, self.target.space))
 
     def valid_for(self) -> dict[str, Any]:
         """What results hold for: the machine, the system under tuning, the load; JSON-ready."""
@@ -175,3 +182,19 @@ class Campaign:
     def _keep(self, trial: Trial) -> None:
         self.run.finish_trial(trial)
         self.trials.append(trial)
+
+
+@contextmanager
+def take_up(bench: Bench, history: History, *, resume: bool, listener: Listener) -> Generator[Campaign]:
+    """Enter a bench's target and begin a run on it, or resume one; leaving puts everything back.
+
+    Raises:
+        InputError: the machine does not allow it, or there is nothing to resume; nothing was touched.
+        Refused: a safety rule said no.
+    """
+    with bench.target:
+        entered = bench.entered()
+        study = bench.study
+        run = history.resume(study) if resume else history.begin(study, entered.space, entered.valid_for())
+        with run:
+            yield Campaign(entered, run, listener)

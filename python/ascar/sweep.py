@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ascar.campaign import Bench, Campaign, ignore
+from ascar.campaign import Bench, ignore, take_up
 from ascar.errors import InputError
 from ascar.outcome import Event, Outcome, Purpose, TrialState, Verdict
 
 if TYPE_CHECKING:
+    from ascar.campaign import Campaign
     from ascar.evaluation import Clock
     from ascar.history import History
     from ascar.outcome import Listener
@@ -76,21 +77,16 @@ def sweep(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     bench = Bench.open(sweep_study(study), clock)
-    configurations = in_cheap_order(bench.space)
-    with (
-        bench.target,
-        history.resume(bench.study)
-        if resume
-        else history.begin(bench.study, bench.space, bench.valid_for()) as run,
-    ):
-        campaign = Campaign(bench, run, listener)
+    in_cheap_order(bench.space)  # refuses what is too large before anything is touched
+    with take_up(bench, history, resume=resume, listener=listener) as campaign:
+        configurations = in_cheap_order(campaign.bench.space)
         # Of this process: what was measured before an interruption costs nothing now.
         campaign.budget_s = math.inf if plan.budget_s is None else campaign.elapsed_s + plan.budget_s
         campaign.announce(budget_s=plan.budget_s, planned_trials=len(configurations) * plan.replicates)
         stopped = _walk(campaign, configurations * plan.replicates)
         outcome = _outcome(campaign, stopped)
         if not stopped:
-            run.finish(outcome)
+            campaign.run.finish(outcome)
     listener(Event("study-finished", outcome.to_dict()))
     return outcome
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.campaign import Bench, Campaign, ignore
+from ascar.campaign import Bench, ignore, take_up
 from ascar.outcome import Event, Outcome
 from ascar.search import Search
 from ascar.verification import verify
 
 if TYPE_CHECKING:
+    from ascar.campaign import Campaign
     from ascar.evaluation import Clock
     from ascar.history import History
     from ascar.outcome import Listener, Trial, Verdict
@@ -49,11 +50,7 @@ def tune(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     bench = Bench.open(study, clock)
-    with (
-        bench.target,
-        history.resume(study) if resume else history.begin(study, bench.space, bench.valid_for()) as run,
-    ):
-        campaign = Campaign(bench, run, listener)
+    with take_up(bench, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)
         search = Search(campaign)
         default = search.measure_default()
@@ -61,7 +58,7 @@ def tune(
         best = search.best()
         verdict = verify(campaign, best)
         outcome = _outcome(campaign, default, best, verdict, stopped)
-        run.finish(outcome)
+        campaign.run.finish(outcome)
     listener(Event("study-finished", outcome.to_dict()))
     return outcome
 

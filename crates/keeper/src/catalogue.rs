@@ -16,6 +16,8 @@ pub enum Values {
     UpTo(i64, &'static str),
     /// One of the words that the knob's own file lists, the one in brackets being in force.
     Listed,
+    /// Whole numbers up to this, kept in a file that has a line for each limited device; zero is no limit.
+    Limit(i64),
 }
 
 /// What else a write changes.
@@ -61,7 +63,7 @@ const fn rule(
 }
 
 use Coupling::{Alone, Depth, Scheduled, Scheduler, Zeroes};
-use Values::{Listed, PowersOfTwo, Range, UpTo};
+use Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 
 const INT: i64 = i32::MAX as i64;
 
@@ -91,6 +93,10 @@ pub static RULES: &[Rule] = &[
     rule("block.<dev>.max_sectors_kb", "/sys/block/<dev>/queue/max_sectors_kb", UpTo(4, "max_hw_sectors_kb"), Alone),
     rule("block.<dev>.nomerges", "/sys/block/<dev>/queue/nomerges", Range(0, 2), Alone),
     rule("block.<dev>.rq_affinity", "/sys/block/<dev>/queue/rq_affinity", Range(0, 2), Alone),
+    // Of the whole machine, journal threads included: the root of the blkio controller, which only version 1 of
+    // the control groups lets have limits.
+    rule("block.<dev>.read_iops_max", "/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device", Limit(100_000_000), Alone),
+    rule("block.<dev>.write_iops_max", "/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", Limit(100_000_000), Alone),
     // mq-deadline
     rule("block.<dev>.iosched/read_expire", "/sys/block/<dev>/queue/iosched/read_expire", Range(0, INT), Scheduled),
     rule("block.<dev>.iosched/write_expire", "/sys/block/<dev>/queue/iosched/write_expire", Range(0, INT), Scheduled),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::catalogue::Coupling::{Depth, Scheduled, Scheduler, Zeroes};
-use crate::catalogue::Values::{Listed, PowersOfTwo, Range, UpTo};
+use crate::catalogue::Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 use crate::catalogue::{RULES, Rule, resolve};
 use crate::fault::{Fault, Result};
 use crate::protocol::Scalar;
@@ -28,8 +28,16 @@ impl Knob {
         let text = text.trim();
         Some(match self.rule.values {
             Listed => listed(text).0,
+            Limit(_) => limit_of(text, &self.device_number()?).to_owned(),
             _ => text.to_owned(),
         })
+    }
+
+    /// The device's "major:minor"; None where there is no such device.
+    fn device_number(&self) -> Option<String> {
+        let device = self.device.as_ref()?;
+        let text = std::fs::read_to_string(format!("/sys/block/{device}/dev")).ok()?;
+        Some(text.trim().to_owned())
     }
 
     /// What is in force now.
@@ -73,6 +81,7 @@ impl Knob {
     pub fn bounds(&self) -> Option<(i64, i64)> {
         match self.rule.values {
             Range(low, high) | PowersOfTwo(low, high) => Some((low, high)),
+            Limit(high) => Some((0, high)),
             UpTo(low, sibling) => {
                 let text = std::fs::read_to_string(self.path.with_file_name(sibling)).ok()?;
                 Some((low, text.trim().parse().ok()?))
@@ -155,14 +164,27 @@ impl Knob {
         }
     }
 
-    /// Writes the text as it is.
+    /// Writes the text as it is; a limit with the device that it is for.
     pub fn write(&self, text: &str) -> std::io::Result<()> {
         use std::io::Write;
+        let line = match (self.rule.values, self.device_number()) {
+            (Limit(_), Some(number)) => format!("{number} {text}"),
+            (Limit(_), None) => return Err(std::io::ErrorKind::NotFound.into()),
+            _ => text.to_owned(),
+        };
         std::fs::OpenOptions::new()
             .write(true)
             .open(&self.path)?
-            .write_all(text.as_bytes())
+            .write_all(line.as_bytes())
     }
+}
+
+/// A device's limit in a file of "major:minor limit" lines; zero where it has none.
+fn limit_of<'a>(text: &'a str, device_number: &str) -> &'a str {
+    text.lines()
+        .filter_map(|line| line.split_once(' '))
+        .find(|(number, _)| *number == device_number)
+        .map_or("0", |(_, limit)| limit.trim())
 }
 
 /// Splits "none [mq-deadline] bfq" into the word in force and all words.

@@ -22,7 +22,13 @@ from ascar.targets.counters import Counters
 from ascar.targets.keeper import Keeper
 from ascar.targets.localfs_device import Device, Steps
 from ascar.targets.localfs_images import SavedImages
-from ascar.targets.localfs_options import MEMORY_BYTES_MIN, MKFS, LocalFileSystemOptions, Settings
+from ascar.targets.localfs_options import (
+    MEMORY_BYTES_MIN,
+    MKFS,
+    SIZE_BYTES_MIN,
+    LocalFileSystemOptions,
+    Settings,
+)
 from ascar.targets.localfs_space import localfs_space, with_kernel_defaults
 from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
 from ascar.targets.recipe import Recipe, recipe_of
@@ -114,6 +120,11 @@ class LocalFileSystem:
             claimed = keeper.device_claim(
                 Path(chosen.device), confirmed=chosen.confirmed_device == chosen.device
             )
+            if claimed.size_bytes < SIZE_BYTES_MIN:
+                raise EnvironmentLacks(
+                    f"target.device = {chosen.device!r}: has {format_size(claimed.size_bytes)}; "
+                    f"name one with at least {format_size(SIZE_BYTES_MIN)}"
+                )
             path, name = claimed.device, claimed.name
         else:
             image = keeper.image_create(self.settings.image, self.settings.size_bytes)
@@ -200,6 +211,7 @@ class LocalFileSystem:
             device.mount(recipe, steps)
             self._filled = True
         device.drop_caches(steps)
+        self._limit_iops(self.settings.options.iops, steps)
         self._current, self._settled = configuration, True
         return steps.seconds
 
@@ -224,6 +236,8 @@ class LocalFileSystem:
         """What results are valid for."""
         chosen, device = self.settings.options, self._entered()
         stack: dict[str, Any] = {"name": device.name, "size_bytes": _size_of(self.settings)}
+        if chosen.iops is not None:
+            stack["iops_max"] = chosen.iops
         if chosen.device is None:
             directory = self.settings.image.parent
             stack |= {
@@ -316,10 +330,17 @@ class LocalFileSystem:
             device.forget(slower)
 
     def _end_load(self, steps: Steps) -> None:
-        """Nothing of the last load runs any more."""
+        """Nothing of the last load runs any more, and the device is as fast as it can be."""
+        self._limit_iops(0, steps)
         if self._memory_bytes is not None and self._keeper is not None:
             with steps.step("end load"):
                 self._keeper.cgroup_kill()
+
+    def _limit_iops(self, iops: int | None, steps: Steps) -> None:
+        """Let so many reads and writes a second through; 0: all. Nothing where the study sets no limit."""
+        if self.settings.options.iops is not None and iops is not None:
+            limits = {"block.DEV.read_iops_max": iops, "block.DEV.write_iops_max": iops}
+            self._entered().set_knobs(limits, steps)
 
     def _measure_dataset(self, directory: Path) -> None:
         """Learn the size of the load's data, and limit the memory by it where the study wants that."""

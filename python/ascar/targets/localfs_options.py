@@ -22,6 +22,8 @@ MIB = 2**20
 SIZE_BYTES_MIN = 320 * MIB  # mkfs.xfs refuses less than 300 MiB
 MEMORY_BYTES_MIN = 32 * MIB  # below, a load's own code hardly fits
 RATIO_MIN, RATIO_MAX = 0.01, 1000.0
+IOPS_MIN, IOPS_MAX = 10, 10_000_000
+IOPS_CONTROL = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device")
 
 
 class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,6 +44,9 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
         file_systems: those to compare. None: all that this machine can make and mount.
         user: account that the load runs as. None: the account that runs ascar.
         direct_io: whether the image bypasses the page cache of the disk below it, as a real disk does.
+        iops: so many reads and so many writes a second are let through while the load runs, as a cloud volume
+            of that class does; the journal's are counted too. None: as fast as the disk below, whose cache
+            may acknowledge a flush for free. Needs version 1 of the control group blkio.
         step_limit: a step of changing the configuration (format, mount, ...) that takes longer has failed.
     """
 
@@ -56,6 +61,7 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     file_systems: tuple[str, ...] | None = None
     user: str | None = None
     direct_io: bool = True
+    iops: int | None = None
     step_limit: str = "2 min"
 
 
@@ -93,6 +99,8 @@ class Settings(msgspec.Struct, frozen=True):
                 f"target.size = {options.size!r}: must be at least {format_size(SIZE_BYTES_MIN)}, "
                 "in multiples of 4096 bytes"
             )
+        if options.iops is not None and not IOPS_MIN <= options.iops <= IOPS_MAX:
+            raise StudyError(f"target.iops = {options.iops}: must be from {IOPS_MIN} to {IOPS_MAX}")
         for fs in options.file_systems or ():
             if fs not in FILE_SYSTEMS:
                 raise StudyError(f"target.file_systems: {fs!r}: must be some of {', '.join(FILE_SYSTEMS)}")
@@ -121,6 +129,11 @@ class Settings(msgspec.Struct, frozen=True):
         for program in ("blkid", *sorted({MKFS[fs] for fs in self.options.file_systems or ("ext4",)})):
             if find_program(program) is None:
                 raise EnvironmentLacks(f"target.kind = 'localfs': {missing_program(program)}")
+        if self.options.iops is not None and not IOPS_CONTROL.exists():
+            raise EnvironmentLacks(
+                f"target.iops = {self.options.iops}: this machine has no control group blkio of version 1 "
+                f"({IOPS_CONTROL}); leave the key out"
+            )
         if self.options.device is not None:
             self._check_device(self.options.device)
         else:
