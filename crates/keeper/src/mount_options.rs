@@ -118,7 +118,7 @@ const BTRFS: &[(&str, Form)] = &[
     ("nodiscard", Flag),
     ("flushoncommit", Flag),
     ("noflushoncommit", Flag),
-    ("max_inline", Size(0, 4096)),
+    ("max_inline", Number(0, 4096)),
     ("metadata_ratio", Number(0, 100)),
     ("notreelog", Flag),
     ("treelog", Flag),
