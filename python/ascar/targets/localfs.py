@@ -20,6 +20,7 @@ from ascar.study import convert
 from ascar.targets.administration import command_lines
 from ascar.targets.counters import Counters
 from ascar.targets.keeper import Keeper
+from ascar.targets.keeper_process import command as keeper_command
 from ascar.targets.localfs_device import Device, Steps
 from ascar.targets.localfs_images import SavedImages
 from ascar.targets.localfs_options import (
@@ -91,9 +92,13 @@ class LocalFileSystem:
             StudyError: a path of the study is wrong.
             Refused: the device is in use or not confirmed, or another study holds what this one needs.
         """
+        _check_root()
         self.settings.check_machine()
         owner = _owner(self.settings.options.user)
-        self._keeper = Keeper(f"localfs {self.settings.options.device or self.settings.image}").start()
+        try:
+            self._keeper = Keeper(f"localfs {self.settings.options.device or self.settings.image}").start()
+        except EnvironmentLacks as error:
+            raise _lacks_root(error) from error
         try:
             self._take(self._keeper, owner)
         except BaseException:
@@ -165,6 +170,15 @@ class LocalFileSystem:
                 _log.warning("could not be put back: %s; run `ascar restore`", failed)
 
     # One trial.
+
+    @property
+    def reuses_state(self) -> bool:
+        """Whether trials start from what the one before left."""
+        return self.settings.options.state == "reuse"
+
+    def start_afresh(self) -> None:
+        """Format for the next configuration, whatever is there."""
+        self._current = None
 
     def apply(self, configuration: Configuration) -> Change:
         """Make, mount and set the file system that a configuration asks for.
@@ -389,6 +403,17 @@ def _size_of(settings: Settings) -> int:
         return 512 * int((Path("/sys/class/block") / Path(device).resolve().name / "size").read_text("ascii"))
     except (OSError, ValueError):
         return settings.size_bytes  # not here: entering says so
+
+
+def _check_root() -> None:
+    try:
+        keeper_command(None)
+    except EnvironmentLacks as error:
+        raise _lacks_root(error) from error
+
+
+def _lacks_root(error: EnvironmentLacks) -> EnvironmentLacks:
+    return EnvironmentLacks(f"target.kind = 'localfs': {error.message}; the kind 'sqlite' needs no root")
 
 
 def _owner(user: str | None) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from ascar.targets.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.targets.machine import find_program, missing_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ascar.space import Space
 
@@ -74,13 +74,11 @@ def _with_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space
 
 
 def _at_most(space: Space, name: str, limit: int) -> Space:
-    return space.only(name, [value for value in _values(space, name) if int(value) <= limit])
-
-
-def _values(space: Space, name: str) -> Iterable[int | float]:
-    domain = space[name].domain
-    assert isinstance(domain, Choices)
-    return [value for value in domain.values if isinstance(value, int | float)]
+    """The space without values of a parameter that are above a limit, and above its default."""
+    parameter = space[name]
+    assert isinstance(parameter.domain, Choices), "sizes are ordinal"
+    kept = [value for value in parameter.domain.values if int(value) <= max(limit, int(parameter.default))]
+    return space.only(name, kept)
 
 
 def _number(path: Path) -> int | None:

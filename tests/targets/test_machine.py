@@ -1,0 +1,55 @@
+"""What is said about this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+
+from ascar.targets.machine import (
+    backing_of,
+    block_device,
+    describe_machine,
+    file_system_of,
+    find_program,
+    missing_program,
+    program_version,
+)
+
+
+def test_the_machine_is_described_in_json():
+    described = json.loads(json.dumps(describe_machine(), allow_nan=False))
+    assert described["kernel"] == platform.release()
+    assert described["cpus"] == len(os.sched_getaffinity(0))
+    assert described["machine_memory_bytes"] > 2**26
+    assert described["cpu"]
+
+
+def test_the_root_directory_has_a_file_system():
+    assert file_system_of(Path("/")) in Path("/proc/self/mountinfo").read_text()
+    assert file_system_of(Path("/proc")) == "proc"
+
+
+def test_a_directory_without_a_device_has_none():
+    assert backing_of(Path("/proc")) is None
+    assert block_device(0, 0) is None
+
+
+def test_programs_are_found_where_administrators_have_them(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert find_program("mke2fs") is None or "/sbin/" in str(find_program("mke2fs"))
+    assert find_program("no-such-program") is None
+
+
+def test_a_missing_program_is_named_with_its_packages():
+    said = missing_program("mkfs.xfs")
+    assert (
+        said
+        == "the program mkfs.xfs is missing: Debian `apt install xfsprogs`, Fedora `dnf install xfsprogs`"
+    )
+
+
+def test_versions_are_one_line():
+    assert program_version("no-such-program") == ""
+    assert "\n" not in program_version("sh", "--version")

@@ -1,0 +1,112 @@
+"""Configurations as mkfs options, mount options and knobs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ascar.space import Configuration, preset
+from ascar.targets.administration import command_lines
+from ascar.targets.recipe import recipe_of
+
+SPACE = preset("storage-v5")
+
+
+def recipe(**values):
+    return recipe_of(SPACE.nearest({**SPACE.default(), **values}), SPACE)
+
+
+def lines(form, **values):
+    return command_lines(recipe(**values))[form]
+
+
+def test_the_default_says_everything_explicitly():
+    found = recipe()
+    assert found.fs == "ext4"
+    assert found.format == {"block_size_bytes": 4096, "inode_size_bytes": 256, "flex_bg_groups": 16}
+    assert set(found.mount) == {"relatime", "data=ordered", "commit=5", "delalloc", "barrier"}
+    assert set(found.remount) == {"relatime", "commit=5", "barrier"}
+    assert found.mounted_knobs == {"ext4.DEV.inode_readahead_blks": 32}
+
+
+def test_the_scheduler_comes_before_what_it_resets():
+    knobs = list(recipe(scheduler="bfq", nr_requests=512).knobs)
+    assert knobs.index("block.DEV.scheduler") < knobs.index("block.DEV.nr_requests")
+
+
+@pytest.mark.parametrize(
+    ("values", "present", "absent"),
+    [
+        ({"ext_journal_mode": "journal"}, {"data=journal"}, {"delalloc", "nodelalloc"}),
+        ({"ext4_delayed_allocation": False}, {"nodelalloc"}, {"delalloc"}),
+        ({"write_barrier": False}, {"nobarrier"}, {"barrier"}),
+        ({"fs": "ext2"}, {"relatime"}, {"barrier", "data=ordered", "commit=5", "delalloc"}),
+        ({"fs": "ext3"}, {"data=ordered", "commit=5", "barrier"}, {"delalloc", "nodelalloc"}),
+        ({"fs": "xfs"}, {"logbufs=8", "logbsize=32k"}, {"allocsize=0k", "barrier"}),
+        ({"fs": "xfs", "xfs_allocation_size_kib": 1024}, {"allocsize=1024k"}, set()),
+        ({"fs": "btrfs"}, {"commit=30", "max_inline=2048", "barrier"}, {"datacow", "compress=none"}),
+        ({"fs": "btrfs", "btrfs_compression": "zstd:1"}, {"compress=zstd:1"}, set()),
+        ({"fs": "btrfs", "btrfs_data_mode": "nodatacow"}, {"nodatacow"}, {"compress=none"}),
+        ({"atime": "noatime"}, {"noatime"}, {"relatime"}),
+    ],
+)
+def test_mount_options_follow_the_configuration(values, present, absent):
+    options = set(recipe(**values).mount)
+    assert present <= options
+    assert not absent & options
+
+
+def test_a_remount_takes_back_what_a_fresh_mount_would_not_have():
+    assert {"datacow", "datasum", "compress=no"} <= set(recipe(fs="btrfs").remount)
+    assert "logbufs=8" not in recipe(fs="xfs").remount
+
+
+def test_an_ext_journal_of_zero_is_left_to_mkfs():
+    assert "journal_size_bytes" not in recipe().format
+    assert recipe(ext_journal_size_mib=64).format["journal_size_bytes"] == 64 * 2**20
+
+
+def test_every_configuration_has_a_recipe_and_lines():
+    for configuration in SPACE.sample(np.random.default_rng(1), 300):
+        found = recipe_of(configuration, SPACE)
+        names = [option.partition("=")[0] for option in found.mount]
+        assert len(names) == len(set(names))
+        for form, text in command_lines(found).items():
+            assert text or form == "udev"
+            assert not any("\n" in line or "DEV." in line for line in text)
+
+
+def test_layouts_are_equal_only_where_files_lie_alike():
+    base = recipe()
+    assert recipe(scheduler="bfq", dirty_ratio_percent=40).layout == base.layout
+    assert recipe(ext_inode_size_bytes=512).layout != base.layout
+    assert recipe(ext4_delayed_allocation=False).layout != base.layout
+    assert hash(base.layout) == hash(recipe().layout)
+
+
+def test_unknown_parameters_are_a_broken_invariant():
+    with pytest.raises(AssertionError, match="unknown parameters"):
+        recipe_of(Configuration({"fs": "ext4", "colour": "blue"}), SPACE)
+
+
+def test_shell_lines_name_the_device_once():
+    shell = lines("shell", fs="xfs", xfs_allocation_groups=8)
+    assert shell[0] == "mkfs.xfs -b size=4096 -i size=512 -d agcount=8 -s size=512 /dev/DEVICE"
+    assert shell[1] == "mount -t xfs -o logbufs=8,logbsize=32k,relatime /dev/DEVICE /MOUNTPOINT"
+    assert "echo none > /sys/block/DEVICE/queue/scheduler" in shell
+    assert "sysctl -w vm.dirty_ratio=20" in shell
+
+
+def test_the_other_forms():
+    assert lines("fstab") == [
+        "/dev/DEVICE /MOUNTPOINT ext4 "
+        "data=ordered,commit=5,delalloc,barrier,relatime,inode_readahead_blks=32 0 2"
+    ]
+    assert lines("fstab", fs="xfs")[0].endswith(" 0 0")
+    assert "vm.dirty_background_ratio = 10" in lines("sysctl")
+    (rule,) = lines("udev", scheduler="bfq", nr_requests=64)
+    assert rule.index('ATTR{queue/scheduler}="bfq"') < rule.index('ATTR{queue/nr_requests}="64"')
+    profile = lines("tuned")
+    assert profile[0] == "[main]"
+    assert "vm.dirty_ratio=20" in profile[profile.index("[sysctl]") :]
+    assert "/sys/block/DEVICE/queue/read_ahead_kb=128" in profile[profile.index("[sysfs]") :]
