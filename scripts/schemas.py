@@ -123,6 +123,9 @@ VERDICT = record(
     default_scores=items(NUMBER),
     p_value_limit=NUMBER,
     note=TEXT,
+    reuse_bias=maybe(NUMBER),
+    reuse_bias_low=maybe(NUMBER),
+    reuse_bias_high=maybe(NUMBER),
 )
 OUTCOME: dict[str, Schema] = {
     "run_id": about(COUNT, "in the history"),

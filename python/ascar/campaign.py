@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.evaluation import Clock, Evaluator
 from ascar.outcome import Event, Failure, Purpose, Trial, TrialState
 from ascar.space import study_space
-from ascar.targets import open_target
+from ascar.targets import Reusing, open_target
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ class Campaign:
         trial = Trial(self.run.next_number(), configuration, purpose, TrialState.RUNNING)
         self.run.start_trial(trial)
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
+        if purpose is Purpose.VERIFY and isinstance(bench.target, Reusing):
+            bench.target.start_afresh()  # what is claimed must hold on a newly made system
         evaluator = Evaluator(bench.study, bench.target, bench.workload, self.listener, bench.clock)
         try:
             trial = evaluator.evaluate(trial)

@@ -151,6 +151,10 @@ class Verdict:
         default_scores: the default's, in the order taken.
         p_value_limit: the level at which the two are called different.
         note: one line: the method, or why there is no comparison.
+        reuse_bias: what reusing the state of the trial before did to the default's mean, e.g. -0.05; None
+            where every trial started afresh.
+        reuse_bias_low: lower end of its interval (confidence 1 - `p_value_limit`).
+        reuse_bias_high: upper end.
     """
 
     kind: VerdictKind
@@ -163,6 +167,9 @@ class Verdict:
     default_scores: tuple[float, ...] = ()
     p_value_limit: float = 0.01
     note: str = ""
+    reuse_bias: float | None = None
+    reuse_bias_low: float | None = None
+    reuse_bias_high: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values, key by key."""

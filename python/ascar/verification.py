@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ascar.outcome import Event, Purpose, Verdict
+from ascar.outcome import Event, Purpose, TrialState, Verdict
 from ascar.pilot import compare, runs_needed
+from ascar.targets import Reusing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,36 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
             scores[configuration].append(trial.score)
         else:
             failed += 1
-    return conclude(campaign.bench.study, fixed, scores[fixed.default], scores[fixed.best], failed)
+    verdict = conclude(campaign.bench.study, fixed, scores[fixed.default], scores[fixed.best], failed)
+    return _with_reuse_bias(campaign, fixed, scores[fixed.default], verdict)
+
+
+def _with_reuse_bias(campaign: Campaign, fixed: Plan, fresh: list[float], verdict: Verdict) -> Verdict:
+    """Where trials reuse what the one before left: how far that moved the default's score (Cao 6.6.2).
+
+    The verification's runs started afresh; as many more on the aged system tell the difference.
+    """
+    target = campaign.bench.target
+    if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
+        return verdict
+    aged: list[float] = []
+    for _ in range(campaign.bench.study.verify.runs_min):
+        trial = campaign.attempt(fixed.default, Purpose.BIAS)
+        if trial.state is TrialState.COMPLETE and trial.score is not None:
+            aged.append(trial.score)
+    if len(aged) < 2:
+        return verdict
+    found = compare(fresh, aged, 1 - verdict.p_value_limit)
+    low, high = found.gain_low, found.gain_high
+    interval = "" if low is None or high is None else f" ({low:+.1%} to {high:+.1%})"
+    return replace(
+        verdict,
+        note=f"{verdict.note}; in trials that reused the state of the one before, the default's score was "
+        f"{found.gain_relative:+.1%}{interval} off",
+        reuse_bias=found.gain_relative,
+        reuse_bias_low=found.gain_low,
+        reuse_bias_high=found.gain_high,
+    )
 
 
 def plan(campaign: Campaign, best: Trial, defaults: Sequence[Trial]) -> Plan:

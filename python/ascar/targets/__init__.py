@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.workspace import Change, Workspace
 
-__all__ = ["Target", "open_target"]
+__all__ = ["Reusing", "Target", "open_target"]
 
 
 @runtime_checkable
@@ -67,6 +67,20 @@ class Target(Protocol):
 
     def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
         """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned")."""
+        ...
+
+
+@runtime_checkable
+class Reusing(Protocol):
+    """A target that can leave a trial the state that the one before left: faster, and biased by age."""
+
+    @property
+    def reuses_state(self) -> bool:
+        """Whether it does so in this study."""
+        ...
+
+    def start_afresh(self) -> None:
+        """Make the next configuration start from a newly made state all the same."""
         ...
 
 

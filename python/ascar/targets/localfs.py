@@ -79,6 +79,7 @@ class LocalFileSystem:
         self._recipe: Recipe | None = None
         self._filled = False
         self._settled = False
+        self._afresh = False
         self._fill_start_s = 0.0
         self._format_s = 0.0
 
@@ -191,14 +192,14 @@ class LocalFileSystem:
         difference = self.space.change(before or {}, configuration)
         self._end_load(steps)
         try:
-            if self.settings.options.state == "reuse" and before is not None:
+            if self.reuses_state and before is not None and not self._afresh:
                 self._reuse(recipe, difference.cost, steps)
             else:
-                self._start_afresh(recipe, steps)
+                self._make_or_restore(recipe, steps)
         except StageFailed:
             device.forget_knobs()
             raise
-        self._current, self._recipe, self._settled = configuration, recipe, False
+        self._current, self._recipe, self._settled, self._afresh = configuration, recipe, False, False
         self._format_s, self._fill_start_s = steps.seconds.get("format", 0.0), time.monotonic()
         category = difference.category
         return Change(
@@ -228,6 +229,15 @@ class LocalFileSystem:
         self._limit_iops(self.settings.options.iops, steps)
         self._current, self._settled = configuration, True
         return steps.seconds
+
+    @property
+    def reuses_state(self) -> bool:
+        """Whether a trial finds what the one before left."""
+        return self.settings.options.state == "reuse"
+
+    def start_afresh(self) -> None:
+        """Make the next configuration start on a new file system all the same."""
+        self._afresh = True
 
     @property
     def workspace(self) -> Workspace:
@@ -288,7 +298,7 @@ class LocalFileSystem:
 
     # What a trial is made of.
 
-    def _start_afresh(self, recipe: Recipe, steps: Steps) -> None:
+    def _make_or_restore(self, recipe: Recipe, steps: Steps) -> None:
         """A new file system, or the restored image of a filled one."""
         device = self._entered()
         self._filled = False
@@ -306,7 +316,7 @@ class LocalFileSystem:
         """As little as takes the device from the configuration before to this one."""
         device = self._entered()
         if cost is not None and cost.rank >= ChangeCost.REFORMAT_RESTORE.rank:
-            self._start_afresh(recipe, steps)
+            self._make_or_restore(recipe, steps)
             return
         device.set_knobs(recipe.knobs, steps)
         if cost is ChangeCost.UMOUNT_MOUNT or device.mountpoint is None:
