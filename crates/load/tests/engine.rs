@@ -291,6 +291,23 @@ fn rates_are_kept() {
 }
 
 #[test]
+fn several_limits_of_a_thread_count_each_operation_once() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "eventgen rate=1000\n{}",
+        wml(
+            "size=1m,prealloc",
+            "thread name=t { flowop statfile name=a,filesetname=f,iters=10\nflowop opslimit name=l\n\
+             flowop statfile name=b,filesetname=f,iters=10\nflowop opslimit name=m }"
+        )
+    );
+    let file = scratch.wml(&text);
+    let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+    let rate = summary["throughput_ops_per_s"].as_f64().unwrap();
+    assert!((800.0..=1200.0).contains(&rate), "{rate}");
+}
+
+#[test]
 fn delays_and_random_sizes_have_their_means() {
     let scratch = Scratch::new();
     let text = format!(

@@ -48,6 +48,8 @@ pub struct Step {
     pub credits: Vec<Credit>,
     /// Limits: the steps of this thread whose work they count.
     pub counted: Vec<usize>,
+    /// Limits: the first step of the thread that counts the same, whose account they share.
+    pub account: usize,
     /// createfile, deletefile: no flowop does the opposite, so running out of files is the workload's end.
     pub runs_dry: bool,
 }
@@ -298,7 +300,10 @@ fn step(
             None if flowop.kind == Kind::OpsLimit => other.kind.is_file_operation(),
             None => other.kind.transfers(),
         });
+    let same = |other: &Flowop| other.kind == flowop.kind && other.target == flowop.target;
+    let account = definition.groups[at.0].flowops.iter().position(same);
     Step {
+        account: account.expect("it is the same as itself"),
         open_flags: open_flags(definition, flowop),
         semaphore,
         counter,

@@ -55,8 +55,8 @@ impl Worker {
             }
         };
         let total: u64 = step.counted.iter().map(of).sum();
-        let new = total - self.limited[place];
-        self.limited[place] = total;
+        let new = total - self.limited[step.account];
+        self.limited[step.account] = total;
         pacer.take(
             if bandwidth {
                 new as f64 / EVENT_BYTES

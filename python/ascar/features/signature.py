@@ -1,0 +1,262 @@
+"""What a signature workload reproduces of a trace (Li, sections 3.1.6, 3.1.7): one loop of operations.
+
+A loop holds a hundred or so operations in the proportion of the trace. Reads and writes come in runs without
+a gap; a run begins by a jump in the file or in another file, as often as in the trace. What a loop takes
+longer in the trace than its operations do is time to think, spread over the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.errors import InputError
+from ascar.features.gaps import positional_gaps
+from ascar.features.trace import DATA, MIX, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ascar.features.gaps import PositionalGaps
+    from ascar.features.trace import Trace
+
+__all__ = ["Flow", "Run", "Signature", "Size", "signature_of"]
+
+OPERATIONS_MIN = 50
+LOOPS = (20, 40, 60, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10_000, 30_000, 100_000)
+"""Lengths of a loop that are tried, in operations."""
+LOOP_S_MAX = 1.0
+"""Loops are gone round many times in a signature's half minute."""
+PIECES_MAX = 300
+"""Runs and single operations of a loop."""
+SHARE_MIN = 0.005
+"""Types that make up less are left out."""
+THREADS_MAX = 256
+HISTOGRAMS_MAX = 20_000
+"""Threads times steps of the loop: each holds a histogram of some 5 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Sizes of the requests of some runs: constant, or a gamma distribution.
+
+    Attributes:
+        mean_bytes: their mean.
+        deviation_bytes: their standard deviation; 0: all are alike.
+        round_bytes: all are multiples of this.
+    """
+
+    mean_bytes: float
+    deviation_bytes: float
+    round_bytes: int
+
+    @property
+    def largest_bytes(self) -> float:
+        """Hardly any request is larger."""
+        return self.mean_bytes + 6 * self.deviation_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operations without a gap.
+
+    Attributes:
+        operations: how many.
+        jumps: it begins by a jump inside the file; otherwise in another file.
+        size: of its requests.
+    """
+
+    operations: int
+    jumps: bool
+    size: Size
+
+    @property
+    def largest_bytes(self) -> float:
+        """Hardly ever is it longer."""
+        spread = 6 * math.sqrt(self.operations) * self.size.deviation_bytes
+        return self.operations * self.size.mean_bytes + spread
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The reads, or the writes, of a loop.
+
+    Attributes:
+        runs: those that begin in another file first.
+        jump_bytes: mean size of a jump.
+    """
+
+    runs: tuple[Run, ...]
+    jump_bytes: float
+
+    def some(self, *, jumps: bool) -> tuple[Run, ...]:
+        """The runs that begin by a jump, or those that do not."""
+        return tuple(run for run in self.runs if run.jumps is jumps)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A loop that each of some threads goes round.
+
+    Attributes:
+        threads: how many.
+        counts: operations of each type in a loop.
+        flows: of read and write, where there are any.
+        files: different files that are read or written.
+        file_bytes: mean extent of these files, as far as they were touched.
+        think_s: time in a loop in which nothing is asked for; None where latencies are not known.
+        operations_per_s: of all threads.
+    """
+
+    threads: int
+    counts: Mapping[Operation, int]
+    flows: Mapping[Operation, Flow]
+    files: int
+    file_bytes: float
+    think_s: float | None
+    operations_per_s: float
+
+    @property
+    def length(self) -> int:
+        """Operations of a loop."""
+        return sum(self.counts.values())
+
+
+def signature_of(trace: Trace) -> Signature:
+    """The signature of a trace.
+
+    Raises:
+        InputError: it holds too few operations.
+    """
+    mixed = trace.only(*MIX)
+    if len(mixed) < OPERATIONS_MIN or mixed.duration_s <= 0:
+        raise InputError(
+            f"the trace holds {len(mixed)} operations in {mixed.duration_s:.3g} s; a signature needs at "
+            f"least {OPERATIONS_MIN}: record for longer"
+        )
+    totals = {operation: int(np.sum(mixed.operation == operation)) for operation in MIX}
+    kept = {operation: n for operation, n in totals.items() if n >= SHARE_MIN * len(mixed)}
+    threads = min(len(np.unique(mixed.thread)), THREADS_MAX)
+    rate = sum(kept.values()) / mixed.duration_s
+    gaps = {operation: positional_gaps(mixed.only(operation)) for operation in DATA if operation in kept}
+    runs = {operation: len(found.run_bytes) for operation, found in gaps.items()}
+    pieces_max = min(PIECES_MAX, HISTOGRAMS_MAX // threads)
+    loop = _loop(kept, runs, round(LOOP_S_MAX * rate / threads), pieces_max)
+    counts = loop.counts
+    flows = {o: _flow(mixed.only(o), found, counts[o], loop.runs[o]) for o, found in gaps.items()}
+    busy_s = sum(count * _latency_s(trace.only(operation)) for operation, count in counts.items())
+    loop_s = threads * sum(counts.values()) / rate
+    data = mixed.only(*DATA)
+    return Signature(
+        threads=threads,
+        counts=counts,
+        flows=flows,
+        files=max(1, len(np.unique(data.file))),
+        file_bytes=_extent_bytes(data),
+        think_s=None if math.isnan(busy_s) else max(0.0, loop_s - busy_s - _opening_s(trace, flows)),
+        operations_per_s=rate,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A length of the loop that is tried.
+
+    Attributes:
+        counts: operations of each type.
+        runs: runs of the types that come in runs.
+        error: how far shares and lengths of runs lie from the trace's, at most, relatively.
+    """
+
+    counts: dict[Operation, int]
+    runs: dict[Operation, int]
+    error: float
+
+    @property
+    def pieces(self) -> int:
+        """Steps that the loop comes to, roughly."""
+        return sum(self.runs.get(operation, count) for operation, count in self.counts.items())
+
+
+def _loop(
+    totals: Mapping[Operation, int], runs: Mapping[Operation, int], longest: int, pieces_max: int
+) -> _Loop:
+    """The shortest loop that gives shares and lengths of runs within 3%, else the closest within bounds."""
+    tried: list[_Loop] = []
+    for length in LOOPS:
+        loop = _tried(totals, runs, length)
+        if tried and (length > longest or loop.pieces > pieces_max):
+            break
+        tried.append(loop)
+        if loop.error <= 0.03:
+            return loop
+    return min(tried, key=lambda one: one.error)
+
+
+def _tried(totals: Mapping[Operation, int], runs: Mapping[Operation, int], length: int) -> _Loop:
+    whole = sum(totals.values())
+    counts = {operation: max(1, round(length * n / whole)) for operation, n in totals.items()}
+    made = {
+        operation: max(1, round(counts[operation] * n / totals[operation])) for operation, n in runs.items()
+    }
+    scale = sum(counts.values()) / whole
+    errors = [abs(counts[operation] / (n * scale) - 1) for operation, n in totals.items()]
+    errors += [
+        abs(made[operation] / counts[operation] * totals[operation] / n - 1) for operation, n in runs.items()
+    ]
+    return _Loop(counts, made, max(errors))
+
+
+def _flow(part: Trace, gaps: PositionalGaps, count: int, number: int) -> Flow:
+    jumping = round(number * float(np.mean(gaps.jumps)))
+    sizes = _sizes(part.size_bytes, number)
+    # Sizes and lengths of runs ascend in different orders, so that neither goes with the other.
+    runs = [
+        Run(count // number + (place < count % number), place >= number - jumping, sizes[order])
+        for place, order in enumerate(_scattered(number))
+    ]
+    jump_bytes = float(np.mean(gaps.jump_bytes)) if len(gaps.jump_bytes) else 0.0
+    return Flow(tuple(runs), jump_bytes)
+
+
+def _sizes(sizes: NDArray[np.int64], number: int) -> list[Size]:
+    """Sizes cut into so many equal parts in ascending order, each told by its mean and deviation."""
+    rounded = 512 if bool(np.all(sizes % 512 == 0)) else 1
+    found: list[Size] = []
+    for part in np.array_split(np.sort(sizes).astype(np.float64), number):
+        mean, deviation = float(np.mean(part)), float(np.std(part))
+        found.append(Size(mean, deviation if deviation > 0.05 * mean else 0.0, rounded))
+    return found
+
+
+def _scattered(number: int) -> list[int]:
+    """0, ..., number - 1 in an order without trend: steps of the golden section."""
+    keys = [(place * 0.6180339887498949) % 1.0 for place in range(number)]
+    return sorted(range(number), key=keys.__getitem__)
+
+
+def _extent_bytes(data: Trace) -> float:
+    """How far into a file the furthest operation on it reaches, on average over the files."""
+    if len(data) == 0:
+        return 0.0
+    _, place = np.unique(data.file, return_inverse=True)
+    extent = np.zeros(int(place.max()) + 1)
+    np.maximum.at(extent, place, (data.offset_bytes + data.size_bytes).astype(np.float64))
+    return float(np.mean(extent))
+
+
+def _latency_s(part: Trace) -> float:
+    """Mean latency; nan where none is known."""
+    return float(np.mean(part.latency_s)) if len(part) else 0.0
+
+
+def _opening_s(trace: Trace, flows: Mapping[Operation, Flow]) -> float:
+    """Time that opening and closing a file for each run in another file takes in a loop."""
+    switches = sum(len(flow.some(jumps=False)) for flow in flows.values())
+    known = [_latency_s(trace.only(operation)) for operation in (Operation.OPEN, Operation.CLOSE)]
+    return switches * sum(0.0 if math.isnan(latency) else latency for latency in known)

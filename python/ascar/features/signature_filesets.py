@@ -1,0 +1,116 @@
+"""The file sets that a signature workload works on, within bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.features.trace import Operation
+
+if TYPE_CHECKING:
+    from ascar.features.signature import Flow, Signature
+
+__all__ = ["WORDS", "FileSets", "jump_span_bytes"]
+
+FILES_MIN = 64
+FILES_MAX = 10_000
+NAMES_MAX = 1_000_000
+WORDS = {Operation.READ: "read", Operation.WRITE: "write"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileSets:
+    """What a signature's loop finds.
+
+    - `files`: for runs that begin in another file;
+    - `readjumps`, `writejumps`: for runs that begin by a jump inside their file;
+    - `names`: files that are made, removed, and asked about.
+
+    Attributes:
+        signature: whose.
+        seconds: how long it is run.
+        bytes_max: no set gets larger.
+    """
+
+    signature: Signature
+    seconds: int
+    bytes_max: int
+
+    @property
+    def synced(self) -> Operation | None:
+        """Whose runs flushing goes with: writes where there are any."""
+        flows = self.signature.flows
+        return Operation.WRITE if Operation.WRITE in flows else next(iter(flows), None)
+
+    @property
+    def created(self) -> int:
+        """Runs of writes that fill a file just made: as many as there are of both."""
+        flow = self.signature.flows.get(Operation.WRITE)
+        return min(len(flow.some(jumps=False)) if flow else 0, self.signature.counts.get(Operation.CREATE, 0))
+
+    def lines(self) -> list[str]:
+        """Their definitions."""
+        lines = [self._files()] if self._switch_bytes else []
+        lines += [
+            self._jumps(kind, flow) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
+        ]
+        named = {Operation.CREATE, Operation.DELETE, Operation.STAT} & self.signature.counts.keys()
+        if named or (Operation.SYNC in self.signature.counts and self.synced is None):
+            lines.append(self._names())
+        return lines
+
+    @property
+    def _switch_bytes(self) -> int:
+        """What a file must hold for runs that begin in another file."""
+        runs = [run.largest_bytes for flow in self.signature.flows.values() for run in flow.some(jumps=False)]
+        return math.ceil(max(runs, default=0.0))
+
+    def _files(self) -> str:
+        """As many bytes as the trace touched, but so many files that a run hardly meets the same again."""
+        size = self._switch_bytes
+        touched = round(self.signature.files * self.signature.file_bytes / size)
+        files = max(FILES_MIN, min(touched, self.signature.files, FILES_MAX))
+        files = max(2, min(files, self.bytes_max // size))
+        return f"define fileset name=files,path=$dir,size={size},entries={files},dirwidth=100,prealloc"
+
+    def _jumps(self, kind: Operation, flow: Flow) -> str:
+        longest = max(run.largest_bytes for run in flow.some(jumps=True))
+        size = jump_span_bytes(flow, self.bytes_max) + math.ceil(longest)
+        files = max(1, min(self.signature.files, self.signature.threads, self.bytes_max // size))
+        return f"define fileset name={WORDS[kind]}jumps,path=$dir,size={size},entries={files},prealloc"
+
+    def _names(self) -> str:
+        """A set that neither runs full nor empty within twice the run."""
+        signature = self.signature
+        creates = signature.counts.get(Operation.CREATE, 0)
+        deletes = signature.counts.get(Operation.DELETE, 0)
+        loops = 2 * self.seconds * signature.operations_per_s / signature.length
+        drift = math.ceil(abs(creates - deletes) * loops)
+        spare = 4 * signature.threads * (creates + deletes + 1) + 100
+        absent = spare + (drift if creates > deletes else 0)
+        present = spare + (drift if deletes > creates else 0)
+        size = max(round(signature.file_bytes), self._switch_bytes) if self.created else 0
+        entries = max(2 * spare, min(absent + present, NAMES_MAX, self.bytes_max // max(size, 1)))
+        percent = 100 * present / (absent + present)
+        attributes = f"size={size},entries={entries},dirwidth=1000,prealloc={percent:.3f}"
+        return f"define fileset name=names,path=$dir,{attributes}"
+
+
+def jump_span_bytes(flow: Flow, bytes_max: int) -> int:
+    """How far into a file random jumps go, so that they have the mean size asked for; at most `bytes_max`.
+
+    With begins uniform in [0, W] and runs of R bytes between them, a jump is |X - Y - R|, whose mean is
+    W/3 + R^2/W - R^3/(3 W^2) for R <= W. It is hardly smaller than 0.6 R, near W = 1.3 R.
+    """
+    jumping = flow.some(jumps=True)
+    run = sum(run.operations * run.size.mean_bytes for run in jumping) / len(jumping)
+
+    def mean(span: float) -> float:
+        return span / 3 + run**2 / span - run**3 / (3 * span**2)
+
+    low, high = 1.3 * run, max(4 * flow.jump_bytes, 4 * run)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean(middle) < flow.jump_bytes else (low, middle)
+    return min(math.ceil(high), bytes_max)

@@ -1,0 +1,152 @@
+"""The file I/O of a process, from what `strace -f -ttt -T -y -s 0` writes to a file.
+
+Positions of `read` and `write`, which name none, are followed from the opening of the file on; where a file
+was open before, its position then counts as 0. I/O through mapped memory and io_uring makes no such system
+calls, and is not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ascar.errors import InputError
+from ascar.features.trace import Operation, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["SYSTEM_CALLS", "parse_system_calls"]
+
+READS = ("read", "pread64", "readv", "preadv", "preadv2")
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
+OPENS = ("open", "openat", "creat")
+SYNCS = ("fsync", "fdatasync", "sync_file_range")
+STATS = ("stat", "lstat", "fstat", "newfstatat", "statx")
+DELETES = ("unlink", "unlinkat")
+SYSTEM_CALLS = (*READS, *WRITES, *OPENS, *SYNCS, *STATS, *DELETES, "close", "lseek")
+"""What strace has to trace."""
+
+_POSITIONED = frozenset(("pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2"))
+_PSEUDO = ("/dev/", "/proc/", "/sys/")
+_POSITION_MAX = 2**62
+
+_LINE = re.compile(r"(\d{1,10})\s+(\d{1,12}\.\d+)\s+(.*)", re.ASCII | re.DOTALL)
+_RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)", re.DOTALL)
+_UNFINISHED = re.compile(r"(.*?)\s*<unfinished \.\.\.>\s*$", re.DOTALL)
+_CALL = re.compile(r"(\w+)\((.*)\)\s+=\s+(-?\d{1,19})(?:<([^>]*)>)?.*?(?:<(\d+\.\d+)>)?\s*$", re.DOTALL)
+_DESCRIPTOR = re.compile(r"\s*(\d{1,9})<(.*?)>(?=\s*(?:,|$))", re.DOTALL)
+_LAST = re.compile(r",\s*(-?\d{1,19})\s*$")
+_LAST_BUT_FLAGS = re.compile(r",\s*(-?\d{1,19}),\s*[A-Z_|x0-9]+\s*$")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(slots=True)
+class _State:
+    """Where each open file stands, and the calls that were begun and not ended."""
+
+    position: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    files: dict[str, int] = field(default_factory=dict[str, int])
+    begun: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
+    rows: list[tuple[float, int, int, int, int, int, float]] = field(
+        default_factory=list[tuple[float, int, int, int, int, int, float]]
+    )
+
+
+def parse_system_calls(lines: Iterable[str]) -> Trace:
+    """A trace from strace's lines.
+
+    Raises:
+        InputError: no line tells of file I/O.
+    """
+    state = _State()
+    for line in lines:
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        thread, seconds, text = found[1], float(found[2]), found[3]
+        unfinished, resumed = _UNFINISHED.match(text), _RESUMED.match(text)
+        if unfinished:
+            state.begun[thread] = (seconds, unfinished[1])
+            continue
+        if resumed:
+            begun = state.begun.pop(thread, None)
+            if begun is None:
+                continue
+            seconds, text = begun[0], begun[1] + resumed[2]
+        _call(state, int(thread), seconds, text)
+    if not state.rows:
+        raise InputError("no line tells of file I/O; write the trace with strace -f -ttt -T -y -s 0 -o FILE")
+    names = ("seconds", "operation", "thread", "file", "offset_bytes", "size_bytes", "latency_s")
+    return Trace.of(dict(zip(names, zip(*state.rows, strict=True), strict=True)))
+
+
+def _call(state: _State, thread: int, seconds: float, text: str) -> None:
+    """Take one whole call."""
+    found = _CALL.match(text)
+    if found is None or int(found[3]) < 0:
+        return
+    name, arguments, result = found[1], found[2], int(found[3])
+    latency_s = float(found[5]) if found[5] else float("nan")
+
+    def row(operation: Operation, path: str, offset: int = 0, size: int = 0) -> None:
+        if offset + size < _POSITION_MAX and not path.startswith(_PSEUDO):
+            file = state.files.setdefault(path, len(state.files))
+            state.rows.append((seconds, operation, thread, file, offset, size, latency_s))
+
+    if name in OPENS:
+        _open(state, name, arguments, (result, found[4] or ""), row)
+    elif name in DELETES or (name in STATS and name != "fstat"):
+        quoted = _QUOTED.search(arguments)
+        if quoted is not None:
+            row(Operation.DELETE if name in DELETES else Operation.STAT, quoted[1] or "/")
+    else:
+        _by_descriptor(state, name, arguments, result, row)
+
+
+def _open(state: _State, name: str, arguments: str, opened: tuple[int, str], row: _Row) -> None:
+    descriptor, path = opened
+    if not path.startswith("/"):
+        return
+    made = name == "creat" or ("O_CREAT" in arguments and ("O_EXCL" in arguments or "O_TRUNC" in arguments))
+    state.position[path, descriptor] = 0
+    row(Operation.CREATE if made else Operation.OPEN, path)
+
+
+def _by_descriptor(state: _State, name: str, arguments: str, result: int, row: _Row) -> None:
+    """A call whose first argument is a file descriptor with its path."""
+    found = _DESCRIPTOR.match(arguments)
+    if found is None or not found[2].startswith("/"):
+        return
+    descriptor, path = int(found[1]), found[2]
+    key = (path, descriptor)
+    if name in READS or name in WRITES:
+        operation = Operation.READ if name in READS else Operation.WRITE
+        if name in _POSITIONED:
+            number = (_LAST_BUT_FLAGS if name.endswith("v2") else _LAST).search(arguments)
+            offset = int(number[1]) if number else 0
+        else:
+            offset = state.position.get(key, 0)
+            state.position[key] = offset + result
+        # A read that gives nothing has met the file's end.
+        if offset >= 0 and result > 0:
+            row(operation, path, offset, result)
+    elif name == "lseek":
+        state.position[key] = result
+    elif name in SYNCS:
+        row(Operation.SYNC, path)
+    elif name == "fstat":
+        row(Operation.STAT, path)
+    elif name == "close":
+        state.position.pop(key, None)
+        row(Operation.CLOSE, path)
+
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class _Row(Protocol):
+        """Keeps one operation."""
+
+        def __call__(self, operation: Operation, path: str, offset: int = 0, size: int = 0) -> None: ...
