@@ -18,18 +18,17 @@ impl Moments {
     pub fn of(values: &[f64]) -> Self {
         let n = values.len();
         let mean = mean(values);
-        let (mut second, mut third) = (0.0, 0.0);
-        for value in values {
-            let deviation = value - mean;
-            let square = deviation * deviation;
-            second += square;
-            third += square * deviation;
-        }
         let count = n as f64;
+        let second: f64 = values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum();
         let variance = if n > 1 { second / (count - 1.0) } else { 0.0 };
-        let spread = second / count;
+        // In units of the spread, for cubes of large readings overflow.
+        let spread = (second / count).sqrt();
+        let cube = |value: &f64| ((value - mean) / spread).powi(3);
         let skewness = if spread > 0.0 {
-            third / count / spread.powf(1.5)
+            values.iter().map(cube).sum::<f64>() / count
         } else {
             0.0
         };
