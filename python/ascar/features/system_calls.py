@@ -29,7 +29,8 @@ SYSTEM_CALLS = (*READS, *WRITES, *OPENS, *SYNCS, *STATS, *DELETES, "close", "lse
 """What strace has to trace."""
 
 _POSITIONED = frozenset(("pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2"))
-_PSEUDO = ("/dev/", "/proc/", "/sys/")
+_DEVICES = ("fd/", "full", "null", "ptmx", "pts/", "random", "std", "tty", "urandom", "zero")
+_PSEUDO = ("/proc/", "/sys/", *(f"/dev/{name}" for name in _DEVICES))
 _POSITION_MAX = 2**62
 
 _LINE = re.compile(r"(\d{1,10})\s+(\d{1,12}\.\d+)\s+(.*)", re.ASCII | re.DOTALL)

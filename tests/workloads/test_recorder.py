@@ -1,0 +1,101 @@
+"""Recording a process, and replaying what was recorded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ascar.errors import EnvironmentLacks, InputError
+from ascar.features import Operation, features_of, parse_load_record, relative_differences, signature_workload
+from ascar.workloads.filebench import find_ascard
+from ascar.workloads.recorder import record_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+PROGRAM = """
+import os, random, sys, time
+chance = random.Random(1)
+table = os.open(sys.argv[1] + "/table", os.O_RDWR | os.O_CREAT)
+os.ftruncate(table, 32 << 20)
+print("ready", flush=True)
+for turn in range(100_000):
+    start = chance.randrange(500) * 65536
+    for step in range(4):
+        os.pread(table, 16384, start + step * 16384)
+    os.pwrite(table, bytes(chance.choice((4096, 8192))), chance.randrange(4000) * 8192)
+    if turn % 2 == 0:
+        path = f"{sys.argv[1]}/mail{turn}"
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        os.write(made, bytes(2000))
+        os.fsync(made)
+        os.close(made)
+        os.stat(path)
+        os.unlink(path)
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def process(place: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, place], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Popen[str], place: Path) -> None:
+    try:
+        trace = record_process(process.pid, 5.0)
+        ascard = find_ascard()
+    except EnvironmentLacks as lack:
+        pytest.skip(str(lack))
+    assert process.poll() is None  # it goes on undisturbed
+    process.kill()
+    original = features_of(trace)
+    assert original["read_size_bytes_mean"] == 16384
+    assert original["read_run_bytes_mean"] == pytest.approx(65536, rel=0.05)
+    assert original["write_sequential_share"] < 0.05
+    assert original["create_share"] == pytest.approx(0.5 / 7.5, abs=0.01)
+    assert len(trace.only(Operation.SYNC)) > 50
+    wml = place / "signature.f"
+    wml.write_text(signature_workload(trace))
+    words = ["--wml", wml, "--dir", place, "--seconds", "5", "--record", place / "record.csv"]
+    done = subprocess.run([ascard, "load", *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    replayed = features_of(parse_load_record((place / "record.csv").read_bytes()))
+    differences = relative_differences(original, replayed, share_min=0.02)
+    far = {name: d for name, d in differences.items() if d > 0.1 and not name.endswith("relative_sd")}
+    assert far == {}
+
+
+def test_what_cannot_be_recorded_is_refused() -> None:
+    with pytest.raises(InputError, match="no such process"):
+        record_process(2**22 + 1, 1.0)
+    with pytest.raises(InputError, match="no such process"):
+        record_process(-1, 1.0)
+    with pytest.raises(InputError, match="seconds"):
+        record_process(os.getpid(), 0.0)
+    with subprocess.Popen(["sleep", "30"]) as idle:
+        with pytest.raises((InputError, EnvironmentLacks)):
+            record_process(idle.pid, 0.3)
+        idle.kill()
