@@ -172,15 +172,6 @@ class LocalFileSystem:
 
     # One trial.
 
-    @property
-    def reuses_state(self) -> bool:
-        """Whether trials start from what the one before left."""
-        return self.settings.options.state == "reuse"
-
-    def start_afresh(self) -> None:
-        """Format for the next configuration, whatever is there."""
-        self._current = None
-
     def apply(self, configuration: Configuration) -> Change:
         """Make, mount and set the file system that a configuration asks for.
 

@@ -161,7 +161,13 @@ class Settings(msgspec.Struct, frozen=True):
                 directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise StudyError(f"{key}: {error.strerror}; name another place in target.image") from error
-        if not directory.is_dir():
+        try:
+            is_directory = stat.S_ISDIR(directory.stat().st_mode)
+        except FileNotFoundError:
+            is_directory = False
+        except OSError as error:
+            raise StudyError(f"{key}: {error.strerror}; name another place in target.image") from error
+        if not is_directory:
             raise StudyError(
                 f"{key}: there is no directory {str(directory)!r}; make it, or name another place"
             )
