@@ -1,0 +1,60 @@
+"""What the load generator itself costs: `python benchmarks/load_overhead.py` on an otherwise idle machine.
+
+On tmpfs, with two threads, it measures statfile and reads of 4 KiB, and takes from the time of an operation what
+the operation itself took: the rest is the generator's (choosing, reading the clock, counting).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ascar.workloads.filebench import find_ascard
+
+SECONDS = 3
+RUNS = 5
+THREADS = 2
+
+WORKLOADS = {
+    "statfile": (
+        "define fileset name=f,entries=1000,dirwidth=20,size=4k,prealloc\n"
+        "define process name=p {{ thread name=t,instances={threads} {{\n"
+        "flowop statfile name=op,filesetname=f }} }}\n",
+        1_000_000,
+    ),
+    "read 4 KiB": (
+        "define fileset name=f,size=64m,prealloc\n"
+        "define process name=p {{ thread name=t,instances={threads} {{\n"
+        "flowop read name=op,filesetname=f,iosize=4k,random }} }}\n",
+        300_000,
+    ),
+}
+
+
+def measure(text: str, place: Path) -> tuple[float, float]:
+    """Operations a second of all threads, and nanoseconds of the generator's own an operation."""
+    wml = place / "load.f"
+    wml.write_text(text.format(threads=THREADS))
+    command = [find_ascard(), "load", "--wml", wml, "--dir", place, "--seconds", str(SECONDS), "--clean"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    summary = json.loads(done.stdout.splitlines()[-1])
+    rate = summary["throughput_ops_per_s"]
+    return rate, THREADS * 1e9 / rate - summary["latency_ms_mean"] * 1e6
+
+
+def main() -> None:
+    """Measure and print a table."""
+    print(
+        f"{'flowop':<12}{'ops/s':>14}{'required':>12}{'own ns/op':>12}   median of {RUNS} runs of {SECONDS} s"
+    )
+    for name, (text, required) in WORKLOADS.items():
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+            rates, own = zip(*(measure(text, Path(directory)) for _ in range(RUNS)), strict=True)
+        print(f"{name:<12}{statistics.median(rates):>14,.0f}{required:>12,}{statistics.median(own):>12.0f}")
+
+
+if __name__ == "__main__":
+    main()
