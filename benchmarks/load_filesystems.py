@@ -2,10 +2,10 @@
 
     sudo python benchmarks/load_filesystems.py --runs 10
 
-As in chapter 6 of his thesis, each run formats a device (here a loop device on an image file), fills it, and runs
-the workload; the table gives the mean throughput with its 95% interval, and the relative range (largest minus
-smallest, over the mean) of the runs. Scale the data set to more than the memory to measure the device rather than
-the cache.
+As in chapter 6 of his thesis, each run formats a device (here a loop device on an image file), fills it, and
+runs the workload; the table gives the mean throughput with its 95% interval, and the relative range (largest
+minus smallest, over the mean) of the runs. Scale the data set to more than the memory to measure the device
+rather than the cache.
 """
 
 from __future__ import annotations

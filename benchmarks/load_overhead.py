@@ -1,7 +1,7 @@
 """What the load generator itself costs: `python benchmarks/load_overhead.py` on an otherwise idle machine.
 
-On tmpfs, with two threads, it measures statfile and reads of 4 KiB, and takes from the time of an operation what
-the operation itself took: the rest is the generator's (choosing, reading the clock, counting).
+On tmpfs, with two threads, it measures statfile and reads of 4 KiB, and takes from the time of an operation
+what the operation itself took: the rest is the generator's (choosing, reading the clock, counting).
 """
 
 from __future__ import annotations
