@@ -1,7 +1,7 @@
 //! `ascard load`: runs workloads written in Filebench's language, and tells how each second went.
 //!
 //! A workload ([`definition::Definition`]) is read from a file ([`wml`]) or built in ([`personality`]), scaled
-//! ([`scale`]), laid out and filled ([`data`]), run ([`engine`]), and told as JSON lines ([`report`]); [`mod@run`]
+//! ([`scale`]), laid out and filled ([`prepare`], [`data`]), run ([`engine`]), and told as JSON lines ([`report`]); [`mod@run`]
 //! is that sentence as code.
 
 pub mod arguments;
@@ -14,6 +14,7 @@ pub mod futex;
 pub mod histogram;
 pub mod pattern;
 pub mod personality;
+pub mod prepare;
 pub mod quantity;
 pub mod random;
 pub mod reading;

@@ -9,22 +9,21 @@ use std::time::{Duration, Instant};
 use crate::LoadError;
 use crate::arguments::{Command, Fill, RunOptions, Source, Workload};
 use crate::control::Control;
-use crate::data::directory::{Directory, Note, fingerprint};
-use crate::data::fill::{Progress, check_room, fill, open_root, scan};
-use crate::data::layout::Layout;
+use crate::data::directory::Directory;
 use crate::data::tree::Tree;
-use crate::definition::{Definition, Kind};
+use crate::definition::Definition;
 use crate::engine::plan::Parts;
 use crate::engine::trace::Trace;
 use crate::engine::{self, Plan};
+use crate::prepare::Preparation;
 use crate::reading::Reader;
-use crate::report::{Facts, FillLine, Output};
+use crate::report::{Facts, Output};
 use crate::signals::{self, Signal};
 use crate::{futex, personality, scale, wml};
 
 /// How long threads may still be in a system call after the end was asked for.
 const GRACE: Duration = Duration::from_millis(700);
-/// How often the fill is looked at, and told of once a second.
+/// How often it is looked at whether the load ended by itself.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Exit status of a load that a signal ended: what was measured was told.
@@ -141,7 +140,14 @@ impl<'a> Load<'a> {
     }
 
     fn work(&mut self, output: &mut Output) -> Result<u8, LoadError> {
-        let (trees, signal) = self.prepare(output)?;
+        let preparation = Preparation {
+            definition: &self.definition,
+            directory: &mut self.directory,
+            control: &self.control,
+            fill: self.options.fill,
+            seed: self.options.seed,
+        };
+        let (trees, signal) = preparation.trees(output)?;
         if let Some(signal) = signal {
             return Ok(status_of(signal));
         }
@@ -149,202 +155,6 @@ impl<'a> Load<'a> {
             return Ok(0);
         }
         self.load(trees, output)
-    }
-
-    /// Lay out the file sets, and make or find their files.
-    fn prepare(&mut self, output: &mut Output) -> Result<(Vec<Tree>, Option<Signal>), LoadError> {
-        let left = self.directory.note()?;
-        let fits = |note: &Note| {
-            note.complete && note.fingerprint == fingerprint(&self.definition.filesets)
-        };
-        let note = match (self.options.fill, left) {
-            (Fill::Never, Some(note)) if fits(&note) => note,
-            (Fill::Never, Some(_)) => {
-                return Err(self.unfilled("was filled for another workload, scale or threads"));
-            }
-            (Fill::Never, None) => return Err(self.unfilled("was not filled")),
-            (_, left) => {
-                let kept = left.filter(|note| fits(note) && note.seed == self.options.seed);
-                let (note, signal) = self.fill(kept, output)?;
-                if signal.is_some() {
-                    return Ok((Vec::new(), signal));
-                }
-                note
-            }
-        };
-        let trees = self.trees(&note)?;
-        let mutates =
-            |kind: Kind| kind.writes() || matches!(kind, Kind::CreateFile | Kind::DeleteFile);
-        let changes = self
-            .definition
-            .groups
-            .iter()
-            .flat_map(|group| &group.flowops)
-            .any(|f| mutates(f.kind));
-        if self.options.fill != Fill::Only && changes && !note.changed {
-            self.directory.write(&Note {
-                changed: true,
-                ..note
-            })?;
-        }
-        Ok((trees, None))
-    }
-
-    fn unfilled(&self, why: &str) -> LoadError {
-        let shown = self.directory.path().display();
-        LoadError::Input(format!(
-            "--no-fill: {shown} {why}; run the same with --fill-only first"
-        ))
-    }
-
-    fn trees(&self, note: &Note) -> Result<Vec<Tree>, LoadError> {
-        let sets = self.definition.filesets.iter().enumerate();
-        sets.map(|(place, set)| {
-            let layout = Layout::of(set, place, note.seed);
-            let path = self.directory.path().join(&set.name);
-            let exists = if note.changed {
-                scan(&path, &layout)?
-            } else {
-                layout.prealloc.clone()
-            };
-            let kinds = [Kind::CreateFile, Kind::DeleteFile];
-            let by_slot = self
-                .definition
-                .groups
-                .iter()
-                .flat_map(|group| &group.flowops);
-            let removes_open = by_slot
-                .into_iter()
-                .any(|f| f.kind == Kind::DeleteFile && f.fileset.is_none());
-            let tracked = self.definition.set_has(place, &kinds) || removes_open;
-            Ok(Tree::new(
-                &set.name,
-                layout,
-                open_root(&path)?,
-                &exists,
-                tracked,
-                !note.changed,
-            ))
-        })
-        .collect()
-    }
-
-    /// Make what is missing; tell of it. A signal ends it early.
-    fn fill(
-        &mut self,
-        kept: Option<Note>,
-        output: &mut Output,
-    ) -> Result<(Note, Option<Signal>), LoadError> {
-        let begun = Instant::now();
-        let keep = |note: &Note, set: &crate::definition::FileSet| !note.changed || set.reuse;
-        let layouts: Vec<Layout> = self
-            .definition
-            .filesets
-            .iter()
-            .enumerate()
-            .map(|(place, set)| Layout::of(set, place, self.options.seed))
-            .collect();
-        let mut wanted: Vec<Vec<bool>> = layouts
-            .iter()
-            .map(|layout| layout.prealloc.clone())
-            .collect();
-        let mut note = Directory::begun(&self.definition.filesets, self.options.seed);
-        match &kept {
-            Some(kept) => {
-                let survives = |set: &crate::definition::FileSet| kept.changed && keep(kept, set);
-                note.changed = self.definition.filesets.iter().any(survives);
-                let mut stale = kept.clone();
-                stale.filesets.clear();
-                for (place, set) in self.definition.filesets.iter().enumerate() {
-                    if !keep(kept, set) {
-                        stale.filesets.push(set.name.clone());
-                        continue;
-                    }
-                    let path = self.directory.path().join(&set.name);
-                    // Someone may have removed the files behind the note's back.
-                    if let Ok(exists) = scan(&path, &layouts[place]) {
-                        for (wanted, exists) in wanted[place].iter_mut().zip(exists) {
-                            *wanted &= !exists;
-                        }
-                    }
-                }
-                self.directory.remove_files(&stale)?;
-            }
-            None => {
-                if let Some(left) = self.directory.note()? {
-                    self.directory.remove_files(&left)?;
-                }
-                self.directory.refuse_foreign(&self.definition.filesets)?;
-            }
-        }
-        let made = |place: usize| wanted[place].iter().filter(|wanted| **wanted).count() as u64;
-        let files_made: u64 = (0..wanted.len()).map(made).sum();
-        let bytes: u64 = layouts
-            .iter()
-            .zip(&wanted)
-            .flat_map(|(layout, wanted)| layout.size_bytes.iter().zip(wanted))
-            .filter(|(_, wanted)| **wanted)
-            .map(|(size, _)| size)
-            .sum();
-        if files_made > 0 || kept.is_none() {
-            check_room(self.directory.path(), bytes, files_made)?;
-            self.directory.write(&note)?;
-            if let Some(signal) = self.make(&layouts, &wanted, (files_made, bytes))? {
-                return Ok((note, Some(signal)));
-            }
-            // What the fill left to be written would be written during the run, and be measured.
-            self.directory.sync();
-        }
-        note.complete = true;
-        self.directory.write(&note)?;
-        output.line(&FillLine {
-            kind: "fill",
-            files: layouts.iter().map(Layout::prealloc_files).sum(),
-            bytes: layouts.iter().map(Layout::prealloc_bytes).sum(),
-            files_made,
-            fill_s: begun.elapsed().as_secs_f64(),
-        })?;
-        Ok((note, None))
-    }
-
-    /// Make files in the background while this thread tells of progress and waits for signals.
-    fn make(
-        &self,
-        layouts: &[Layout],
-        wanted: &[Vec<bool>],
-        (files, bytes): (u64, u64),
-    ) -> Result<Option<Signal>, LoadError> {
-        let progress = Progress::default();
-        let (sets, control) = (&self.definition.filesets, &*self.control);
-        std::thread::scope(|scope| {
-            let filling = scope.spawn(|| {
-                for ((set, layout), wanted) in sets.iter().zip(layouts).zip(wanted) {
-                    let path = self.directory.path().join(&set.name);
-                    if let Err(error) = fill(&path, layout, wanted, &progress, control) {
-                        control.fail(error);
-                    }
-                }
-            });
-            let (mut signal, mut told) = (None, Instant::now());
-            while !filling.is_finished() {
-                signal = signals::wait(Duration::from_millis(if files < 1000 { 2 } else { 20 }))
-                    .or(signal);
-                if signal.is_some() {
-                    control.stop();
-                }
-                if told.elapsed() > 10 * LOOK {
-                    told = Instant::now();
-                    let megabytes = progress.bytes.load(Ordering::Relaxed) / 1_000_000;
-                    let made = progress.files.load(Ordering::Relaxed);
-                    eprintln!(
-                        "filling: {made} of {files} files, {megabytes} of {} MB",
-                        bytes / 1_000_000
-                    );
-                }
-            }
-            control.result()?;
-            Ok(signal)
-        })
     }
 
     /// Run the workload until its time is over, it ends itself, or a signal comes.
