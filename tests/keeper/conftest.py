@@ -75,9 +75,13 @@ def loop(tmp_path: Path) -> Iterator[Path]:
         file.truncate(64 * MIB)
     device = execute("losetup", "--find", "--show", str(backing))
     queue = Path("/sys/block") / Path(device).name / "queue"
-    scheduler = read(queue / "scheduler")
+    scheduler = chosen(read(queue / "scheduler"))
+    values = {name: read(queue / name) for name in ("nr_requests", "read_ahead_kb", "nomerges")}
     yield Path(device)
-    (queue / "scheduler").write_text(chosen(scheduler))
+    # Knobs outlive the attachment: whoever gets this device next finds it as it was.
+    (queue / "scheduler").write_text(scheduler)
+    for name, value in values.items():
+        (queue / name).write_text(value)
     execute("losetup", "--detach", device)
 
 

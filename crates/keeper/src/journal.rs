@@ -22,6 +22,8 @@ pub const SCHEMA: u64 = 1;
 pub const DIRECTORY: &str = "/var/lib/ascar/journal";
 /// Largest journal that is read: far above what a year-long study writes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
+/// A journal longer than this goes on in a new file: a study of weeks writes the same knobs again and again.
+const COMPACT_BYTES: u64 = 4 << 20;
 /// How long to wait for another keeper that is restoring.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait for a keeper that has been killed and is not gone yet.
@@ -176,6 +178,11 @@ impl Journal {
         self.frozen = true;
     }
 
+    /// Whether the file stays as it is.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
     /// Puts changes on disk; only after that may they be made. Returns their numbers.
     pub fn record(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         if self.sealed {
@@ -183,6 +190,7 @@ impl Journal {
                 "the session ends: nothing is changed any more",
             ));
         }
+        self.compact()?;
         self.add(changes)
     }
 
@@ -319,58 +327,85 @@ impl Journal {
         let Some((path, file)) = &mut self.file else {
             return Ok(());
         };
-        let mut text = String::new();
-        for line in lines {
-            text.push_str(&serde_json::to_string(line).expect("a journal line is plain data"));
-            text.push('\n');
-        }
-        let length = file
-            .metadata()
-            .doing(format!("look at the journal {}", path.display()))?
-            .len();
+        let doing = format!("write the journal {}", path.display());
+        let length = file.metadata().doing(&doing)?.len();
         let written = file
-            .write_all(text.as_bytes())
+            .write_all(text(lines).as_bytes())
             .and_then(|()| if durable { file.sync_data() } else { Ok(()) });
         if written.is_err() {
             // A torn line is only understood at the end of the file.
             let _ = file.set_len(length);
         }
-        written.doing(format!("write the journal {}", path.display()))
+        written.doing(&doing)
     }
 
     fn open(&mut self) -> Result<()> {
-        if self.file.is_some() {
-            return Ok(());
+        if self.file.is_none() {
+            self.file = Some(self.create(&[])?);
         }
-        let _alone = Alone::wait(&self.directory)?;
-        let stamp = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_nanos();
-        let path = self
-            .directory
-            .join(format!("{stamp:020}-{}.jsonl", self.header.pid));
-        let doing = format!("make the journal {}", path.display());
-        let mut options = OpenOptions::new();
-        let file = options
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .doing(&doing)?;
-        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
-            .map_err(|(_, error)| error)
-            .doing(&doing)?;
-        let header = serde_json::to_string(&self.header).expect("a header is plain data");
-        file.write_all(format!("{header}\n").as_bytes())
-            .and_then(|()| file.sync_data())
-            .doing(&doing)?;
-        File::open(&self.directory)
-            .and_then(|directory| directory.sync_all())
-            .doing(&doing)?;
-        self.file = Some((path, file));
         Ok(())
     }
+
+    /// Goes on in a new file without what is history. Between the making of the new one and the removal of the
+    /// old one both say the same, and undoing it twice does no harm.
+    fn compact(&mut self) -> Result<()> {
+        let Some((path, file)) = &self.file else {
+            return Ok(());
+        };
+        let doing = format!("compact the journal {}", path.display());
+        if self.frozen || file.metadata().doing(&doing)?.len() < COMPACT_BYTES {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        for entry in &self.entries {
+            lines.push(Line::Change {
+                n: entry.n,
+                change: entry.change.clone(),
+            });
+            lines.extend(
+                entry
+                    .found
+                    .clone()
+                    .map(|value| Line::Found { n: entry.n, value }),
+            );
+        }
+        let new = self.create(&lines)?;
+        if let Some((old, _lock)) = self.file.replace(new) {
+            std::fs::remove_file(old).doing(&doing)?;
+        }
+        Ok(())
+    }
+
+    /// A new file, locked, with the header and these lines on disk.
+    fn create(&self, lines: &[Line]) -> Result<(PathBuf, Flock<File>)> {
+        let _alone = Alone::wait(&self.directory)?;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let name = format!("{:020}-{}.jsonl", now.as_nanos(), self.header.pid);
+        let path = self.directory.join(name);
+        let doing = format!("make the journal {}", path.display());
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o600);
+        let file = options.open(&path).doing(&doing)?;
+        let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+        let mut file = locked.map_err(|(_, error)| error).doing(&doing)?;
+        let header = serde_json::to_string(&self.header).expect("a header is plain data");
+        let written = file
+            .write_all(format!("{header}\n{}", text(lines)).as_bytes())
+            .and_then(|()| file.sync_data())
+            .and_then(|()| File::open(&self.directory)?.sync_all());
+        if written.is_err() {
+            let _ = std::fs::remove_file(&path);
+        }
+        written.doing(&doing)?;
+        Ok((path, file))
+    }
+}
+
+fn text(lines: &[Line]) -> String {
+    let line = |line| serde_json::to_string(line).expect("a journal line is plain data") + "\n";
+    lines.iter().map(line).collect()
 }
 
 /// Held while journals are made, looked for or restored, so that no keeper takes a new file for a dead one.

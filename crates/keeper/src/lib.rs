@@ -33,3 +33,4 @@ pub mod report;
 pub mod restore;
 pub mod server;
 pub mod session;
+pub mod uninterruptible;

@@ -10,7 +10,6 @@ use nix::libc;
 use nix::mount::{MntFlags, umount2};
 
 use crate::fault::{Doing, Result};
-use crate::interrupt::Limit;
 
 /// How long processes that were killed may keep a mount busy.
 const BUSY_PATIENCE: Duration = Duration::from_millis(500);
@@ -96,36 +95,29 @@ pub fn shut_down(mountpoint: &Path) -> bool {
     unsafe { libc::ioctl(root.as_raw_fd(), GOINGDOWN, &NO_LOG_FLUSH) == 0 }
 }
 
-/// Unmounts; waits a moment while it is busy, then takes it out of the tree and leaves the rest to its last user.
-/// Returns whether it is really gone.
-pub fn unmount_surely(mountpoint: &Path) -> Result<bool> {
+/// Unmounts; waits a moment for what keeps it busy.
+pub fn unmount(mountpoint: &Path) -> nix::Result<()> {
     let started = Instant::now();
     loop {
         match umount2(mountpoint, MntFlags::UMOUNT_NOFOLLOW) {
-            Ok(()) => return Ok(true),
             Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => {
-                std::thread::sleep(Duration::from_millis(2))
+                std::thread::sleep(Duration::from_millis(2));
             }
-            Err(Errno::EBUSY) => break,
-            Err(error) => return Err(error).doing(format!("unmount {}", mountpoint.display())),
+            outcome => return outcome,
         }
     }
-    umount2(mountpoint, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW)
-        .doing(format!("detach {}", mountpoint.display()))?;
-    Ok(false)
 }
 
-/// Unmounts; waits for what keeps it busy as long as the limit allows.
-pub fn unmount(mountpoint: &Path, limit: &Limit) -> Result<()> {
-    let started = Instant::now();
-    loop {
-        match umount2(mountpoint, MntFlags::UMOUNT_NOFOLLOW) {
-            Ok(()) => return Ok(()),
-            Err(Errno::EBUSY) if started.elapsed() < BUSY_PATIENCE => {
-                limit.sleep(Duration::from_millis(2))
-            }
-            Err(error) => return Err(error).doing(format!("unmount {}", mountpoint.display())),
+/// Unmounts; what stays busy is taken out of the tree and goes with its last user. Returns whether it is
+/// really gone.
+pub fn unmount_surely(mountpoint: &Path) -> Result<bool> {
+    match unmount(mountpoint) {
+        Ok(()) => Ok(true),
+        Err(Errno::EBUSY) => {
+            let flags = MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
+            umount2(mountpoint, flags).doing(format!("detach {}", mountpoint.display()))?;
+            Ok(false)
         }
-        limit.check("unmounting")?;
+        Err(error) => Err(error).doing(format!("unmount {}", mountpoint.display())),
     }
 }

@@ -13,6 +13,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use serde_json::Value;
+
 use crate::fault::{Doing, Fault, Result};
 use crate::interrupt::Interrupt;
 use crate::invoker::Invoker;
@@ -50,7 +52,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     };
     let journal = Arc::new(Mutex::new(Journal::new(state_directory, header)));
     let interrupt = Arc::new(Interrupt::new()?);
-    let session = Session::new(Setup {
+    let mut session = Session::new(Setup {
         name: format!("{:x}-{}", started.as_micros(), std::process::id()),
         hold,
         invoker: Arc::clone(&invoker),
@@ -58,7 +60,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
         interrupt: Arc::clone(&interrupt),
         stale,
     });
-    let mut worker = Worker::start(session)?;
+    let mut worker = Worker::start(move |request| session.serve(request))?;
     let listening = AssertUnwindSafe(|| listen(&worker, &signals, &invoker));
     let listened =
         catch_unwind(listening).unwrap_or_else(|_| Err(Fault::failed("the keeper made a mistake")));
@@ -170,7 +172,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(session: Session) -> Result<Self> {
+    fn start(serve: impl FnMut(Request) -> Result<Value> + Send + 'static) -> Result<Self> {
         let (requests, receiver) = sync_channel(WAITING_MAX);
         let replies = Arc::new(Replies::new(std::io::stdout()));
         let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
@@ -187,7 +189,7 @@ impl Worker {
         );
         let work = move || {
             let _ended = ended;
-            if serve_all(session, &receiver, &replies) {
+            if serve_all(serve, &receiver, &replies) {
                 *shut_down.lock().unwrap_or_else(PoisonError::into_inner) = true;
             }
         };
@@ -265,18 +267,59 @@ impl Drop for Ended {
 
 /// Serves request after request. Returns whether the client ended the session properly.
 fn serve_all(
-    mut session: Session,
+    mut serve: impl FnMut(Request) -> Result<Value>,
     requests: &Receiver<Request>,
     replies: &Replies<Stdout>,
 ) -> bool {
     while let Ok(request) = requests.recv() {
         let id = request.id;
         let last = matches!(request.operation, Operation::Shutdown {});
-        let outcome = session.serve(request);
+        let outcome = serve(request);
         replies.send(Some(id), &outcome);
         if last && outcome.is_ok() {
             return true;
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &[u8] = br#"{"id": 1, "op": "status"}"#;
+
+    #[test]
+    fn a_worker_that_panics_has_ended() {
+        let worker = Worker::start(|_| panic!("on purpose")).unwrap();
+        assert!(!worker.ended());
+        worker.take(Ok(STATUS));
+        assert!(worker.wait(Duration::from_secs(5)));
+        assert!(!worker.shut_down());
+    }
+
+    #[test]
+    fn an_idle_worker_ends_when_it_is_closed() {
+        let mut worker = Worker::start(|_| Ok(Value::Null)).unwrap();
+        assert!(!worker.wait(Duration::from_millis(20)));
+        worker.close();
+        assert!(worker.wait(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn a_journal_in_use_is_waited_for_but_not_forever() {
+        let header = Header {
+            schema: SCHEMA,
+            boot_id: String::new(),
+            owner: String::new(),
+            pid: 0,
+            uid: 0,
+            started_unix_s: 0,
+        };
+        let journal = Mutex::new(Journal::new(Path::new("/nowhere"), header));
+        let held = journal.lock().unwrap();
+        assert!(try_lock(&journal, Duration::from_millis(10)).is_err());
+        drop(held);
+        assert!(try_lock(&journal, Duration::ZERO).is_ok());
+    }
 }

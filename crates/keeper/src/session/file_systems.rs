@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use nix::mount::{MsFlags, mount};
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ use crate::mount_options;
 use crate::mounts;
 use crate::program;
 use crate::protocol::{FormatRequest, MountRequest};
+use crate::uninterruptible;
 
 /// Where mountpoints are made.
 const MOUNTPOINTS: &str = "/run/ascar/mnt";
@@ -86,7 +87,7 @@ impl Session {
         Ok(json!({"seconds": started.elapsed().as_secs_f64(), "command": words, "output": output}))
     }
 
-    pub(super) fn mount(&mut self, request: &MountRequest) -> Result<Value> {
+    pub(super) fn mount(&mut self, request: &MountRequest, limit: &Limit) -> Result<Value> {
         let started = Instant::now();
         let options = mount_options::parse(&request.fs, &request.options)?;
         let (own_uid, own_gid) = (self.invoker.uid, self.invoker.gid);
@@ -119,27 +120,20 @@ impl Session {
             scratch: true,
         };
         let numbers = lock(&journal).record(vec![change])?;
-        let messages = kernel::Messages::watch();
-        let data = Some(options.data.as_str()).filter(|data| !data.is_empty());
-        // Mounting may take long (a log to replay): whoever ends the session meanwhile must not wait for the journal.
-        if let Err(error) = mount(
-            Some(&device.path),
-            &mountpoint,
-            Some(request.fs.as_str()),
-            options.flags,
-            data,
-        ) {
-            let words = messages.about(&device.name);
+        let call = MountCall {
+            device: device.path.clone(),
+            mountpoint: mountpoint.clone(),
+            fs: request.fs.clone(),
+            flags: options.flags,
+            data: options.data,
+        };
+        if let Err(fault) = call.make("mount", &journal, limit) {
             let mut journal = lock(&journal);
-            journal.undone(&numbers)?;
-            drop_mountpoint(&mut journal, &mountpoint)?;
-            return Err(cannot_mount(
-                "mount",
-                &device.path,
-                &options.data,
-                error,
-                words,
-            ));
+            if !journal.is_frozen() {
+                journal.undone(&numbers)?;
+                drop_mountpoint(&mut journal, &mountpoint)?;
+            }
+            return Err(fault);
         }
         device.mountpoint = Some(mountpoint.clone());
         std::os::unix::fs::chown(&mountpoint, Some(uid), Some(gid))
@@ -147,28 +141,25 @@ impl Session {
         mounted(&mountpoint, started)
     }
 
-    pub(super) fn remount(&mut self, options: &[String], device: Option<PathBuf>) -> Result<Value> {
+    pub(super) fn remount(
+        &mut self,
+        options: &[String],
+        device: Option<PathBuf>,
+        limit: &Limit,
+    ) -> Result<Value> {
         let started = Instant::now();
+        let journal = Arc::clone(&self.journal);
         let device = self.device(device)?;
         let (fs, mountpoint) = device.mounted()?;
         let options = mount_options::parse(&fs, options)?;
-        let messages = kernel::Messages::watch();
-        let flags = options.flags | MsFlags::MS_REMOUNT;
-        if let Err(error) = mount(
-            Some(&device.path),
-            &mountpoint,
-            None::<&str>,
-            flags,
-            Some(options.data.as_str()),
-        ) {
-            return Err(cannot_mount(
-                "remount",
-                &device.path,
-                &options.data,
-                error,
-                messages.about(&device.name),
-            ));
-        }
+        let call = MountCall {
+            device: device.path.clone(),
+            mountpoint: mountpoint.clone(),
+            fs,
+            flags: options.flags | MsFlags::MS_REMOUNT,
+            data: options.data,
+        };
+        call.make("remount", &journal, limit)?;
         mounted(&mountpoint, started)
     }
 
@@ -179,7 +170,12 @@ impl Session {
         let (_, mountpoint) = device.mounted()?;
         // Unmounting cannot be stopped, syncing can: so that little is left to do for the former.
         sync(&mountpoint, limit)?;
-        mounts::unmount(&mountpoint, limit)?;
+        let place = mountpoint.clone();
+        let unmounted = uninterruptible::change("unmount", limit, move || mounts::unmount(&place));
+        if unmounted.is_err() {
+            lock(&journal).freeze();
+        }
+        unmounted?.doing(format!("unmount {}", mountpoint.display()))?;
         device.mountpoint = None;
         let mut journal = lock(&journal);
         journal.undone_where(
@@ -204,9 +200,10 @@ impl Session {
         }
         let started = Instant::now();
         self.locks()?.take("vm.drop_caches")?;
-        bounded("dropping caches", limit, move || {
+        let dropped = uninterruptible::harmless("dropping caches", limit, move || {
             std::fs::write("/proc/sys/vm/drop_caches", level.to_string())
-        })?;
+        });
+        dropped?.doing("drop caches")?;
         done(started)
     }
 
@@ -261,37 +258,55 @@ fn mounted(mountpoint: &Path, started: Instant) -> Result<Value> {
     }))
 }
 
-fn cannot_mount(what: &str, device: &Path, data: &str, error: nix::Error, words: String) -> Fault {
-    let options = if data.is_empty() { "no options" } else { data };
-    Fault::failed(format!(
-        "cannot {what} {} with {options}: {error}",
-        device.display()
-    ))
-    .with_stderr(words)
-}
-
 fn sync(mountpoint: &Path, limit: &Limit) -> Result<()> {
     let root = File::open(mountpoint).doing(format!("open {}", mountpoint.display()))?;
-    bounded("writing back", limit, move || {
-        nix::unistd::syncfs(&root).map_err(Into::into)
-    })
+    let written =
+        uninterruptible::harmless("writing back", limit, move || nix::unistd::syncfs(&root));
+    written?.doing(format!("write {} back", mountpoint.display()))
 }
 
-/// Does what the kernel lets nobody stop, and gives up waiting when the limit is reached.
-fn bounded(
-    doing: &'static str,
-    limit: &Limit,
-    work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
-) -> Result<()> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let _ = sender.send(work());
-    });
-    loop {
-        match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(outcome) => return outcome.doing(doing),
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => limit.check(doing)?,
-            Err(error) => return Err(Fault::failed(format!("{doing}: {error}"))),
+/// One call of mount(2).
+#[derive(Clone, Debug)]
+struct MountCall {
+    device: PathBuf,
+    mountpoint: PathBuf,
+    fs: String,
+    flags: MsFlags,
+    data: String,
+}
+
+impl MountCall {
+    /// Makes the call, and tells what the kernel says when it refuses.
+    fn make(&self, what: &str, journal: &Mutex<Journal>, limit: &Limit) -> Result<()> {
+        let messages = kernel::Messages::watch();
+        let call = self.clone();
+        let outcome = uninterruptible::change(what, limit, move || {
+            let data = Some(call.data.as_str()).filter(|data| !data.is_empty());
+            mount(
+                Some(&call.device),
+                &call.mountpoint,
+                Some(call.fs.as_str()),
+                call.flags,
+                data,
+            )
+        });
+        if outcome.is_err() {
+            lock(journal).freeze();
         }
+        outcome?.map_err(|error| {
+            let options = if self.data.is_empty() {
+                "no options"
+            } else {
+                &self.data
+            };
+            let device = self.device.display();
+            let name = self
+                .device
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy();
+            Fault::failed(format!("cannot {what} {device} with {options}: {error}"))
+                .with_stderr(messages.about(&name))
+        })
     }
 }

@@ -113,8 +113,8 @@ impl Session {
                 self.device_claim(&path, confirmed, limit)
             }
             Operation::Format(request) => self.format(&request, limit),
-            Operation::Mount(request) => self.mount(&request),
-            Operation::Remount { options, device } => self.remount(&options, device),
+            Operation::Mount(request) => self.mount(&request, limit),
+            Operation::Remount { options, device } => self.remount(&options, device, limit),
             Operation::Unmount { device } => self.unmount(device, limit),
             Operation::SyncFs { device } => self.sync_fs(device, limit),
             Operation::DropCaches { level } => self.drop_caches(level, limit),

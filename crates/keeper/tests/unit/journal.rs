@@ -213,6 +213,40 @@ fn a_directory_that_others_may_write_is_refused() {
     assert!(Alone::wait(&place).is_ok());
 }
 
+#[test]
+fn a_long_journal_goes_on_in_a_short_one() {
+    let scratch = Scratch::new();
+    let mut journal = Journal::new(scratch.path(), header());
+    journal
+        .record(vec![Change::Directory {
+            target: "/kept".into(),
+        }])
+        .unwrap();
+    let long = "x".repeat(100_000);
+    let length = || fs::metadata(&files(scratch.path())[0]).unwrap().len();
+    let (mut longest, mut shrank) = (0, false);
+    for turn in 0..60 {
+        let old = "1".to_owned();
+        let expected = Some(format!("{long}{turn}"));
+        let numbers = journal
+            .record(vec![Change::Knob {
+                target: "a".into(),
+                old,
+                expected,
+            }])
+            .unwrap();
+        journal.found(numbers[0], Some(turn.to_string())).unwrap();
+        assert_eq!(files(scratch.path()).len(), 1);
+        shrank |= length() < longest;
+        longest = length();
+    }
+    assert!(shrank);
+    let expected = journal.entries().to_vec();
+    assert!(find(scratch.path()).is_empty(), "it is still locked");
+    drop(journal);
+    assert_eq!(entries(scratch.path()), expected);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Record(usize),

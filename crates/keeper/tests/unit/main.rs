@@ -8,3 +8,4 @@ mod mounts;
 mod program;
 mod protocol;
 mod scratch;
+mod uninterruptible;
