@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ascar.errors import StudyError
-from ascar.workloads.fio_job import FioJob, checked_options, parse_job
+from ascar.workloads.fio_job import ALLOWED, ENGINES, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
 
 
@@ -232,3 +234,13 @@ def test_heavy_presets_are_two_and_a_half_times_the_default_memory(name):
 def test_scaling_many_files_keeps_their_size():
     assert preset_job("small-files-fsync", 0.1).common["nrfiles"] == "25"
     assert preset_job("small-files-fsync", 0.1).common["filesize"] == "16k"
+
+
+def test_the_documentation_lists_what_is_allowed():
+    text = (Path(__file__).parents[2] / "docs/howto/fio.md").read_text()
+    listed = text.partition("<!-- allowed options")[2].partition("-->")[2].partition("<!-- end -->")[0]
+    assert set(listed.split()) == set(ALLOWED)
+    engines = text.partition("\nEngines: ")[2].partition(".\n")[0]
+    assert set(engines.split(", ")) == set(ENGINES)
+    for name in PRESETS:
+        assert f"`{name.removesuffix('-heavy')}`" in text

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FRESH_S_WORTHWHILE", "SavedImages"]
 
-FRESH_S_WORTHWHILE = 0.75
+FRESH_S_WORTHWHILE = 1.5
 """Where making and filling takes less than this, "auto" does not try whether restoring takes less still."""
 
 
