@@ -7,7 +7,9 @@ from types import MappingProxyType
 from ascar.optimizers.annealing import SimulatedAnnealing
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.genetic import GeneticAlgorithm
+from ascar.optimizers.gp import GaussianSearch
 from ascar.optimizers.random import RandomSearch
+from ascar.optimizers.trees import TreesSearch
 from ascar.testing.optimizers import OptimizerContract
 
 
@@ -28,5 +30,14 @@ class TestGeneticAlgorithm(OptimizerContract):
     make = GeneticAlgorithm
 
 
+class TestGaussianSearch(OptimizerContract):
+    make = GaussianSearch
+
+
+class TestTreesSearch(OptimizerContract):
+    make = TreesSearch
+
+
 class TestAuto(OptimizerContract):
     make = Auto
+    options = MappingProxyType({"remeasure": False})

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ascar.errors import StudyError
-from ascar.optimizers.genes import mutable, mutate, step
+from ascar.optimizers.genes import Genes, step
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.replay import Stateful
 from ascar.study import convert
@@ -96,6 +96,7 @@ class SimulatedAnnealing(Stateful):
     ) -> None:
         self.options = convert(options or {}, AnnealingOptions, "optimizer").check()
         self.ledger = Ledger(space, seed, start or (space.default(),))
+        self._genes = Genes.of(space)
         self._place: tuple[Configuration, float] | None = None
         self._moves = 0  # evaluations that were accepted or turned down
         self._free = 0  # moves over known configurations, for the generators
@@ -134,12 +135,10 @@ class SimulatedAnnealing(Stateful):
             self._consider(configuration, record.loss, self.ledger.rng(_ACCEPT, len(self.ledger.history)))
 
     def _neighbour(self, place: Configuration, rng: np.random.Generator) -> Configuration:
-        space = self.ledger.space
-        genes = mutable(space, place)
-        if not genes:
+        names = self._genes.mutable(place)
+        if not names:
             return place
-        name = genes[int(rng.integers(len(genes)))]
-        return mutate(space, place, name, rng, lambda gene, value: step(space, gene, value, rng))
+        return self._genes.mutate(place, names[int(rng.integers(len(names)))], rng, step)
 
     def _consider(self, configuration: Configuration, loss: float, rng: np.random.Generator) -> None:
         """Move to a configuration whose loss is known, with Metropolis' probability."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from ascar.errors import StudyError
-from ascar.optimizers.genes import cross, mutable, mutate, other_value
+from ascar.optimizers.genes import Genes, other_value
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.replay import Stateful
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers.ledger import Record
-    from ascar.space import Configuration, Space, Value
+    from ascar.space import Configuration, Domain, Space, Value
 
 __all__ = ["GeneticAlgorithm", "GeneticOptions"]
 
@@ -109,6 +110,7 @@ class GeneticAlgorithm(Stateful):
     ) -> None:
         self.options = convert(options or {}, GeneticOptions, "optimizer").check()
         self.ledger = Ledger(space, seed, start)
+        self._genes = Genes.of(space)
         self._design = initial(
             space,
             self.ledger.rng(_DESIGN),
@@ -162,12 +164,11 @@ class GeneticAlgorithm(Stateful):
 
     def _wander(self, child: Configuration, rng: np.random.Generator) -> Configuration | None:
         """A fresh configuration some mutations away: a converged population goes on exploring."""
-        space = self.ledger.space
         for _ in range(_WANDER_MAX):
-            genes = mutable(space, child)
+            genes = self._genes.mutable(child)
             if not genes:
                 return None
-            child = mutate(space, child, genes[int(rng.integers(len(genes)))], rng)
+            child = self._genes.mutate(child, genes[int(rng.integers(len(genes)))], rng)
             self._mutations += 1
             if self.ledger.fresh(child):
                 return child
@@ -181,14 +182,17 @@ class GeneticAlgorithm(Stateful):
         if len(space) > 1 and rng.random() < self.options.crossover:
             cut = int(rng.integers(1, len(space)))
             pair = (one, two) if self._bred % 2 == 0 else (two, one)
-            child = cross(space, *pair, cut, rng)
+            child = self._genes.cross(*pair, cut, rng)
         else:
             child = one if self._bred % 2 == 0 else two
         rng = self.ledger.rng(_MUTATION, generation, self._bred)
         self._bred += 1
-        for name in mutable(space, child):
+        for name in self._genes.mutable(child):
             if rng.random() < self.options.mutation and name in child:
-                child = mutate(space, child, name, rng, lambda gene, value: self._allele(gene, value, rng))
+                draw = (
+                    other_value if self.options.mutation_towards == "any" else partial(self._unvisited, name)
+                )
+                child = self._genes.mutate(child, name, rng, draw)
                 self._mutations += 1
         return child
 
@@ -204,11 +208,8 @@ class GeneticAlgorithm(Stateful):
                 chosen = rng.choice(len(members), p=_shares(losses.max() - losses))
         return members[int(chosen)].configuration
 
-    def _allele(self, name: str, value: Value, rng: np.random.Generator) -> Value:
-        """The value that a gene mutates to."""
-        domain = self.ledger.space.domain(name)
-        if self.options.mutation_towards == "any":
-            return other_value(domain, value, rng)
+    def _unvisited(self, name: str, domain: Domain, value: Value, rng: np.random.Generator) -> Value:
+        """Of some random other values, the one that was tried least (Cao 9.6)."""
         visits = Counter(one.get(name) for one, record in self.ledger.records.items() if record.seen)
         drawn = [other_value(domain, value, rng) for _ in range(_UNVISITED_DRAWS)]
         return min(drawn, key=lambda allele: visits[allele])

@@ -23,12 +23,13 @@ def observed(n=12, groups=(0, 1, 1), seed=1, noise=0.0):
 
 def test_the_posterior_is_the_textbook_one():
     seen = observed()
-    hyper = Hyperparameters(np.log([2.0, 0.7]), np.log(1.7), np.log(0.05))
+    hyper = Hyperparameters(np.log([2.0, 0.7]), np.log(1.7), np.log(0.02), np.log(0.05))
     weights = np.array([2.0, 0.7, 0.7])
 
     def kernel(a, b):
         r = np.sqrt((((a[:, None] - b[None]) ** 2) * weights).sum(2))
-        return 1.7 * (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r)
+        smooth = 1.7 * (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r) + 4.0
+        return smooth + 0.02 * (r == 0)
 
     asked = np.random.default_rng(2).random((5, 3))
     inverse = np.linalg.inv(kernel(seen.columns, seen.columns) + 0.05 * np.eye(12))
@@ -42,10 +43,10 @@ def test_the_gradient_is_the_derivative():
     seen = observed(noise=0.1)
     seen = Observations(seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0))
     distances = _distances_by_parameter(seen.columns, seen.groups)
-    at = np.array([0.3, -1.0, 0.2, -2.0])
+    at = np.array([0.3, -1.0, 0.2, -1.5, -2.0])
     _, gradient = _negative_log_posterior(at, seen, distances)
     for index, slope in enumerate(gradient):
-        step = np.eye(4)[index] * 1e-6
+        step = np.eye(5)[index] * 1e-6
         above, below = (_negative_log_posterior(at + way * step, seen, distances)[0] for way in (1, -1))
         assert slope == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-5)
 
@@ -81,7 +82,7 @@ def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
 
 def test_known_variance_and_repeats_count():
     columns = np.array([[0.0], [0.0]])
-    hyper = Hyperparameters(np.zeros(1), 5.0, np.log(0.1))
+    hyper = Hyperparameters(np.zeros(1), 5.0, -30.0, np.log(0.1))
 
     def mean_at(variance, repeats):
         seen = Observations(

@@ -1,19 +1,29 @@
-"""Where a model is asked what is promising: everywhere in small spaces, else near the best, and widely."""
+"""Where a model is asked what is promising: everywhere in small spaces, else by a search of its own.
+
+In a space of many parameters few of which matter, hardly any random change touches one that does. The search
+therefore takes several rounds, goes on from what the model finds most promising, and changes genes in
+proportion to how much the model says they matter.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.optimizers.genes import mutable, mutate, step
+import numpy as np
+
+from ascar.optimizers.genes import Genes, step
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from ascar.optimizers.ledger import Ledger
-    from ascar.space import Configuration, Space
+    from ascar.optimizers.surrogates.columns import Columns
+    from ascar.space import Configuration
 
-__all__ = ["Candidates", "Reach"]
+__all__ = ["Candidates", "Found", "Reach"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,51 +32,134 @@ class Reach:
 
     Attributes:
         everywhere_max: spaces of at most so many configurations are looked at whole.
-        spread: random configurations from the whole space.
-        near: configurations a few genes away from each of the best.
-        genes_max: by how many genes they differ at most.
+        pool: random configurations that are drawn once and kept.
+        spread: how many of them are looked at each time.
+        near: variations of each centre.
+        bound: variations of each centre in parameters that conditions or constraints mention.
+        rounds: of going on from the most promising.
+        parents: from how many of them.
+        children: of each.
+        kept: the most promising, handed back.
     """
 
-    everywhere_max: int = 2_000
-    spread: int = 200
-    near: int = 60
-    genes_max: int = 3
+    everywhere_max: int = 1_000
+    pool: int = 1_000
+    spread: int = 150
+    near: int = 30
+    bound: int = 8
+    rounds: int = 4
+    parents: int = 8
+    children: int = 15
+    kept: int = 150
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Candidates, the most promising first.
+
+    Attributes:
+        codes: float64 (m, genes).
+        columns: float64 (m, D).
+        likes: configurations that differ from each candidate in free genes alone.
+    """
+
+    codes: NDArray[np.float64]
+    columns: NDArray[np.float64]
+    likes: Sequence[Configuration]
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
 
 class Candidates:
-    """Proposals for a model to judge, all valid and fresh."""
+    """Proposals for a model to judge, all valid."""
 
-    def __init__(self, ledger: Ledger, reach: Reach) -> None:
+    def __init__(self, ledger: Ledger, columns: Columns, reach: Reach, rng: np.random.Generator) -> None:
         self._ledger = ledger
+        self._columns = columns
+        self._codes = columns.codes
+        self._genes = Genes.of(ledger.space)
         self._reach = reach
         count = ledger.space.count()
-        self._all = (
-            tuple(ledger.space.enumerate()) if count is not None and count <= reach.everywhere_max else None
-        )
+        self._whole = count is not None and count <= reach.everywhere_max
+        drawn = ledger.space.enumerate() if self._whole else ledger.space.sample(rng, reach.pool)
+        self._pool = tuple(dict.fromkeys(drawn))
+        self._pool_codes = self._codes.rows(self._pool)
+        self._pool_columns = columns.expand(self._pool_codes)
+        self._places = {one: place for place, one in enumerate(self._pool)}
 
     @property
     def whole(self) -> bool:
         """Whether every configuration of the space is a candidate."""
-        return self._all is not None
+        return self._whole
 
-    def around(self, centres: list[Configuration], rng: np.random.Generator) -> list[Configuration]:
-        """Candidates, each once: the neighbourhoods of the centres and a spread over the whole space."""
-        if self._all is not None:
-            return [one for one in self._all if self._ledger.fresh(one)]
-        found = dict.fromkeys(self._ledger.space.sample(rng, self._reach.spread))
+    def search(
+        self,
+        promise: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        centres: Sequence[Configuration],
+        weights: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> Found:
+        """The most promising configurations that are neither measured nor out.
+
+        Args:
+            promise: of encoded configurations (m, D); the more the better.
+            centres: where to look around.
+            weights: (genes,), above zero: how likely each gene is to be changed.
+            rng: of the random choices.
+        """
+        if self._whole:
+            return self._everywhere(promise)
+        codes, likes = self._begin(centres, weights, rng)
+        columns = self._columns.expand(codes)
+        worth = promise(columns)
+        for _ in range(self._reach.rounds):
+            parents = np.argsort(-worth, kind="stable")[: self._reach.parents]
+            children = np.repeat(parents, self._reach.children)
+            born = self._codes.vary(codes[children], weights, rng, 1.5)
+            born_columns = self._columns.expand(born)
+            codes, columns = np.concatenate([codes, born]), np.concatenate([columns, born_columns])
+            worth = np.concatenate([worth, promise(born_columns)])
+            likes = likes + [likes[int(parent)] for parent in children]
+        order = np.argsort(-worth, kind="stable")[: self._reach.kept]
+        return Found(codes[order], columns[order], [likes[int(at)] for at in order])
+
+    def fresh(self, found: Found, at: int) -> Configuration | None:
+        """A candidate as a configuration; None where it is known or out."""
+        configuration = self._codes.configuration(found.codes[at], found.likes[at])
+        return configuration if self._ledger.fresh(configuration) else None
+
+    def _everywhere(self, promise: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Found:
+        open_ = np.ones(len(self._pool), np.bool_)
+        for one in (*self._ledger.records, *self._ledger.pending):
+            if one in self._places and not self._ledger.fresh(one):
+                open_[self._places[one]] = False
+        places = np.flatnonzero(open_)
+        order = places[np.argsort(-promise(self._pool_columns[places]), kind="stable")]
+        return Found(
+            self._pool_codes[order], self._pool_columns[order], [self._pool[int(at)] for at in order]
+        )
+
+    def _begin(
+        self, centres: Sequence[Configuration], weights: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], list[Configuration]]:
+        """A spread over the space, and variations of the centres."""
+        spread = rng.choice(len(self._pool), min(self._reach.spread, len(self._pool)), replace=False)
+        likes = [self._pool[int(at)] for at in spread]
+        parts = [self._pool_codes[spread]]
         for centre in centres:
-            for _ in range(self._reach.near):
-                found[_vary(self._ledger.space, centre, self._reach.genes_max, rng)] = None
-        return [one for one in found if self._ledger.fresh(one)]
+            bases = [centre, *self._bound(centre, rng)]
+            rows = np.repeat(np.arange(len(bases)), -(-self._reach.near // len(bases)))
+            codes = self._codes.rows(bases)
+            parts += [self._codes.vary(codes[rows], weights, rng, 2.0), codes[1:]]
+            likes += [bases[int(row)] for row in rows] + bases[1:]
+        return np.concatenate(parts), likes
 
-
-def _vary(space: Space, centre: Configuration, genes_max: int, rng: np.random.Generator) -> Configuration:
-    """`centre` with one to `genes_max` genes changed; numbers mostly move a little, sometimes anywhere."""
-    varied = centre
-    for _ in range(int(rng.integers(1, genes_max + 1))):
-        genes = mutable(space, varied)
-        if not genes:
-            break
-        name = genes[int(rng.integers(len(genes)))]
-        varied = mutate(space, varied, name, rng, lambda gene, value: step(space, gene, value, rng))
-    return varied
+    def _bound(self, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
+        """Variations in parameters that conditions or constraints mention."""
+        names = [name for name in self._genes.mutable(centre) if name not in self._genes.free]
+        varied = [
+            self._genes.mutate(centre, names[int(rng.integers(len(names)))], rng, step)
+            for _ in range(self._reach.bound if names else 0)
+        ]
+        return list(dict.fromkeys(varied))

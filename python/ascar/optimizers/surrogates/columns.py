@@ -1,4 +1,4 @@
-"""Configurations as rows of numbers in which squared Euclidean distance means what it should.
+"""Codes as rows of numbers in which squared Euclidean distance means what it should.
 
 Per parameter, between two configurations:
 
@@ -14,84 +14,48 @@ definite. The columns of a parameter form a group, which shares one length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.space import Choices
+from ascar.optimizers.surrogates.codes import Codes, Gene
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from ascar.space import Configuration, Domain, Space, Value
+    from ascar.space import Configuration, Space
 
 __all__ = ["Columns"]
 
 _APART = 1 / np.sqrt(2.0)  # one-hot columns of this height are at squared distance 1
 _HEIGHT = np.sqrt(0.75)
-_CACHE_MAX = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """One parameter's columns: start, width, and how a value fills them."""
-
-    name: str
-    domain: Domain
-    start: int
-    width: int
-    places: dict[Value, tuple[tuple[int, float], ...]]
-    absent: tuple[tuple[int, float], ...]
-
-    def fill(self, row: NDArray[np.float64], value: Value | None) -> None:
-        if value is None:
-            cells = self.absent
-        elif value in self.places:
-            cells = self.places[value]
-        else:
-            assert not isinstance(self.domain, Choices), "every choice has its place"
-            assert isinstance(value, (int, float)), "a range holds numbers"
-            row[self.start] = self.domain.position(value)
-            return
-        for column, height in cells:
-            row[column] = height
-
-
-@dataclass(slots=True)
 class Columns:
-    """The encoding of one space, with a cache of rows.
+    """The encoding of one space.
 
     Attributes:
+        codes: the coding it expands.
         groups: int (D,), the index in `names` of the parameter that each column belongs to.
-        names: parameters that can vary, in the space's order; the others carry no information.
     """
 
+    codes: Codes
     groups: NDArray[np.intp]
-    names: tuple[str, ...]
-    _layout: tuple[_Group, ...]
-    _cache: dict[Configuration, NDArray[np.float64]] = field(
-        default_factory=dict["Configuration", "NDArray[np.float64]"]
-    )
 
     @classmethod
     def of(cls, space: Space) -> Columns:
         """The encoding for a space."""
-        layout: list[_Group] = []
-        start = 0
-        for parameter in space.parameters:
-            domain = space.domain(parameter.name)
-            conditional = parameter.condition is not None
-            if domain.size == 1 and not conditional:
-                continue
-            layout.append(_group(parameter.name, domain, conditional=conditional, start=start))
-            start += layout[-1].width
-        widths = [group.width for group in layout]
-        return cls(
-            np.repeat(np.arange(len(layout)), widths), tuple(group.name for group in layout), tuple(layout)
-        )
+        codes = Codes.of(space)
+        return cls(codes, np.repeat(np.arange(len(codes.genes)), [_width(gene) for gene in codes.genes]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters that can vary, in the space's order; the others carry no information."""
+        return self.codes.names
 
     @property
     def width(self) -> int:
@@ -100,36 +64,34 @@ class Columns:
 
     def rows(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
         """float64 (n, D): one row a configuration."""
-        rows = [self._row(configuration) for configuration in configurations]
-        return np.array(rows, np.float64).reshape(len(rows), self.width)
+        return self.expand(self.codes.rows(configurations))
 
-    def _row(self, configuration: Configuration) -> NDArray[np.float64]:
-        row = self._cache.get(configuration)
-        if row is None:
-            row = np.zeros(self.width)
-            for group in self._layout:
-                group.fill(row, configuration.get(group.name))
-            if len(self._cache) < _CACHE_MAX:
-                self._cache[configuration] = row
-        return row
+    def expand(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64 (n, D) from codes (n, genes)."""
+        parts = [_expand(gene, codes[:, index]) for index, gene in enumerate(self.codes.genes)]
+        return np.concatenate(parts, axis=1) if parts else np.empty((len(codes), 0))
 
 
-def _group(name: str, domain: Domain, *, conditional: bool, start: int) -> _Group:
-    """Lay out a parameter's columns from `start` on."""
-    if not isinstance(domain, Choices):
-        # The position, then one column a special value, then one for "does not apply".
-        outside = len(domain.special) + conditional
-        cells = [((start, 0.5), (start + 1 + index, _HEIGHT)) for index in range(outside)]
-        places: dict[Value, tuple[tuple[int, float], ...]] = dict(zip(domain.special, cells, strict=False))
-        return _Group(name, domain, start, 1 + outside, places, cells[-1] if conditional else ())
-    size = len(domain.values)
-    if domain.ordered and size > 2:
-        places = {value: ((start, rank / (size - 1)),) for rank, value in enumerate(domain.values)}
-        absent = ((start, 0.5), (start + 1, _HEIGHT)) if conditional else ()
-        return _Group(name, domain, start, 1 + conditional, places, absent)
-    kinds = size + conditional
-    if kinds == 2:
-        places = {value: ((start, float(rank)),) for rank, value in enumerate(domain.values)}
-        return _Group(name, domain, start, 1, places, ((start, 1.0),) if conditional else ())
-    places = {value: ((start + rank, _APART),) for rank, value in enumerate(domain.values)}
-    return _Group(name, domain, start, kinds, places, ((start + size, _APART),) if conditional else ())
+def _width(gene: Gene) -> int:
+    if gene.ordered:
+        return 1 + len(gene.special) + gene.conditional
+    kinds = gene.size + gene.conditional
+    return 1 if kinds == 2 else kinds
+
+
+def _expand(gene: Gene, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64 (n, width) of one gene."""
+    absent = np.isnan(codes)
+    if not gene.ordered:
+        kind = np.where(absent, gene.size, codes).astype(np.intp)
+        if gene.size + gene.conditional == 2:
+            return kind[:, None].astype(np.float64)
+        return _APART * (kind[:, None] == np.arange(_width(gene)))
+    columns = np.zeros((len(codes), _width(gene)))
+    place = codes / max(1, gene.size - 1) if gene.size else codes
+    columns[:, 0] = np.where(absent | (codes < 0), 0.5, place)
+    for index in range(len(gene.special)):
+        columns[:, 1 + index] = np.where(codes == -1.0 - index, _HEIGHT, 0.0)
+    if gene.conditional:
+        columns[:, -1] = np.where(absent, _HEIGHT, 0.0)
+    return columns

@@ -21,6 +21,8 @@ __all__ = ["Evidence", "Scale", "gather"]
 _SPREAD_MIN = 1e-12
 # Beyond it losses are all the same: their squares could not be summed.
 _LOSS_MAX = 1e150
+# Standard deviations above the mean beyond which a bad loss is as bad as any: it is no place to look into.
+_BAD_MAX = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +30,56 @@ class Scale:
     """How losses are standardised, and back.
 
     Attributes:
-        centre: the loss that becomes 0.
-        spread: how much of the loss becomes 1.
+        centre: the loss (or its logarithm) that becomes 0.
+        spread: how much of it becomes 1.
+        sign: 0: the loss itself is standardised; 1 or -1: sign * log(sign * loss) is. Effects on throughputs
+            and latencies multiply, and so does their noise: on a logarithmic scale both add.
     """
 
     centre: float
     spread: float
+    sign: int = 0
 
     @classmethod
-    def of(cls, losses: NDArray[np.float64]) -> Scale:
+    def of(cls, losses: NDArray[np.float64], sign: int = 0) -> Scale:
         """Mean and standard deviation; spread 1 where all losses are equal."""
-        spread = float(losses.std())
-        centre = float(losses.mean())
-        return cls(centre, spread if spread > _SPREAD_MIN * max(1.0, abs(centre)) else 1.0)
+        values = losses if sign == 0 else sign * np.log(sign * losses)
+        if not len(values):
+            return cls(0.0, 1.0, sign)
+        spread, centre = float(values.std()), float(values.mean())
+        return cls(centre, spread if spread > _SPREAD_MIN * max(1.0, abs(centre)) else 1.0, sign)
+
+    @staticmethod
+    def signs(losses: NDArray[np.float64]) -> tuple[int, ...]:
+        """The scales that losses admit: a logarithm where they have one sign."""
+        if len(losses) and (losses > 0).all():
+            return (0, 1)
+        if len(losses) and (losses < 0).all():
+            return (0, -1)
+        return (0,)
 
     def standard(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standardised losses."""
-        return (losses - self.centre) / self.spread
+        values = losses if self.sign == 0 else self.sign * np.log(self.sign * losses)
+        return np.minimum((values - self.centre) / self.spread, _BAD_MAX)
 
-    def original(self, standardised: float) -> float:
-        """A standardised loss in its own unit again."""
-        return self.centre + self.spread * standardised
+    def slope(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How fast the standardised loss grows with the loss."""
+        slope = np.ones_like(losses) if self.sign == 0 else 1 / np.abs(losses)
+        return slope / self.spread
+
+    def original(self, standardised: float, noise_variance: float = 0.0) -> float:
+        """A standardised loss in its own unit again.
+
+        Args:
+            standardised: the loss.
+            noise_variance: of one evaluation, standardised. The truth is the mean of evaluations, and the
+                mean of logarithms lies half the noise's variance below the logarithm of the mean.
+        """
+        value = self.centre + self.spread * standardised
+        if self.sign == 0:
+            return value
+        return self.sign * float(np.exp(self.sign * value + 0.5 * noise_variance * self.spread**2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,20 +91,28 @@ class Evidence:
         configurations: of the rows.
         measured: bool (n,), which rows are usable: measured and never failed.
         scale: of the losses.
+        jacobian_log: log of the scale's slope, summed over the rows: what makes evidence on two scales
+            comparable.
     """
 
     observations: Observations
     configurations: tuple[Configuration, ...]
     measured: NDArray[np.bool_]
     scale: Scale
+    jacobian_log: float
 
 
-def gather(ledger: Ledger, columns: Columns) -> Evidence:
+def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
     """Evidence from all that was told.
 
     A failed or quarantined configuration counts as the worst loss measured: it teaches to keep away, without
     a number so large that it would hide all differences among the others. A pruned one counts as the loss it
-    was pruned at. Nothing measured at all gives no rows.
+    was pruned at, if that is worse than what was measured of it. Nothing measured at all gives no rows.
+
+    Args:
+        ledger: what is known.
+        columns: the encoding.
+        sign: of the scale, see `Scale`; where the losses do not admit it, they are taken as they are.
     """
     worst = max((record.loss or 0.0 for _, record in ledger.usable()), default=None)
     known = {} if worst is None else {one: record for one, record in ledger.records.items() if record.seen}
@@ -81,16 +120,17 @@ def gather(ledger: Ledger, columns: Columns) -> Evidence:
         -1, 3
     )
     losses = np.clip(summaries[:, 0], -_LOSS_MAX, _LOSS_MAX)
-    scale = Scale.of(losses) if known else Scale(0.0, 1.0)
+    scale = Scale.of(losses, sign if sign in Scale.signs(losses) else 0)
+    slope = scale.slope(losses)
     observations = Observations(
         columns=columns.rows(known),
         groups=columns.groups,
         loss=scale.standard(losses),
-        variance=summaries[:, 1] / scale.spread**2,
-        repeats=summaries[:, 2],
+        variance=summaries[:, 1] * slope**2,
+        repeats=np.ascontiguousarray(summaries[:, 2]),
     )
     usable = np.array([record.usable for record in known.values()], np.bool_)
-    return Evidence(observations, tuple(known), usable, scale)
+    return Evidence(observations, tuple(known), usable, scale, float(np.log(slope).sum()))
 
 
 def _summary(record: Record, worst: float) -> tuple[float, float, float]:
@@ -98,7 +138,7 @@ def _summary(record: Record, worst: float) -> tuple[float, float, float]:
     loss = record.loss
     if not record.usable or loss is None:
         bound = min(record.bounds, default=worst) if not record.failures and not record.quarantined else worst
-        return max(bound, loss or bound), 0.0, 1.0
+        return max(bound, loss if loss is not None else bound), 0.0, 1.0
     n = len(record.losses)
-    known = sum(error**2 for error in record.standard_errors if error is not None and np.isfinite(error))
-    return loss, known / n**2, float(n)
+    errors = [error for error in record.standard_errors if error is not None and np.isfinite(error)]
+    return loss, sum(min(error, _LOSS_MAX) ** 2 for error in errors) / n**2, float(n)

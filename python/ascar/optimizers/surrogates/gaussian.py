@@ -5,6 +5,10 @@ equation 4.17 (kernel), equation 5.9 (gradient of the evidence); Hvarfner, Hells
 Bayesian Optimization Performs Great in High Dimensions" (ICML 2024), equation 6: the prior of the lengths
 grows with the square root of the number of parameters, so that the same model serves 3 and 100 of them.
 
+The loss at x is c + f(x) + g(x) + noise: an unknown constant; a smooth function; what is a configuration's
+own and no neighbour tells (g, the rough part: it repeats when the configuration is measured again); and what
+differs from one evaluation to the next. Only repeated evaluations tell the last two apart.
+
 Parameters of every kind come as groups of columns in which squared Euclidean distance means what it should
 (`ascar.optimizers.surrogates.columns`), so that one stationary kernel serves numbers, categories and
 parameters that do not apply.
@@ -12,24 +16,29 @@ parameters that do not apply.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import linalg, optimize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["GaussianProcess", "Hyperparameters", "Observations"]
+__all__ = ["GaussianProcess", "Hyperparameters", "Look", "Observations"]
 
 _SQRT5 = np.sqrt(5.0)
-# Loc and scale of log length beside sqrt(d); of log signal variance; of log noise variance. The loss is
-# standardised, so a signal of variance 1 with a tenth of it as noise is the middle of what is expected.
+_CONSTANT = 4.0  # prior variance of the constant, in units of the standardised loss: little is known of it
+# Middle and spread of the priors of the logarithms of: a length beside sqrt(d), the variances of the smooth
+# part, of the rough part, and of the noise. The loss is standardised.
 _LENGTH = (np.sqrt(2.0), np.sqrt(3.0))
-_SIGNAL = (0.0, 1.0)
-_NOISE = (np.log(0.1), 1.5)
-_BOUNDS_LOG = (-14.0, 8.0)
+_VARIANCES = np.array([0.0, np.log(0.01), np.log(0.1)])
+_SPREADS = np.array([1.0, 2.0, 1.5])
+_WEIGHT_BOUNDS = (-14.0, 6.0)
+_VARIANCE_BOUNDS = ((-6.0, 3.0), (-9.0, 2.0), (-9.0, 2.0))
+_ROUGH_NONE = -30.0
 _JITTER = 1e-8
 
 
@@ -38,7 +47,7 @@ class Observations:
     """What a model is fitted to.
 
     Attributes:
-        columns: float64 (n, D), encoded configurations.
+        columns: float64 (n, D), encoded configurations, each one once.
         groups: int (D,), the parameter that each column belongs to, 0..d-1.
         loss: float64 (n,), standardised.
         variance: float64 (n,), known variance of each loss (its squared standard error); 0 where unknown.
@@ -59,106 +68,186 @@ class Observations:
     @property
     def parameters(self) -> int:
         """How many parameters the columns encode."""
-        return int(self.groups[-1]) + 1
+        return int(self.groups[-1]) + 1 if len(self.groups) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hyperparameters:
-    """Of the kernel s² k(r), r² = Σ_k w_k d_k², and of the noise.
+    """Of the kernel s² k(r), r² = Σ_k w_k d_k², of the rough part, and of the noise.
 
     Attributes:
         weight_log: float64 (d,), log w_k = -2 log length_k: how much parameter k matters.
         signal_log: log s².
+        rough_log: log of the rough part's variance.
         noise_log: log of the variance from one evaluation to the next, beyond what is known of each loss.
     """
 
     weight_log: NDArray[np.float64]
     signal_log: float
+    rough_log: float
     noise_log: float
 
     @classmethod
     def prior(cls, parameters: int) -> Hyperparameters:
-        """The prior's middle for so many parameters: where a fit starts."""
+        """The prior's middle for so many parameters."""
         length_log = _LENGTH[0] + 0.5 * np.log(max(parameters, 1))
-        return cls(np.full(parameters, -2 * length_log), _SIGNAL[0], _NOISE[0])
+        return cls.of(np.concatenate([np.full(parameters, -2 * length_log), _VARIANCES]))
+
+    @classmethod
+    def starts(cls, parameters: int) -> tuple[Hyperparameters, ...]:
+        """Where fits begin: long, middling and short lengths.
+
+        From long lengths alone a narrow valley is taken for noise, a local optimum of the evidence.
+        """
+        middle = cls.prior(parameters)
+        shares = (0.0, 1.0 / max(parameters, 1), 3.0 / max(parameters, 1))
+        return tuple(
+            middle if share == 0 else replace(middle, weight_log=np.full(parameters, np.log(share)))
+            for share in shares
+        )
 
     def vector(self) -> NDArray[np.float64]:
-        """(d + 2,): weights, signal, noise."""
-        return np.concatenate([self.weight_log, [self.signal_log, self.noise_log]])
+        """(d + 3,): weights, signal, rough part, noise."""
+        return np.concatenate([self.weight_log, [self.signal_log, self.rough_log, self.noise_log]])
 
     @classmethod
     def of(cls, vector: NDArray[np.float64]) -> Hyperparameters:
         """The inverse of `vector`."""
-        return cls(vector[:-2].copy(), float(vector[-2]), float(vector[-1]))
+        return cls(vector[:-3].copy(), float(vector[-3]), float(vector[-2]), float(vector[-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """The posterior at some configurations.
+
+    Attributes:
+        columns: float64 (m, D), scaled by the kernel's lengths.
+        rows: int (m,), which observation each one is; -1: none.
+        mean: float64 (m,), of the loss without noise.
+        sd: float64 (m,), of it.
+        solved: float64 (n, m), the inverse Cholesky factor times the cross-covariance.
+    """
+
+    columns: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    solved: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GaussianProcess:
-    """A posterior over the loss.
+    """A posterior over the standardised loss.
 
     Attributes:
         observations: what it was fitted to.
         hyper: its hyperparameters.
+        penalty: minus the log of evidence times prior, up to a constant; NaN where it was not fitted.
         cholesky: (n, n), lower factor of the covariance of the observations.
         weights: (n,), the covariance's inverse times the loss.
     """
 
     observations: Observations
     hyper: Hyperparameters
+    penalty: float
     cholesky: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     @classmethod
-    def condition(cls, observations: Observations, hyper: Hyperparameters) -> GaussianProcess:
+    def condition(
+        cls, observations: Observations, hyper: Hyperparameters, penalty: float = float("nan")
+    ) -> GaussianProcess:
         """The posterior for given hyperparameters (Rasmussen and Williams, algorithm 2.1)."""
         scaled = _scaled(observations.columns, observations.groups, hyper)
-        covariance = np.exp(hyper.signal_log) * _matern(_squared_distances(scaled, scaled))
+        covariance = np.exp(hyper.signal_log) * _matern(_squared_distances(scaled, scaled)) + _CONSTANT
         covariance[np.diag_indices_from(covariance)] += (
-            observations.variance + np.exp(hyper.noise_log) / observations.repeats + _JITTER
+            np.exp(hyper.rough_log)
+            + observations.variance
+            + np.exp(hyper.noise_log) / observations.repeats
+            + _JITTER
         )
         factor = _factor(covariance)
-        return cls(observations, hyper, factor, _solve(factor, observations.loss))
+        return cls(observations, hyper, penalty, factor, _solve(factor, observations.loss))
 
     @classmethod
     def fit(
-        cls, observations: Observations, start: Hyperparameters | None = None, iterations_max: int = 40
+        cls,
+        observations: Observations,
+        starts: Sequence[Hyperparameters] = (),
+        *,
+        rough: bool = True,
+        iterations_max: int = 40,
     ) -> GaussianProcess:
         """The posterior at the hyperparameters that maximise evidence times prior.
 
         Args:
             observations: what to fit to.
-            start: where the search for hyperparameters begins (an earlier fit); None: at the prior's middle.
-            iterations_max: of L-BFGS.
+            starts: where searches for hyperparameters begin; none: `Hyperparameters.starts`.
+            rough: whether there is a rough part.
+            iterations_max: of L-BFGS, from each start.
         """
-        first = (start or Hyperparameters.prior(observations.parameters)).vector()
         distances = _distances_by_parameter(observations.columns, observations.groups)
-        found = cast("Any", optimize.minimize)(
-            _negative_log_posterior,
-            first,
-            args=(observations, distances),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[_BOUNDS_LOG] * len(first),
-            options={"maxiter": iterations_max},
-        )
-        return cls.condition(observations, Hyperparameters.of(np.asarray(found.x, np.float64)))
+        bounds = [_WEIGHT_BOUNDS] * observations.parameters + list(_VARIANCE_BOUNDS)
+        if not rough:
+            bounds[-2] = (_ROUGH_NONE, _ROUGH_NONE)
+        best: tuple[float, NDArray[np.float64]] | None = None
+        for start in starts or Hyperparameters.starts(observations.parameters):
+            found = cast("Any", optimize.minimize)(
+                _negative_log_posterior,
+                np.clip(start.vector(), *np.array(bounds).T),
+                args=(observations, distances),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options={"maxiter": iterations_max},
+            )
+            if best is None or float(found.fun) < best[0]:
+                best = float(found.fun), np.asarray(found.x, np.float64)
+        assert best is not None, "there is at least one start"
+        return cls.condition(observations, Hyperparameters.of(best[1]), best[0])
 
-    def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the noise-free loss.
+    def look(self, columns: NDArray[np.float64], rows: NDArray[np.intp] | None = None) -> Look:
+        """The posterior at encoded configurations.
 
         Args:
-            columns: (m, D), encoded candidates.
-
-        Returns:
-            (m,) and (m,), in units of the standardised loss.
+            columns: (m, D).
+            rows: (m,), which observation each one is, -1 for none; None: none is one.
         """
+        at = np.full(len(columns), -1, np.intp) if rows is None else rows
         known = _scaled(self.observations.columns, self.observations.groups, self.hyper)
         asked = _scaled(columns, self.observations.groups, self.hyper)
-        signal = np.exp(self.hyper.signal_log)
-        cross = signal * _matern(_squared_distances(asked, known))
+        cross = self._covariance(asked, known, at, np.arange(len(known)))
         solved = _solve_lower(self.cholesky, cross.T)
-        variance = signal - np.einsum("nm,nm->m", solved, solved)
-        return cross @ self.weights, np.sqrt(np.maximum(variance, 0.0))
+        total = np.exp(self.hyper.signal_log) + np.exp(self.hyper.rough_log) + _CONSTANT
+        variance = total - np.einsum("nm,nm->m", solved, solved)
+        return Look(asked, at, cross @ self.weights, np.sqrt(np.maximum(variance, 0.0)), solved)
+
+    def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation, each (m,), of the loss without noise at unmeasured configurations."""
+        look = self.look(columns)
+        return look.mean, look.sd
+
+    def covariance(self, one: Look, two: Look) -> NDArray[np.float64]:
+        """(m, k): posterior covariance between the losses at two lots of configurations."""
+        prior = self._covariance(one.columns, two.columns, one.rows, two.rows)
+        return prior - one.solved.T @ two.solved
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance from one evaluation to the next, in units of the standardised loss."""
+        return float(np.exp(self.hyper.noise_log))
+
+    def _covariance(
+        self,
+        one: NDArray[np.float64],
+        two: NDArray[np.float64],
+        rows_one: NDArray[np.intp],
+        rows_two: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
+        """Prior covariance between scaled rows; the rough part is shared with the same configuration only."""
+        smooth = np.exp(self.hyper.signal_log) * _matern(_squared_distances(one, two)) + _CONSTANT
+        same = (rows_one[:, None] == rows_two[None, :]) & (rows_one[:, None] >= 0)
+        return smooth + np.exp(self.hyper.rough_log) * same
 
 
 def _factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -195,7 +284,7 @@ def _matern(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _distances_by_parameter(columns: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64]:
     """(d, n, n): squared distances in each parameter's own columns."""
-    count = int(groups[-1]) + 1
+    count = int(groups[-1]) + 1 if len(groups) else 0
     distances = np.zeros((count, len(columns), len(columns)))
     for column, group in enumerate(groups):
         difference = columns[:, column, None] - columns[None, :, column]
@@ -208,18 +297,19 @@ def _negative_log_posterior(
 ) -> tuple[float, NDArray[np.float64]]:
     """Minus the log of evidence times prior, and its gradient (Rasmussen and Williams, equation 5.9).
 
-    The prior is on the logarithms: normal for each log length around sqrt(2) + log(d)/2, for the signal and
-    for the noise.
+    The prior is on the logarithms: normal for each log length around sqrt(2) + log(d)/2, and for the three
+    variances.
     """
     hyper = Hyperparameters.of(vector)
     count = len(hyper.weight_log)
-    weight, signal, noise = np.exp(hyper.weight_log), np.exp(hyper.signal_log), np.exp(hyper.noise_log)
+    weight = np.exp(hyper.weight_log)
+    signal, rough, noise = np.exp(vector[count:])
     root = _SQRT5 * np.sqrt(np.tensordot(weight, distances, 1))
     decay = np.exp(-root)
     kernel = signal * (1 + root + root * root / 3) * decay
-    covariance = kernel.copy()
+    covariance = kernel + _CONSTANT
     covariance[np.diag_indices_from(covariance)] += (
-        observations.variance + noise / observations.repeats + _JITTER
+        rough + observations.variance + noise / observations.repeats + _JITTER
     )
     factor = _factor(covariance)
     alpha = _solve(factor, observations.loss)
@@ -228,12 +318,16 @@ def _negative_log_posterior(
     # d value / d covariance, halved already; the kernel's slope in r² is -(5/6) s² (1 + root) exp(-root).
     slope = 0.5 * (inverse - np.outer(alpha, alpha))
     by_distance = slope * (-5 / 6 * signal) * (1 + root) * decay
+    diagonal = np.diag(slope)
     gradient = np.empty_like(vector)
     gradient[:count] = weight * (distances.reshape(count, -1) @ by_distance.ravel())
     gradient[count] = (slope * kernel).sum()
-    gradient[count + 1] = noise * (np.diag(slope) / observations.repeats).sum()
+    gradient[count + 1] = rough * diagonal.sum()
+    gradient[count + 2] = noise * (diagonal / observations.repeats).sum()
 
-    centre = np.concatenate([Hyperparameters.prior(count).weight_log, [_SIGNAL[0], _NOISE[0]]])
-    spread = np.concatenate([np.full(count, 2 * _LENGTH[1]), [_SIGNAL[1], _NOISE[1]]])
+    centre = np.concatenate([Hyperparameters.prior(count).weight_log, _VARIANCES])
+    spread = np.concatenate([np.full(count, 2 * _LENGTH[1]), _SPREADS])
     deviation = (vector - centre) / spread
+    if vector[count + 1] <= _ROUGH_NONE:
+        deviation[count + 1] = 0.0
     return float(value + 0.5 * deviation @ deviation), gradient + deviation / spread

@@ -1,7 +1,8 @@
-"""Search guided by a model: initial design -> evidence -> model -> candidates -> expected improvement."""
+"""Search guided by a model: initial design -> evidence -> model -> candidates -> the most promising."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -12,31 +13,64 @@ from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
 from ascar.optimizers.surrogates.candidates import Candidates, Reach
 from ascar.optimizers.surrogates.columns import Columns
-from ascar.optimizers.surrogates.evidence import Evidence, gather
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
     from ascar.optimizers.initialization import Method
+    from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
 
-__all__ = ["Model", "ModelSearch"]
+__all__ = ["Guide", "Model", "ModelSearch"]
 
+_CENTRES = 4
 # What a random decision is about, for its generator.
-_DESIGN, _CANDIDATES, _MODEL = range(3)
+_DESIGN, _POOL, _SEARCH, _ANY = range(4)
 
 
 class Model(Protocol):
     """A posterior over the standardised loss."""
 
     def predict(self, columns: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean (m,) and standard deviation (m,) of the loss at encoded configurations (m, D)."""
+        """Mean (m,) and standard deviation (m,) of the noise-free loss at encoded configurations (m, D)."""
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Guide:
+    """A model, and what a search needs to know of it.
+
+    Attributes:
+        model: the posterior.
+        evidence: what it was fitted to.
+        mean: float64 (measured,), its mean at the measured configurations.
+        sd: float64 (measured,), its standard deviation there.
+        weights: float64 (genes,), above zero: how much each parameter matters.
+        noise_variance: of one evaluation, standardised; 0 where the model does not tell.
+    """
+
+    model: Model
+    evidence: Evidence
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    noise_variance: float = 0.0
+
+    @property
+    def measured(self) -> list[Configuration]:
+        """The measured configurations."""
+        return [self.evidence.configurations[int(row)] for row in np.flatnonzero(self.evidence.measured)]
+
+    def centres(self, count: int) -> list[Configuration]:
+        """The measured configurations that are expected to be best."""
+        order = np.argsort(self.mean, kind="stable")[:count]
+        measured = self.measured
+        return [measured[int(at)] for at in order]
+
+
 class ModelSearch:
-    """The part that all model-guided optimizers share; a subclass says which model is fitted.
+    """What all model-guided optimizers share; a subclass says which model is fitted.
 
     Args:
         space: what is searched.
@@ -51,11 +85,11 @@ class ModelSearch:
     ) -> None:
         self.ledger = Ledger(space, seed, start)
         self.columns = Columns.of(space)
-        self._candidates = Candidates(self.ledger, Reach())
         self._design = initial(space, self.ledger.rng(_DESIGN), design, method, self.ledger.start)
+        self._made: Candidates | None = None
 
-    def fit(self, evidence: Evidence, rng: np.random.Generator) -> Model:
-        """The model of what is known."""
+    def guide(self) -> Guide | None:
+        """The model of what is known; None while nothing can be modelled."""
         raise NotImplementedError
 
     def tell(self, evaluation: Evaluation) -> None:
@@ -68,8 +102,7 @@ class ModelSearch:
         Raises:
             Exhausted: every valid configuration is known or out.
         """
-        ledger = self.ledger
-        return ledger.take(ledger.first_fresh(self._design) or self._guided() or self._any())
+        return self.ledger.take(self.ledger.first_fresh(self._design) or self.guided() or self.any())
 
     def recommend(self) -> Recommendation | None:
         """The measured configuration whose loss the model expects to be lowest; None before any success.
@@ -77,35 +110,45 @@ class ModelSearch:
         The luckiest of many noisy losses is not the lowest, and is not reported as it: the expectation
         shrinks each observation towards what its neighbours say.
         """
-        evidence = gather(self.ledger, self.columns)
-        rows = np.flatnonzero(evidence.measured)
-        if not len(rows):
-            return None
-        model = self.fit(evidence, self.ledger.rng(_MODEL, len(self.ledger.history)))
-        mean, sd = model.predict(evidence.observations.columns[rows])
-        best = int(np.argmin(mean))
-        return Recommendation(
-            evidence.configurations[int(rows[best])],
-            evidence.scale.original(float(mean[best])),
-            evidence.scale.spread * float(sd[best]),
-        )
+        guide = self.guide()
+        if guide is None:
+            best = self.ledger.best()
+            return None if best is None or best[1].loss is None else Recommendation(best[0], best[1].loss)
+        at = int(np.argmin(guide.mean))
+        scale, noise = guide.evidence.scale, guide.noise_variance
+        loss = scale.original(float(guide.mean[at]), noise)
+        beyond = scale.original(float(guide.mean[at] + guide.sd[at]), noise)
+        return Recommendation(guide.measured[at], loss, abs(beyond - loss))
 
-    def _guided(self) -> Configuration | None:
-        """The candidate with the greatest expected improvement; None while nothing can be modelled."""
-        evidence = gather(self.ledger, self.columns)
-        if np.count_nonzero(evidence.measured) < 2 or not self.columns.width:
+    def guided(self) -> Configuration | None:
+        """The fresh candidate with the greatest expected improvement; None where there is none."""
+        guide = self.guide()
+        if guide is None:
             return None
-        model = self.fit(evidence, self.ledger.rng(_MODEL, len(self.ledger.history)))
-        rows = np.flatnonzero(evidence.measured)
-        expected, _ = model.predict(evidence.observations.columns[rows])
-        order = np.argsort(expected, kind="stable")
-        centres = [evidence.configurations[int(rows[at])] for at in order[:3]]
-        candidates = self._candidates.around(centres, self.ledger.rng(_CANDIDATES, self.ledger.step))
-        if not candidates:
-            return None
-        mean, sd = model.predict(self.columns.rows(candidates))
-        promise = log_expected_improvement(mean, sd, float(expected[order[0]]))
-        return candidates[int(np.argmax(promise))]
+        best = float(guide.mean.min())
 
-    def _any(self) -> Configuration:
-        return self.ledger.draw(self.ledger.rng(_CANDIDATES, self.ledger.step, 1))
+        def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+            return log_expected_improvement(*guide.model.predict(columns), best)
+
+        found = self.candidates.search(promise, guide.centres(_CENTRES), guide.weights, self.rng())
+        proposals = (self.candidates.fresh(found, at) for at in range(len(found)))
+        return next((one for one in proposals if one is not None), None)
+
+    def any(self) -> Configuration:
+        """A random fresh configuration.
+
+        Raises:
+            Exhausted: there is none.
+        """
+        return self.ledger.draw(self.ledger.rng(_ANY, self.ledger.step))
+
+    def rng(self) -> np.random.Generator:
+        """The generator of this step."""
+        return self.ledger.rng(_SEARCH, self.ledger.step)
+
+    @property
+    def candidates(self) -> Candidates:
+        """Made when first needed: a search that ends within its design needs none."""
+        if self._made is None:
+            self._made = Candidates(self.ledger, self.columns, Reach(), self.ledger.rng(_POOL))
+        return self._made

@@ -1,0 +1,213 @@
+"""Configurations as rows of codes: what a search by model varies, thousands at a time.
+
+A code is a number a parameter: the index of a choice (or of a grid value, where a range has few); the
+position in [0, 1] on a range's scale; -1, -2, ... for a range's special values; NaN where the parameter is
+not active.
+
+A parameter is *free* where no condition and no constraint mentions it: any of its values leaves a
+configuration valid, so free codes are varied as arrays, without looking at validity again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.optimizers.genes import free_parameters
+from ascar.space import Choices, Configuration, Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ascar.space import Domain, Space, Value
+
+__all__ = ["Codes", "Gene"]
+
+_GRID_MAX = 64
+_CACHE_MAX = 200_000
+# Of an ordered choice: the share of changes to a neighbour; of a position: of moves from where it is.
+_NEAR_SHARE = 0.5
+_MOVE_SHARE = 0.75
+_SPECIAL_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Gene:
+    """One parameter that can vary, and how its values are coded.
+
+    Attributes:
+        name: the parameter.
+        domain: its values.
+        values: in the order of their indexes; None where it is coded by position.
+        ordered: whether neighbouring indexes are near each other.
+        conditional: whether it can be inactive.
+        free: whether no condition and no constraint mentions it.
+    """
+
+    name: str
+    domain: Domain
+    values: tuple[Value, ...] | None
+    ordered: bool
+    conditional: bool
+    free: bool
+
+    @property
+    def special(self) -> tuple[Value, ...]:
+        """Special values, which are coded -1, -2, ..."""
+        return self.domain.special if isinstance(self.domain, Range) else ()
+
+    @property
+    def size(self) -> int:
+        """How many indexes there are; 0 where it is coded by position."""
+        return 0 if self.values is None else len(self.values)
+
+    def code(self, value: Value | None) -> float:
+        """The code of a value; None: not active."""
+        if value is None:
+            return float("nan")
+        if value in self.special:
+            return -1.0 - self.special.index(value)
+        if self.values is not None:
+            return float(self.values.index(value))
+        assert isinstance(self.domain, Range), "only ranges are coded by position"
+        assert isinstance(value, (int, float)), "a range holds numbers"
+        return self.domain.position(value)
+
+    def value(self, code: float) -> Value | None:
+        """The value of a code; None where it is not active."""
+        if np.isnan(code):
+            return None
+        if code < 0:
+            return self.special[int(-1 - code)]
+        if self.values is not None:
+            return self.values[int(code)]
+        assert isinstance(self.domain, Range), "only ranges are coded by position"
+        return self.domain.nearest(code)
+
+
+@dataclass(slots=True)
+class Codes:
+    """The coding of one space.
+
+    Attributes:
+        space: the space.
+        genes: parameters that can vary, in the space's order.
+    """
+
+    space: Space
+    genes: tuple[Gene, ...]
+    _cache: dict[Configuration, NDArray[np.float64]] = field(
+        default_factory=dict["Configuration", "NDArray[np.float64]"]
+    )
+
+    @classmethod
+    def of(cls, space: Space) -> Codes:
+        """The coding for a space."""
+        free = free_parameters(space)
+        genes = [
+            _gene(
+                parameter.name,
+                space.domain(parameter.name),
+                parameter.condition is not None,
+                parameter.name in free,
+            )
+            for parameter in space.parameters
+        ]
+        return cls(space, tuple(gene for gene in genes if gene.conditional or gene.domain.size != 1))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters that can vary."""
+        return tuple(gene.name for gene in self.genes)
+
+    def rows(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
+        """float64 (n, genes): one row a configuration."""
+        rows = [self._row(configuration) for configuration in configurations]
+        return np.array(rows, np.float64).reshape(len(rows), len(self.genes))
+
+    def configuration(self, row: NDArray[np.float64], like: Configuration) -> Configuration:
+        """The configuration of a row, whose free genes alone may differ from `like`'s."""
+        before = self._row(like)
+        changed = {
+            gene.name: value
+            for gene, code, old in zip(self.genes, row.tolist(), before.tolist(), strict=True)
+            if code != old and (value := gene.value(code)) is not None
+        }
+        return like.replaced(**changed)
+
+    def vary(
+        self,
+        rows: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        rng: np.random.Generator,
+        genes_mean: float,
+    ) -> NDArray[np.float64]:
+        """Rows with one or more free genes changed each.
+
+        Args:
+            rows: (n, genes).
+            weights: (genes,), above zero: how likely each gene is to be the one that changes.
+            rng: of the random choices.
+            genes_mean: how many genes change in the mean; one at least, Poisson beyond it.
+
+        Returns:
+            (n, genes); a row without free active genes comes back as it was.
+        """
+        free = np.array(
+            [gene.free and (gene.size > 1 or gene.values is None) for gene in self.genes], np.bool_
+        )
+        can = free & ~np.isnan(rows)
+        # The k greatest of log weight + Gumbel noise are k genes drawn by weight without replacement.
+        keys = np.where(can, np.log(weights) + rng.gumbel(size=rows.shape), -np.inf)
+        rank = np.argsort(np.argsort(-keys, axis=1, kind="stable"), axis=1, kind="stable")
+        count = 1 + rng.poisson(max(genes_mean - 1, 0.0), size=(len(rows), 1))
+        change = (rank < count) & can
+        varied = rows.copy()
+        for index, gene in enumerate(self.genes):
+            at = np.flatnonzero(change[:, index])
+            if len(at):
+                varied[at, index] = _changed(gene, rows[at, index], rng)
+        return varied
+
+    def _row(self, configuration: Configuration) -> NDArray[np.float64]:
+        row = self._cache.get(configuration)
+        if row is None:
+            row = np.array([gene.code(configuration.get(gene.name)) for gene in self.genes], np.float64)
+            if len(self._cache) < _CACHE_MAX:
+                self._cache[configuration] = row
+        return row
+
+
+def _gene(name: str, domain: Domain, conditional: bool, free: bool) -> Gene:
+    if isinstance(domain, Choices):
+        return Gene(name, domain, domain.values, domain.ordered, conditional, free)
+    if domain.size is not None and not domain.log and domain.size - len(domain.special) <= _GRID_MAX:
+        grid = tuple(value for value in domain.each() if value not in domain.special)
+        return Gene(name, domain, grid, True, conditional, free)
+    return Gene(name, domain, None, True, conditional, free)
+
+
+def _changed(gene: Gene, codes: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Other codes of one gene: near the old ones where it is ordered, or anywhere."""
+    n = len(codes)
+    if gene.size:
+        other = np.where(
+            codes < 0, rng.integers(0, gene.size, n), (codes + rng.integers(1, gene.size, n)) % gene.size
+        )
+        if gene.ordered:
+            stepped = codes + np.where(rng.random(n) < 0.5, -1.0, 1.0)
+            near = (rng.random(n) < _NEAR_SHARE) & (codes >= 0) & (stepped >= 0) & (stepped < gene.size)
+            other = np.where(near, stepped, other)
+    else:
+        width = 10.0 ** rng.uniform(-2, 0, n)
+        moved = np.clip(codes + width * rng.normal(size=n), 0.0, 1.0)
+        move = (rng.random(n) < _MOVE_SHARE) & (codes >= 0)
+        other = np.where(move, moved, rng.random(n))
+    if gene.special:
+        named = -1.0 - rng.integers(0, len(gene.special), n)
+        other = np.where(rng.random(n) < _SPECIAL_SHARE, named, other)
+    return other
