@@ -61,6 +61,7 @@ class TestWorkloadFile(WorkloadContract):
 
     def test_names_become_identifiers(self) -> None:
         readings = self.readings()
+        assert self.make().describe()["wml"] == WML
         assert "rand_read_ops_per_s" in readings.metrics
         assert not any("limit" in name for name in readings.metrics)
         assert 3000 < readings.metrics["throughput_ops_per_s"] < 6500
@@ -74,6 +75,7 @@ def test_it_describes_the_data_set() -> None:
     load = Filebench({"personality": "fileserver", "scale": 0.1})
     described = load.describe()
     assert described["personality"] == "fileserver-def"
+    assert described["wml"] is None
     assert described["threads"] == 50
     assert described["dataset_bytes"] == pytest.approx(0.1 * 8000 * 131072)
 

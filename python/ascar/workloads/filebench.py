@@ -81,7 +81,7 @@ class Filebench:
             "program": "ascard load",
             "version": self._version,
             "personality": None if self.options.wml else self.description.workload,
-            "wml": self.description.wml,
+            "wml": self.description.wml if self.options.wml else None,
             "scale": self.options.scale,
             "threads": self.description.threads,
             "seed": self.options.seed,

@@ -56,6 +56,7 @@ pub(super) struct Worker {
 /// # Errors
 /// A thread cannot be started.
 pub fn start(plan: &Arc<Plan>, tallies: &[Vec<Arc<Tally>>]) -> Result<(), LoadError> {
+    raise_open_files();
     let mut thread = 0;
     for (group, tallies) in tallies.iter().enumerate() {
         for (instance, tally) in tallies.iter().enumerate() {
@@ -71,25 +72,48 @@ pub fn start(plan: &Arc<Plan>, tallies: &[Vec<Arc<Tally>>]) -> Result<(), LoadEr
     Ok(())
 }
 
+/// Tells, however a thread ends, that it has.
+struct Running(Arc<Plan>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let text = "a thread of the load failed, as told above: a defect of the program, please report it";
+            self.0.control.fail(LoadError::Work(text.into()));
+        }
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        futex::wake_all(&self.0.running);
+    }
+}
+
 fn spawn(plan: &Arc<Plan>, work: impl FnOnce() + Send + 'static) -> Result<(), LoadError> {
     plan.running.fetch_add(1, Ordering::SeqCst);
-    let end = Arc::clone(plan);
+    let running = Running(Arc::clone(plan));
     let spawned = std::thread::Builder::new()
         .stack_size(STACK_BYTES)
         .spawn(move || {
+            let _running = running;
             work();
-            end.running.fetch_sub(1, Ordering::SeqCst);
-            futex::wake_all(&end.running);
         });
-    match spawned {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            plan.running.fetch_sub(1, Ordering::SeqCst);
-            let text = format!(
-                "cannot start {} threads: {error}; lower --threads",
-                plan.definition.threads()
-            );
-            Err(LoadError::Work(text))
+    spawned.map(|_| ()).map_err(|error| {
+        let threads = plan.definition.threads();
+        LoadError::Work(format!(
+            "cannot start {threads} threads: {error}; lower --threads"
+        ))
+    })
+}
+
+/// Let the process open as many files as it may: threads that go round many files keep them open.
+fn raise_open_files() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is writable; where raising is refused the limit stays.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
 }
