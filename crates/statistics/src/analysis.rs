@@ -89,17 +89,11 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
         None
     };
     let effective_n = estimated.map_or(stable.len() as f64, |found| found.effective_n());
-    let interval = match options.method {
+    let limits = match options.method {
+        _ if !phase.found => Err(no_phase(&phase, &changes, values.len())),
         Method::Corrected => corrected(estimated, stable.len(), options.confidence)?,
         Method::Faithful => faithful(stable, options)?,
     };
-    let limits = interval.and_then(|found| {
-        if phase.found {
-            Ok(found)
-        } else {
-            Err(no_phase(&phase, &changes, values.len()))
-        }
-    });
     Ok(Analysis {
         n: stable.len(),
         mean: mean(stable),

@@ -1,6 +1,6 @@
 //! Where the level of a series changes: robust to spikes, honest about correlated noise, incremental.
 //!
-//! 1. Readings are cut to a local median +- 3 robust deviations (`cleaning`), so spikes cannot pose as shifts.
+//! 1. Readings are cut to a local median +- 4 robust deviations (`cleaning`), so spikes cannot pose as shifts.
 //! 2. Seeded intervals (Kovacs, Buhlmann, Li and Munk 2023, "Seeded binary segmentation", Biometrika), a fixed
 //!    set of O(n / min_segment) overlapping intervals of geometrically growing length, each give the position of
 //!    the largest contrast of means inside; all are evaluated as readings arrive, in O(1) amortised time a scale.
@@ -18,7 +18,7 @@ mod short_term;
 mod sums;
 
 use crate::error::{Error, Result, check_values};
-use cleaning::BLOCK;
+use cleaning::{BLOCK, Cleaner};
 use short_term::ShortTerm;
 use sums::Sums;
 
@@ -56,6 +56,7 @@ struct Scale {
 pub struct ChangePointDetector {
     min_segment: usize,
     values: Vec<f64>,
+    cleaner: Cleaner,
     sums: Sums,
     short_term: ShortTerm,
     scales: Vec<Scale>,
@@ -73,6 +74,7 @@ impl ChangePointDetector {
         Ok(Self {
             min_segment,
             values: Vec::new(),
+            cleaner: Cleaner::default(),
             sums: Sums::default(),
             short_term: ShortTerm::default(),
             scales: vec![Scale {
@@ -104,13 +106,11 @@ impl ChangePointDetector {
     pub fn push(&mut self, value: f64) -> Result<()> {
         check_values("value", &[value], 1)?;
         self.values.push(value);
-        let blocks = self.values.len() / BLOCK;
-        if self.values.len().is_multiple_of(BLOCK) && blocks >= 2 {
+        if self.values.len().is_multiple_of(BLOCK) && self.values.len() >= 2 * BLOCK {
+            let mut cleaner = std::mem::take(&mut self.cleaner);
             let values = std::mem::take(&mut self.values);
-            cleaning::clean(&values, blocks - 2, |cleaned, reach| {
-                self.take(cleaned, reach)
-            });
-            self.values = values;
+            cleaner.clean_next(&values, |cleaned, reach| self.take(cleaned, reach));
+            (self.cleaner, self.values) = (cleaner, values);
         }
         Ok(())
     }

@@ -5,9 +5,10 @@
 //! the limit still leaves correlation in the variance. Use `mean_interval` for intervals to believe.
 
 use crate::autocorrelation::{check_limit, coefficient};
+use crate::distributions::student_t;
 use crate::error::{Result, check_level, check_values};
-use crate::intervals::{Interval, mean_t};
-use crate::moments::Moments;
+use crate::intervals::Interval;
+use crate::moments::{Moments, mean};
 
 /// How readings were merged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +26,7 @@ pub struct Subsessions {
 /// Means of consecutive groups of `size` readings; readings left over at the end are dropped.
 pub fn merge(values: &[f64], size: usize) -> Vec<f64> {
     assert!(size > 0, "a subsession holds at least one reading");
-    values
-        .chunks_exact(size)
-        .map(crate::moments::mean)
-        .collect()
+    values.chunks_exact(size).map(mean).collect()
 }
 
 /// The smallest q <= n/3 whose merged readings have |lag-1 autocorrelation| <= `limit`; None if there is none.
@@ -52,7 +50,7 @@ pub fn smallest_uncorrelated(values: &[f64], limit: f64) -> Result<Option<Subses
     Ok(None)
 }
 
-/// The published interval: the mean of h subsessions, +- t sqrt(var / h), t with h - 1 degrees of freedom.
+/// The published interval: the mean +- t sqrt(var / h) over h subsessions, t with h - 1 degrees of freedom.
 ///
 /// None where no q <= n/3 meets the limit, or where one subsession is all there is.
 pub fn faithful_interval(
@@ -67,6 +65,15 @@ pub fn faithful_interval(
     if found.count < 2 {
         return Ok(None);
     }
-    let merged = merge(values, found.size);
-    Ok(Some((found, mean_t(&merged, confidence)?)))
+    let h = found.count as f64;
+    let half = student_t::quantile(0.5 + 0.5 * confidence, h - 1.0) * (found.variance / h).sqrt();
+    let estimate = mean(values);
+    Ok(Some((
+        found,
+        Interval {
+            estimate,
+            low: estimate - half,
+            high: estimate + half,
+        },
+    )))
 }

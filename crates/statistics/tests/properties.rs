@@ -186,7 +186,7 @@ proptest! {
         let values: Vec<f64> = bits
             .iter()
             .map(|&bits| f64::from_bits(bits))
-            .map(|value| if tame && !(value.abs() <= MAGNITUDE_MAX) { 1.0 } else { value })
+            .map(|value| if tame && (value.is_nan() || value.abs() > MAGNITUDE_MAX) { 1.0 } else { value })
             .collect();
         let usable = !values.is_empty() && values.iter().all(|value| value.abs() <= MAGNITUDE_MAX);
         for method in [Method::Corrected, Method::Faithful] {

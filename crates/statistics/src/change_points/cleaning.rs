@@ -1,11 +1,13 @@
 //! Spikes cut down to the reach of ordinary noise, with a short delay, so that only lasting shifts count.
 
+use crate::moments::median_of;
+
 /// Readings cleaned together.
 pub(super) const BLOCK: usize = 10;
 /// The window around a block: one block before, one after.
 const WIDTH: usize = 3 * BLOCK;
 /// Robust standard deviations beyond which a reading is cut.
-const CUT: f64 = 3.0;
+const CUT: f64 = 4.0;
 /// Median absolute deviation to standard deviation, for normal noise.
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// Mean absolute deviation to standard deviation, for normal noise.
@@ -13,7 +15,7 @@ const MEAN_TO_SIGMA: f64 = 1.2533;
 
 /// The median and the robust standard deviation of a window of readings.
 ///
-/// Readings are cut to the median +- 3 robust standard deviations. Bounded influence is what makes medians robust (James,
+/// Readings are cut to the median +- 4 robust standard deviations. Bounded influence is what makes medians robust (James,
 /// Kejariwal and Matteson 2016); cutting instead of taking medians keeps the efficiency of means where there are
 /// no spikes (Huber 1964). Up to 14 of 30 readings may be spikes.
 fn center_and_sigma(window: &[f64]) -> (f64, f64) {
@@ -45,15 +47,32 @@ fn median_deviation(sorted: &[f64], median: f64) -> f64 {
     (median - sorted[low]).max(sorted[high] - median)
 }
 
-/// Cleans block number `block` of a series of which that block and the next are complete.
-///
-/// Calls `due` with each cleaned reading and the reach of the local noise.
-pub(super) fn clean(values: &[f64], block: usize, mut due: impl FnMut(f64, f64)) {
-    let start = block * BLOCK;
-    let first = start.saturating_sub(BLOCK);
-    let (center, sigma) = center_and_sigma(&values[first..start + 2 * BLOCK]);
-    let reach = CUT * sigma;
-    for value in &values[start..start + BLOCK] {
-        due(value.clamp(center - reach, center + reach), reach);
+/// Blocks whose deviations are pooled: one window's own estimate is so noisy that the cut itself would look like
+/// correlated noise, and a skewed one's like changes of level.
+const POOLED: usize = 15;
+
+/// Cleans a series block by block and remembers how much recent blocks scattered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cleaner {
+    sigmas: [f64; POOLED],
+    blocks: usize,
+}
+
+impl Cleaner {
+    /// Cleans the next block of a series of which that block and the one after it are complete.
+    ///
+    /// Calls `due` with each cleaned reading and the reach of the local noise.
+    pub(super) fn clean_next(&mut self, values: &[f64], mut due: impl FnMut(f64, f64)) {
+        let start = self.blocks * BLOCK;
+        let first = start.saturating_sub(BLOCK);
+        let (center, sigma) = center_and_sigma(&values[first..start + 2 * BLOCK]);
+        self.sigmas[self.blocks % POOLED] = sigma;
+        self.blocks += 1;
+        let mut pooled = self.sigmas;
+        let pooled = &mut pooled[..self.blocks.min(POOLED)];
+        let reach = CUT * median_of(pooled);
+        for value in &values[start..start + BLOCK] {
+            due(value.clamp(center - reach, center + reach), reach);
+        }
     }
 }

@@ -9,7 +9,8 @@ use crate::autoregression::{Autoregression, yule_walker};
 
 /// Candidates must gain this many ln n short-term variances: generous, for the model choice comes after.
 const CANDIDATE_PRICE: f64 = 1.5;
-/// Price of one change in the criterion, times ln n: its level, its size and its position.
+/// Price of one change in the criterion, times ln n: its level, its size and its position. By simulation at most
+/// 2% of stationary series (AR(1) up to 0.9, log-normal, Pareto, periodic spikes; 500 to 6,000 readings) are split.
 const CHANGE_PRICE: f64 = 3.0;
 /// A change must have a gain of this many ln n long-run variances at the end.
 const FINAL_PRICE: f64 = 2.5;

@@ -11,7 +11,7 @@ pub(super) struct ShortTerm {
 }
 
 impl ShortTerm {
-    /// Takes the next cleaned reading and the reach (3 standard deviations) of the noise around it.
+    /// Takes the next cleaned reading and the reach (4 standard deviations) of the noise around it.
     pub(super) fn push(&mut self, value: f64, reach: f64) {
         if self.count > 0 {
             let limit = reach * std::f64::consts::SQRT_2;
