@@ -33,7 +33,10 @@ FILE_SYSTEMS = {
 
 def run(words: list[str | Path]) -> str:
     """A command that must succeed; what it printed."""
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def one_run(place: Path, device: str, make: list[str], load: list[str]) -> float:
