@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -17,6 +18,7 @@ from ascar.targets.machine import find_program
 
 pytestmark = pytest.mark.root
 
+PATIENCE_S = 100
 SYSCTLS = ("dirty_ratio", "dirty_background_ratio", "dirty_expire_centisecs", "vfs_cache_pressure")
 STUDY = """
 [study]
@@ -65,7 +67,8 @@ def study(tmp_path, image):
 
 
 def traces(image: Path) -> dict[str, object]:
-    """What a study on this image changes on the machine."""
+    """What a study on this image changes on the machine, seen while no other study changes it."""
+    wait_until_alone()
     loops = []
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -79,26 +82,54 @@ def traces(image: Path) -> dict[str, object]:
         "mounts": [line for line in mounts if line.split()[0].removeprefix("/dev/") in loops],
         "sysctls": {name: Path("/proc/sys/vm", name).read_text() for name in SYSCTLS},
         "files": sorted(path.name for path in image.parent.glob("disk.img*")),
-        "groups": sorted(map(str, Path("/sys/fs/cgroup").glob("**/ascar*/"))),
+        "left groups": [
+            str(group)
+            for group in Path("/sys/fs/cgroup").glob("**/ascar-*/")
+            if not Path("/proc", group.name.rpartition("-")[2]).exists()
+        ],
     }
+
+
+def somebody_else_tunes() -> bool:
+    """Whether a study on this machine holds the lock that every study of a file system needs."""
+    try:
+        with Path("/run/ascar/locks/vm.drop_caches.lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def wait_until_alone() -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while somebody_else_tunes() and time.monotonic() < deadline:
+        time.sleep(0.2)
 
 
 def when_alone(command):
     """Run a command; again while another study on this machine holds what it needs."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE_S
     while True:
+        wait_until_alone()
         done = command()
-        if done.status != 2 or "held by" not in done.err or time.monotonic() > deadline:
+        if done.status != 2 or "is locked by" not in done.err or time.monotonic() > deadline:
             return done
-        time.sleep(1)
 
 
 class Running:
     """A study in a process of its own."""
 
     def __init__(self, *arguments: object) -> None:
-        command = [sys.executable, "-m", "ascar", "tune", *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._command = [sys.executable, "-m", "ascar", "tune", *map(str, arguments)]
+        self._start()
+
+    def _start(self) -> None:
+        wait_until_alone()
+        self.process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     @property
     def keeper(self) -> int | None:
@@ -111,10 +142,14 @@ class Running:
     def wait_for_trials(self, count: int) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
+            if "is locked by" in line:  # another study on this machine was faster
+                self.process.communicate()
+                self._start()
+                return self.wait_for_trials(count)
             assert not line.startswith("error: "), line
             count -= line.startswith("trial ")
             if count == 0:
-                return
+                return None
         raise AssertionError("the study ended before that trial")
 
 
@@ -167,7 +202,7 @@ def test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial(ascar, study, 
         finally:
             running.process.kill()
             running.process.communicate()
-        assert _settles(image, before), (before, traces(image))
+        assert _settles(image, before)
         trials = ascar("history", "show", "small", "--json").document["trials"]
         ended = {trial["number"]: trial for trial in trials if trial["state"] in ("complete", "failed")}
         for number, trial in kept.items():
@@ -191,7 +226,7 @@ def test_a_keeper_that_is_killed_too_is_made_good_by_restore(ascar, study, image
     assert traces(image)["loops"], "nobody is left who could have put it back"
     document = ascar("restore", "--json").document
     assert document["failed"] == []
-    assert _settles(image, before), (before, traces(image))
+    assert _settles(image, before)
 
 
 def test_a_keeper_that_dies_ends_the_study_in_order(ascar, study, image):
@@ -231,7 +266,7 @@ def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
         running.wait_for_trials(1)
         done = ascar("tune", other)
         assert done.status == 2
-        assert str(image) in done.error, "it names who holds what both need"
+        assert f'is locked by "localfs {image}"' in done.error, "it names who holds what both need"
         assert not (tmp_path / "other.img").exists()
     finally:
         running.process.send_signal(signal.SIGINT)
@@ -240,8 +275,9 @@ def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
 
 def _settles(image: Path, wanted: dict[str, object], within_s: float = 5) -> bool:
     deadline = time.monotonic() + within_s
-    while traces(image) != wanted:
+    while (found := traces(image)) != wanted:
         if time.monotonic() > deadline:
+            print(f"wanted {wanted}\nfound {found}")  # noqa: T201
             return False
         time.sleep(0.05)
     return True
@@ -407,7 +443,7 @@ def test_somebody_who_is_not_root(as_nobody, study):
     before = traces(image)
     done = run("tune", study)
     assert done.status == 2, done.err
-    assert done.error.startswith("needs root")
+    assert "needs root" in done.error
     assert traces(image) == before
     done = run("restore")
     assert done.status == 2

@@ -1,0 +1,270 @@
+"""Putting a configuration in force on a real disk (a loop device that stands for one), and back."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ascar.history import History
+from ascar.outcome import Outcome, Purpose, TrialState, Verdict
+from ascar.space import preset
+from ascar.study import Study
+from ascar.targets.keeper import Keeper
+from ascar.targets.machine import describe_machine
+
+STUDY = """
+[study]
+name = "disk"
+objective = "maximize throughput_ops_per_s"
+budget = "1 min"
+[target]
+kind = "localfs"
+"""
+
+
+@pytest.fixture
+def keep(trial_of):
+    """Keep a finished run that recommends a configuration."""
+
+    def make(machine=None, **changed):
+        study = Study.parse(STUDY)
+        space = preset("storage-v5").restrict_guarantees([])
+        default = space.default()
+        best = space.nearest({**default, **changed})
+        machine = {"target": "localfs", **describe_machine(), **(machine or {})}
+        with History() as history, history.begin(study, space, machine) as run:
+            trials = [
+                trial_of(1, default, 100.0, purpose=Purpose.DEFAULT),
+                trial_of(2, best, 150.0),
+            ]
+            for trial in trials:
+                run.start_trial(replace(trial, state=TrialState.RUNNING))
+                run.finish_trial(trial)
+            counts = {TrialState.COMPLETE: 2}
+            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
+            run.finish(
+                Outcome(run.id, "disk", trials[1], trials[0], best, verdict, {}, counts, "done", machine)
+            )
+            return run.id
+
+    return make
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A loop device with ext4, mounted: device name and mount point."""
+    backing, mountpoint = tmp_path / "backing", tmp_path / "a mount point"
+    with backing.open("wb") as file:
+        file.truncate(64 * 2**20)
+    mountpoint.mkdir()
+    made = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=True
+    )
+    device = Path(made.stdout.strip())
+    queue = Path("/sys/block", device.name, "queue")
+    before = {name: _shown(queue / name) for name in ("scheduler", "nr_requests", "read_ahead_kb")}
+    subprocess.run(["mkfs.ext4", "-q", str(device)], check=True)
+    subprocess.run(["mount", str(device), str(mountpoint)], check=True)
+    yield device, mountpoint
+    subprocess.run(["umount", str(mountpoint)], check=True)
+    for name, value in before.items():  # a detached loop device keeps them for its next user
+        (queue / name).write_text(value)
+    subprocess.run(["losetup", "--detach", str(device)], check=True)
+
+
+@pytest.fixture
+def expire() -> int:
+    """A value that is not in force now."""
+    present = Path("/proc/sys/vm/dirty_expire_centisecs").read_text().strip()
+    return 1500 if present == "500" else 500
+
+
+def _shown(path: Path) -> str:
+    text = path.read_text().strip()
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def _queue(device: Path) -> dict[str, str]:
+    names = ("scheduler", "nr_requests", "read_ahead_kb")
+    return {name: _shown(Path("/sys/block", device.name, "queue", name)) for name in names}
+
+
+@pytest.mark.root
+def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
+    keep(scheduler="kyber", nr_requests=64, dirty_expire_centisecs=expire, ext4_inode_readahead_blocks=128)
+    device, mountpoint = disk
+    before = _queue(device)
+    document = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document
+    assert document["dry_run"]
+    commands = [setting["command"] for setting in document["settings"]]
+    assert commands == [
+        f"echo kyber > /sys/block/{device.name}/queue/scheduler",
+        f"echo 64 > /sys/block/{device.name}/queue/nr_requests",
+        f"sysctl -w vm.dirty_expire_centisecs={expire}",
+        f"echo 128 > /sys/fs/ext4/{device.name}/inode_readahead_blks",
+    ]
+    assert document["settings"][0]["before"] == before["scheduler"]
+    assert document["left_to_you"] == []
+    assert document["warnings"] == []
+    text = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint).out
+    assert "would be run, through the keeper:" in text
+    assert commands[0] in text
+    assert _queue(device) == before
+
+
+def test_what_needs_a_place_says_so(ascar, keep, expire):
+    keep(scheduler="bfq", dirty_expire_centisecs=expire, atime="noatime")
+    document = ascar("apply", "disk", "--dry-run", "--json").document
+    assert [setting["parameter"] for setting in document["settings"]] == ["dirty_expire_centisecs"]
+    homeless, remount = document["left_to_you"]
+    assert set(homeless["parameters"]) == {"scheduler", "nr_requests"}
+    assert "--mountpoint" in homeless["why"]
+    assert remount["commands"][0].startswith("mount -o remount,")
+    assert any("none was named" in warning for warning in document["warnings"])
+
+
+@pytest.mark.root
+def test_a_new_file_system_is_printed_and_never_made(ascar, keep, disk):
+    keep(fs="xfs", scheduler="kyber")
+    device, mountpoint = disk
+    (mountpoint / "precious").write_text("data")
+    document = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document
+    (left,) = document["left_to_you"]
+    assert "fs" in left["parameters"]
+    assert "lost" in left["why"]
+    assert left["commands"][0].startswith("mkfs.xfs ")
+    assert left["commands"][0].endswith(str(device))
+    assert left["commands"][1].startswith("mount -t xfs ")
+    assert any("never measured together" in warning for warning in document["warnings"])
+    assert (mountpoint / "precious").read_text() == "data"
+
+
+@pytest.mark.root
+def test_mount_options_are_printed(ascar, keep, disk):
+    _, mountpoint = disk
+    keep(ext_journal_mode="journal")
+    (left,) = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document[
+        "left_to_you"
+    ]
+    assert left["commands"][0] == f"umount {mountpoint}"
+    assert "data=journal" in left["commands"][1]
+    keep(atime="noatime")
+    (left,) = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document[
+        "left_to_you"
+    ]
+    assert left["commands"][0].startswith("mount -o remount,noatime,")
+    assert left["commands"][-1].startswith("# /etc/fstab: ")
+
+
+def test_another_machine_is_warned_of(ascar, keep, expire):
+    keep(machine={"kernel": "2.6.32", "cpus": 4096}, dirty_expire_centisecs=expire)
+    done = ascar("apply", "disk", "--dry-run")
+    assert "warning: kernel: the result is valid for 2.6.32, this machine has " in done.out
+    assert "number of processors" in done.out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "named"),
+    [
+        ("--device", "/dev/null", "no block device"),
+        ("--device", "/dev/nosuch", "/dev/nosuch"),
+        ("--mountpoint", "/usr/share", "nothing is mounted there"),
+        ("--trial", "17", "it has 2"),
+    ],
+)
+def test_a_place_that_is_none(ascar, keep, option, value, named):
+    keep(scheduler="kyber")
+    done = ascar("apply", "disk", option, value)
+    assert done.status == 2
+    assert named in done.error
+
+
+@pytest.mark.root
+def test_a_device_that_is_not_mounted_there(ascar, keep, disk):
+    keep(scheduler="kyber")
+    done = ascar("apply", "disk", "--dry-run", "--mountpoint", disk[1], "--device", "/dev/zero")
+    assert done.status == 2
+    assert "--device" in done.error
+
+
+def test_what_is_no_file_system_is_not_applied(ascar, keep, space):
+    study = Study.parse(STUDY.replace("localfs", "simulated"))
+    with History() as history, history.begin(study, space, {}):
+        pass
+    done = ascar("apply", "disk", "--dry-run")
+    assert done.status == 2
+    assert "target.kind = 'simulated'" in done.error
+
+
+@pytest.mark.root
+def test_it_stays_until_it_is_restored(ascar, keep, disk):
+    device, mountpoint = disk
+    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512, ext4_inode_readahead_blocks=128)
+    before = _queue(device)
+    readahead = Path("/sys/fs/ext4", device.name, "inode_readahead_blks")
+    document = ascar("apply", "disk", "--mountpoint", mountpoint, "--json").document
+    assert not document["dry_run"]
+    assert _queue(device) == {"scheduler": "kyber", "nr_requests": "64", "read_ahead_kb": "512"}
+    assert readahead.read_text().strip() == "128"
+    again = ascar("apply", "disk", "--mountpoint", mountpoint)
+    assert "nothing to set" in again.out
+    # A study that runs meanwhile puts back what was applied, and a crash's clean-up leaves it.
+    with Keeper("another") as keeper:
+        keeper.knob_write(f"block.{device.name}.read_ahead_kb", 64)
+    assert _queue(device)["read_ahead_kb"] == "512"
+    assert ascar("restore", "--keep-applied", "--json").document["failed"] == []
+    assert _queue(device)["read_ahead_kb"] == "512"
+    restored = ascar("restore", "--json").document
+    assert len(restored["restored"]) >= 4
+    assert _queue(device) == before
+    assert readahead.read_text().strip() == "32"
+
+
+@pytest.mark.root
+def test_applying_twice_and_restoring_leads_back_to_the_start(ascar, keep, disk):
+    device, mountpoint = disk
+    before = _queue(device)
+    first = keep(read_ahead_kb=512)
+    second = keep(read_ahead_kb=2048)
+    assert ascar("apply", first, "--mountpoint", mountpoint).status == 0
+    assert ascar("apply", second, "--mountpoint", mountpoint).status == 0
+    assert _queue(device)["read_ahead_kb"] == "2048"
+    document = ascar("restore", "--json").document
+    assert document["left_alone"] == []
+    assert _queue(device) == before
+
+
+@pytest.mark.root
+def test_what_somebody_else_changed_since_is_left_alone_and_named(ascar, keep, disk):
+    device, mountpoint = disk
+    keep(read_ahead_kb=512)
+    assert ascar("apply", "disk", "--mountpoint", mountpoint).status == 0
+    Path("/sys/block", device.name, "queue", "read_ahead_kb").write_text("96")
+    done = ascar("restore", "--json")
+    assert done.status == 0
+    (left,) = [left for left in done.document["left_alone"] if device.name in left["target"]]
+    assert (left["expected"], left["found"]) == ("512", "96")
+    assert _queue(device)["read_ahead_kb"] == "96"
+
+
+@pytest.mark.root
+def test_a_knob_that_a_running_study_holds_is_refused_and_nothing_is_set(ascar, keep, disk):
+    device, mountpoint = disk
+    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512)
+    before = _queue(device)
+    with Keeper("the other study") as keeper:
+        keeper.lock(f"block.{device.name}.read_ahead_kb")
+        done = ascar("apply", "disk", "--mountpoint", mountpoint)
+        assert done.status == 2
+        assert "the other study" in done.error
+    assert _queue(device) == before
+
+
+@pytest.mark.root
+def test_restoring_when_there_is_nothing_to_restore(ascar):
+    done = ascar("restore", "--json")
+    assert done.status == 0
+    assert done.document["failed"] == []
