@@ -1,8 +1,8 @@
 """Optuna's samplers behind our ask/tell, as a user of Optuna would use them on the same space.
 
-Runs where both ascar and optuna can be imported; optuna is no dependency of the project. Lists of ordered values
-are integers (their index), unordered ones categories, ranges numbers on their scale; special values of a range
-are left out. What it recommends is its best trial, as `study.best_trial` reports it.
+Runs where both ascar and optuna can be imported; optuna is no dependency of the project. Lists of ordered
+values are integers (their index), unordered ones categories, ranges numbers on their scale; special values of a
+range are left out. What it recommends is its best trial, as `study.best_trial` reports it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class OptunaPeer:
             elif domain.integer:
                 step = int(domain.step or 1)
                 low, high = int(domain.low), int(domain.high)
-                values[name] = trial.suggest_int(name, low, high, step=1 if domain.log else step, log=domain.log)
+                values[name] = trial.suggest_int(
+                    name, low, high, step=1 if domain.log else step, log=domain.log
+                )
             else:
                 values[name] = trial.suggest_float(name, domain.low, domain.high, log=domain.log)
         configuration = self.space.validate(values)

@@ -127,7 +127,7 @@ def make():
     return Make
 
 
-def alike(left: object, right: object, *, bits: bool = True) -> bool:  # noqa: PLR0911
+def alike(left: object, right: object, *, bits: bool = True) -> bool:
     """Equality in which NaN equals NaN; arrays are compared bit for bit, or (JSON has one NaN) by value."""
     if isinstance(left, Series) and isinstance(right, Series):
         pairs = ((left.seconds, right.seconds), (left.values, right.values))
