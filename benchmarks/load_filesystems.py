@@ -39,12 +39,12 @@ def run(words: list[str | Path]) -> str:
     return done.stdout
 
 
-def one_run(place: Path, device: str, make: list[str], load: list[str]) -> float:
+def one_run(image: Path, make: list[str], load: list[str]) -> float:
     """Format, fill, run; operations a second."""
-    run([*make, device])
-    mount = place / "mount"
+    run([*make, image])
+    mount = image.with_name("mount")
     mount.mkdir(exist_ok=True)
-    run(["mount", device, mount])
+    run(["mount", "-o", "loop", image, mount])
     try:
         words = [find_ascard(), "load", *load, "--dir", mount]
         return float(json.loads(run(words).splitlines()[-1])["throughput_ops_per_s"])
@@ -81,11 +81,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=given.directory) as directory:
                 image = Path(directory) / "image"
                 run(["truncate", "-s", str(int(given.size_gb * 1e9)), image])
-                device = run(["losetup", "--find", "--show", image]).strip()
-                try:
-                    values = [one_run(Path(directory), device, make, load) for _ in range(given.runs)]
-                finally:
-                    run(["losetup", "--detach", device])
+                values = [one_run(image, make, load) for _ in range(given.runs)]
             print(row(f"{workload}, {name}", values), flush=True)
 
 
