@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Genes", "free_parameters", "other_value", "random_value", "step"]
 
 _TRIES_MAX = 32
+_OTHERS_MAX = 8
 # Of an ordered list: the share of steps that go anywhere; of a range likewise.
 _LEAP_CHOICES, _LEAP_RANGE = 0.3, 0.1
 
@@ -150,9 +151,16 @@ class Genes:
         for blocker in self.mutable(configuration):
             if blocker == name or blocker in self.free:
                 continue
-            for _ in range(4):
-                value = other_value(self.domains[blocker], configuration[blocker], rng)
+            for value in _others(self.domains[blocker], configuration[blocker], rng):
                 wanted = {**configuration, name: other, blocker: value}
                 if self.space.is_valid(wanted):
                     return self.space.validate(wanted)
         return None
+
+
+def _others(domain: Domain, value: Value, rng: np.random.Generator) -> list[Value]:
+    """Some other values in random order; all of them where they are few."""
+    if isinstance(domain, Choices):
+        others = [other for other in domain.values if other != value]
+        return [others[int(at)] for at in rng.permutation(len(others))[:_OTHERS_MAX]]
+    return [other_value(domain, value, rng) for _ in range(_OTHERS_MAX)]
