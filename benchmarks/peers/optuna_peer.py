@@ -1,8 +1,9 @@
 """Optuna's samplers behind our ask/tell, as a user of Optuna would use them on the same space.
 
-Runs where both ascar and optuna can be imported; optuna is no dependency of the project. Lists of ordered
-values are integers (their index), unordered ones categories, ranges numbers on their scale; special values of a
-range are left out. What it recommends is its best trial, as `study.best_trial` reports it.
+Runs where both ascar and optuna can be imported; optuna is no dependency of the project. Lists of
+ordered values are integers (their index), unordered ones categories, ranges numbers on their scale;
+special values of a range are left out. What it recommends is its best trial, as `study.best_trial`
+reports it.
 """
 
 from __future__ import annotations
