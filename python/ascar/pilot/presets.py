@@ -21,11 +21,13 @@ class Goal:
         interval_width: total width of the mean's interval, over the mean.
         readings_min: the fewest readings in the stable phase.
         confidence: of the interval.
+        rounds_min: the fewest rounds of a session; between rounds systems differ more than inside one.
     """
 
     interval_width: float
     readings_min: int
     confidence: float = 0.95
+    rounds_min: int = 1
 
     def __post_init__(self) -> None:
         """Check the goal.
@@ -54,6 +56,7 @@ class Goal:
             interval_width=known.interval_width if interval_width is None else interval_width,
             readings_min=known.readings_min,
             confidence=known.confidence if confidence is None else confidence,
+            rounds_min=known.rounds_min,
         )
 
     def met_by(self, measurement: Measurement) -> bool:
@@ -66,6 +69,6 @@ class Goal:
 # autocorrelation, is not copied: loosening it breaks the interval's promise instead of widening it.
 PRESETS = {
     "quick": Goal(interval_width=0.20, readings_min=12),
-    "normal": Goal(interval_width=0.10, readings_min=50),
-    "strict": Goal(interval_width=0.10, readings_min=200),
+    "normal": Goal(interval_width=0.10, readings_min=50, rounds_min=3),
+    "strict": Goal(interval_width=0.10, readings_min=200, rounds_min=5),
 }

@@ -29,5 +29,9 @@ class Round:
     unit_readings: Mapping[str, Sequence[float]] = field(default_factory=dict[str, "Sequence[float]"])
 
 
-Runner = Callable[[float | None], Round]
-"""Runs one round of the work amount given, None where the work cannot be adjusted."""
+Runner = Callable[[float | None, float], Round | None]
+"""Runs one round.
+
+Takes the work amount, None where the work cannot be adjusted, and the seconds left to the session. Returns
+None where the round was cut off because they were over.
+"""

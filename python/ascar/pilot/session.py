@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.pilot.findings import Finding, Speed, find, speed_of
+from ascar.pilot.findings import Finding, Ledger
+from ascar.pilot.outlook import outlook_s
+from ascar.pilot.speed import Speed, speed_of
+from ascar.pilot.stopping import LOOK_GROWTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ascar.pilot.indicator import Indicator
     from ascar.pilot.presets import Goal
     from ascar.pilot.round import Round, Runner
     from ascar.pilot.work_amounts import WorkAmounts
 
-__all__ = ["Limits", "Session", "run_session"]
+__all__ = ["Limits", "OnRound", "Plan", "Session", "run_session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,127 +29,202 @@ class Limits:
     """When a session ends at the latest.
 
     Attributes:
-        session_s: no round starts later than this.
-        rounds_max: and none after so many.
-        rounds_min: nor does it end before so many, however good the numbers look.
+        session_s: what runs then is cut off.
+        rounds_max: no more rounds than this.
     """
 
     session_s: float = 3600.0
     rounds_max: int = 10_000
-    rounds_min: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the limits.
+
+        Raises:
+            InputError: one of them leaves room for nothing.
+        """
+        if not self.session_s > 0:
+            raise InputError(f"session limit = {self.session_s!r} s: must be above 0")
+        if self.rounds_max < 1:
+            raise InputError(f"rounds_max = {self.rounds_max!r}: must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a session measures.
+
+    Attributes:
+        indicators: may be empty where only the speed of adjustable work is wanted.
+        goal: says how many rounds there are at least, and what the speed must reach where it decides.
+        work: the schedule of work amounts; None where the work cannot be adjusted.
+        limits: when to end at the latest.
+    """
+
+    indicators: Sequence[Indicator]
+    goal: Goal
+    work: WorkAmounts | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Check the plan.
+
+        Raises:
+            InputError: nothing is measured, or two indicators have one name.
+        """
+        names = [indicator.name for indicator in self.indicators]
+        if not names and self.work is None:
+            raise InputError("nothing to measure: name a metric, or make the work amount adjustable")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"indicator {twice[0]!r} is named twice: every indicator needs its own name")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a session found.
+    """What a session knows: at its end, or after a round.
 
     Attributes:
         rounds: all of them, in order.
         used: indexes of the rounds that the findings rest on; short ones were set aside.
         findings: one an indicator.
-        speed: work per second by the WPS method, where the work amount could be adjusted; else None.
-        reached: whether every goal was reached; otherwise a limit ended the session.
-        ended: why it ended, one line.
-        seconds: how long it took.
+        speed: work per second by the WPS method, where the work amount can be adjusted; else None.
+        speed_decides: the goal is the speed's, because there are no unit readings.
+        reached: every goal is reached.
+        ended: why it ended, one line; empty while it goes on.
+        seconds: how long it has taken.
+        left_s: seconds that it may still take, as far as the intervals tell; None while they tell nothing.
     """
 
     rounds: tuple[Round, ...]
     used: tuple[int, ...]
     findings: tuple[Finding, ...]
     speed: Speed | None
+    speed_decides: bool
     reached: bool
     ended: str
     seconds: float
+    left_s: float | None
+
+
+OnRound = Callable[[Session], None]
+"""Told after each round what is known so far."""
 
 
 @dataclass(slots=True)
 class _Progress:
+    """A session under way."""
+
+    plan: Plan
+    ledgers: list[Ledger]
     rounds: list[Round] = field(default_factory=list["Round"])
     used: list[int] = field(default_factory=list[int])
+    speed: Speed | None = None
+    looked_at: int = 0
 
-    def usable(self) -> list[Round]:
-        return [self.rounds[index] for index in self.used]
+    @property
+    def speed_decides(self) -> bool:
+        return self.plan.work is not None and not any(ledger.has_units for ledger in self.ledgers)
+
+    def take(self, done: Round) -> None:
+        """Take in a round; a short one is kept but not used."""
+        work = self.plan.work
+        self.rounds.append(done)
+        if work is not None and not work.learn(done):
+            return
+        self.used.append(len(self.rounds) - 1)
+        for ledger in self.ledgers:
+            ledger.add(done)
+        if work is not None:
+            self.speed = speed_of([self.rounds[index] for index in self.used], self.plan.goal.confidence)
+            if self.speed is not None and self.speed.ci_low is not None and self.speed_decides:
+                work.avoid(self.speed.work_min)
+
+    def next_work(self) -> float | None:
+        """The work amount of the next round; None where the work cannot be adjusted."""
+        work = self.plan.work
+        if work is None:
+            return None
+        if self.speed_decides:
+            return work.next()
+        spent_s = sum(self.rounds[index].seconds for index in self.used)
+        return work.next_for(outlook_s(self.findings(), spent_s) or spent_s)
+
+    def findings(self, *, last: bool = False) -> tuple[Finding, ...]:
+        return tuple(ledger.finding(last=last) for ledger in self.ledgers)
+
+    def reached(self, findings: Sequence[Finding]) -> bool:
+        """Whether every goal is reached.
+
+        Where the speed decides, readings that come one a round do not: rounds differ in their work amount.
+        """
+        if len(self.used) < self.plan.goal.rounds_min:
+            return False
+        if self.speed_decides:
+            # Looks are few, for the same reason as those at readings.
+            if self.speed is None or len(self.used) < LOOK_GROWTH * self.looked_at:
+                return False
+            self.looked_at = len(self.used)
+            return self.speed.meets(self.plan.goal)
+        wanted = [finding for finding in findings if finding.indicator.goal is not None]
+        return bool(wanted) and all(finding.reached for finding in wanted)
 
 
 def run_session(
     run: Runner,
-    indicators: Sequence[Indicator],
-    *,
-    work: WorkAmounts | None = None,
-    speed_goal: Goal | None = None,
-    limits: Limits | None = None,
-    on_round: Callable[[Round, Sequence[Finding], Speed | None], None] | None = None,
+    plan: Plan,
+    on_round: OnRound | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Session:
     """Run rounds until every goal is reached or a limit is.
 
     Args:
         run: carries out one round.
-        indicators: what is measured; may be empty where only the speed of adjustable work is wanted.
-        work: the schedule of work amounts; None where the work cannot be adjusted.
-        speed_goal: what the WPS speed must reach; None where it decides nothing.
-        limits: when to end at the latest.
+        plan: what is measured, how well, and for how long at most.
         on_round: told after each round what is known so far.
         clock: seconds, monotonic.
-
-    Raises:
-        InputError: nothing is measured.
     """
-    limits = limits or Limits()
-    if not indicators and work is None:
-        raise InputError("nothing to measure: name a metric, or make the work amount adjustable")
-    start_s, progress = clock(), _Progress()
-    findings: tuple[Finding, ...] = ()
-    speed: Speed | None = None
-    reached, ended = False, ""
-    while not ended:
-        done = run(None if work is None else work.next())
-        progress.rounds.append(done)
-        if work is None or work.learn(done):
-            progress.used.append(len(progress.rounds) - 1)
-        findings = tuple(find(indicator, progress.usable()) for indicator in indicators)
-        if work is not None:
-            speed = speed_of(progress.usable())
-            _drop_dominated(progress, work, speed)
+    progress = _Progress(plan, [Ledger(indicator) for indicator in plan.indicators])
+    limits, start_s = plan.limits, clock()
+    while True:
+        done = run(progress.next_work(), max(0.0, limits.session_s - (clock() - start_s)))
+        if done is not None:
+            progress.take(done)
+        elapsed_s = clock() - start_s
+        findings = progress.findings()
+        reached = progress.reached(findings)
+        if reached:
+            ended = "every goal is reached"
+        elif done is None or elapsed_s >= limits.session_s:
+            ended = f"the limit of {limits.session_s:g} s was reached"
+        elif len(progress.rounds) >= limits.rounds_max:
+            ended = f"the limit of {limits.rounds_max} rounds was reached"
+        else:
+            ended = ""
+        session = _session(progress, reached, ended, elapsed_s)
         if on_round is not None:
-            on_round(done, findings, speed)
-        reached = len(progress.rounds) >= limits.rounds_min and _reached(findings, speed, speed_goal)
-        ended = _reason_to_end(reached, len(progress.rounds), clock() - start_s, limits)
+            on_round(session)
+        if ended:
+            return session
+
+
+def _session(progress: _Progress, reached: bool, ended: str, elapsed_s: float) -> Session:
+    # At the end nothing is left out; when a goal was reached, what is reported is what was looked at.
+    findings = progress.findings(last=bool(ended) and not reached)
+    left_s = None
+    if not ended:
+        goals: tuple[Finding, ...] = () if progress.speed_decides else findings
+        left_s = outlook_s(
+            goals, elapsed_s, progress.speed if progress.speed_decides else None, progress.plan.goal
+        )
+        if left_s is not None:
+            left_s = min(left_s, max(0.0, progress.plan.limits.session_s - elapsed_s))
     return Session(
-        tuple(progress.rounds), tuple(progress.used), findings, speed, reached, ended, clock() - start_s
+        rounds=tuple(progress.rounds),
+        used=tuple(progress.used),
+        findings=findings,
+        speed=progress.speed,
+        speed_decides=progress.speed_decides,
+        reached=reached,
+        ended=ended,
+        seconds=elapsed_s,
+        left_s=left_s,
     )
-
-
-def _reached(findings: Sequence[Finding], speed: Speed | None, speed_goal: Goal | None) -> bool:
-    if speed_goal is not None and (speed is None or not speed.meets(speed_goal)):
-        return False
-    wanted = [finding for finding in findings if finding.indicator.goal is not None]
-    return all(finding.reached for finding in wanted) and bool(wanted or speed_goal)
-
-
-def _reason_to_end(reached: bool, rounds: int, elapsed_s: float, limits: Limits) -> str:
-    if reached:
-        return "every goal is reached"
-    if elapsed_s >= limits.session_s:
-        return f"the session's limit of {limits.session_s:g} s is reached"
-    if rounds >= limits.rounds_max:
-        return f"the limit of {limits.rounds_max} rounds is reached"
-    return ""
-
-
-def _drop_dominated(progress: _Progress, work: WorkAmounts, speed: Speed | None) -> None:
-    """Leave out rounds whose work the non-stable phases would have had time for (end of section 4.2.1).
-
-    Alpha in eq. 4.4 is a time: what is compared with a work amount is alpha times the speed.
-    """
-    if speed is None or speed.alpha_s <= 0:
-        return
-    least = speed.alpha_s * speed.work_per_s
-    kept = [index for index in progress.used if (progress.rounds[index].work_amount or 0.0) >= least]
-    if len(kept) >= _ROUNDS_MIN:
-        progress.used = kept
-        work.raise_low(least)
-
-
-# Fewer rounds than this make no line; they are then all kept.
-_ROUNDS_MIN = 4

@@ -1,14 +1,15 @@
 """How much work each round does (Li's thesis, sections 4.2.1 and 4.2.3).
 
-A session starts with short rounds and doubles them until one is long enough to mean something. From there
-each round is a fixed slice longer than the last (eq. 4.5), so that the first result comes early; then work
-amounts follow the halving sequence of Fig. 4.3, which spreads any number of them evenly over the range.
+A session starts with trial rounds and doubles them until one is long enough to mean something. Where there
+are unit readings, rounds then become as long as those that are still missing need. Where there are none, each
+round is a fixed slice longer than the last (eq. 4.5), so that the first result comes early; then work amounts
+follow the halving sequence of Fig. 4.3, which spreads any number of them evenly over the range.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from ascar.pilot.round import Round
 
 __all__ = ["WorkAmounts", "halving_sequence", "slice_seconds"]
+
+# Half of the time to the first result is left for rounds to grow in.
+_GROWTH_SHARE = 0.5
+_WORKING_RATIO = 1.5
+# Smaller changes of the least work amount are no reason to begin the halving sequence again.
+_LOW_CHANGE = 1.2
+# Rounds of the halving sequence before its range doubles: four levels of Fig. 4.3.
+_STAGE_ROUNDS = 15
 
 
 def halving_sequence(low: float, high: float) -> Iterator[float]:
@@ -49,9 +58,11 @@ class WorkAmounts:
     """The schedule of one session whose work can be adjusted.
 
     Attributes:
-        low: least work amount allowed, above zero.
+        low: least work amount allowed, above zero; raised by what trial rounds show.
         high: most work amount allowed.
-        short_round_s: shorter rounds are set aside and doubled.
+        whole: work amounts are whole numbers.
+        short_round_s: shorter rounds are set aside, and the next does twice as much.
+        longest_round_s: no round is planned longer than this, however much work is allowed.
         first_result_s: seconds after which a first result is wanted (60 in the thesis).
         first_rounds: rounds in that time (50 in the thesis, for the central limit theorem); fewer where the
             shortest round does not leave room for so many.
@@ -59,13 +70,18 @@ class WorkAmounts:
 
     low: float
     high: float
+    whole: bool = False
     short_round_s: float = 1.0
+    longest_round_s: float = 180.0
     first_result_s: float = 60.0
     first_rounds: int = 50
+    _trial: float = field(default=0.0, repr=False)
+    _before: Round | None = field(default=None, repr=False)
+    _line: _Line | None = field(default=None, repr=False)
     _growing: list[float] = field(default_factory=list[float], repr=False)
     _halving: Iterator[float] | None = field(default=None, repr=False)
-    _trial: float = field(default=0.0, repr=False)
-    _learned: bool = field(default=False, repr=False)
+    _stage: int = field(default=1, repr=False)
+    _widest: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         """Check the range.
@@ -73,51 +89,124 @@ class WorkAmounts:
         Raises:
             InputError: it is empty, or does not start above zero.
         """
-        if not 0 < self.low <= self.high:
+        if not 0 < self.low <= self.high < float("inf"):
             raise InputError(
-                f"work amounts from {self.low:g} to {self.high:g}: must be 0 < least <= most, e.g. 1 to 1000"
+                f"work amounts from {self.low:g} to {self.high:g}: must be 0 < least <= most, e.g. 1,1000"
             )
         self._trial = self.low
 
     def next(self) -> float:
         """The work amount of the next round."""
-        if not self._learned:
-            return self._trial
+        if self._line is None:
+            return self._allowed(self._trial)
         if self._growing:
-            return self._growing.pop(0)
+            return self._allowed(self._growing.pop(0))
         if self._halving is None:
-            self._halving = halving_sequence(self.low, self.high)
-        return next(self._halving)
+            self._halving = islice(halving_sequence(self.low, self._top(self._line)), _STAGE_ROUNDS)
+        amount = next(self._halving, None)
+        if amount is None:
+            self._stage, self._halving = self._stage + 1, None
+            return self.next()
+        return self._allowed(amount)
+
+    def next_for(self, seconds: float) -> float:
+        """The work amount of the next round where unit readings of so many more seconds are wanted.
+
+        At most twice the longest so far: what is known does not tell what a much longer round would do.
+        """
+        if self._line is None:
+            return self._allowed(self._trial)
+        wanted = min(max(seconds * self._line.work_per_s, self.low), 2 * self._trial, self._most(self._line))
+        self._trial = max(self._trial, wanted)
+        return self._allowed(wanted)
 
     def learn(self, done: Round) -> bool:
-        """Take note of a round; says whether it is long enough to be used."""
+        """Take note of a round; says whether it is to be used.
+
+        Trial rounds are set aside until one is not short, and does not spend most of its time on what is no
+        work: that is so once twice the work takes half as long again (eq. 4.4: t(2w) >= 1.5 t(w) means that w
+        is at least alpha times the speed).
+        """
         assert done.work_amount is not None, "a schedule of work amounts is for adjustable work"
-        if done.seconds < self.short_round_s and done.work_amount < self.high:
-            if not self._learned:
-                self._trial = min(2 * done.work_amount, self.high)
+        if self._line is not None:
+            return done.seconds >= self.short_round_s or done.work_amount >= self.high
+        before, self._before = self._before, done
+        at_end = done.work_amount >= self.high
+        long_enough = done.seconds >= self.short_round_s
+        working = before is not None and done.seconds >= _WORKING_RATIO * before.seconds
+        if not at_end and not (long_enough and working):
+            self._trial = min(2 * done.work_amount, self.high)
             return False
-        if not self._learned:
-            self._learned = True
-            self.low = done.work_amount
-            self._grow(done)
+        self.low = self._trial = done.work_amount
+        self._line = _Line.through(before, done)
+        self._growing = list(self._grown(self._line))
+        self._widest = max(self._growing, default=2 * done.work_amount)
         return True
 
-    def raise_low(self, work_amount: float) -> None:
-        """Leave out work amounts that the non-stable phases would dominate (end of section 4.2.1)."""
-        if work_amount > self.low:
-            self.low = min(work_amount, self.high)
-            self._growing = [amount for amount in self._growing if amount >= self.low]
-            self._halving = None
+    def avoid(self, work_amount: float) -> None:
+        """Plan no round of less work than this (end of section 4.2.1): too little of it would be stable.
 
-    def _grow(self, done: Round) -> None:
-        """Plan rounds that outlast each other by eq. 4.5's slice, up to the range's end."""
+        Followed up to the middle of what is planned, and taken back when the next estimate is lower: one
+        wrong estimate must not make one round of the rest of the session.
+        """
+        if self._line is None:
+            return
+        low = min(max(work_amount, self._line.work), (self._line.work + self._top(self._line)) / 2)
+        if not self.low / _LOW_CHANGE <= low <= self.low * _LOW_CHANGE:
+            self.low, self._halving = low, None
+
+    def _most(self, line: _Line) -> float:
+        """The most work that is planned for one round."""
+        fitting = line.work + line.work_per_s * (self.longest_round_s - line.seconds)
+        return max(self.low, line.work, min(self.high, fitting))
+
+    def _top(self, line: _Line) -> float:
+        """The end of the range of the halving sequence now.
+
+        It doubles from stage to stage up to the most: the whole range at once would make the first of its
+        rounds long ones, and the result late.
+        """
+        return min(self._most(line), self._widest * 2.0**self._stage)
+
+    def _allowed(self, wanted: float) -> float:
+        amount = min(max(wanted, self.low), self.high)
+        return float(round(amount)) if self.whole else amount
+
+    def _grown(self, line: _Line) -> Iterator[float]:
+        """Rounds that outlast each other by eq. 4.5's slice, up to the range's end."""
+        fitting = int(self.first_result_s * (1 - _GROWTH_SHARE) / line.seconds)
+        rounds = max(2, min(self.first_rounds, fitting))
+        slice_s = slice_seconds(self.first_result_s, line.seconds, rounds)
+        if slice_s <= 0:
+            slice_s = line.seconds / 2
+        for step in range(1, rounds):
+            amount = line.work + line.work_per_s * slice_s * step
+            if amount > self._most(line):
+                return
+            yield amount
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What trial rounds tell: eq. 4.4 through the last two.
+
+    Attributes:
+        work: of the last trial round.
+        seconds: that it took.
+        work_per_s: what each second more would do.
+    """
+
+    work: float
+    seconds: float
+    work_per_s: float
+
+    @classmethod
+    def through(cls, before: Round | None, done: Round) -> _Line:
+        """The line through two rounds; through one and the origin where there are no two that differ."""
         assert done.work_amount is not None
         seconds = max(done.seconds, 1e-9)
-        # Rounds of equal length need sn seconds; so many that half the time is left to grow in.
-        rounds = max(2, min(self.first_rounds, int(self.first_result_s / seconds / 2)))
-        slice_s = slice_seconds(self.first_result_s, seconds, rounds)
-        if slice_s <= 0:
-            slice_s = seconds / 2
-        speed = done.work_amount / seconds
-        amounts = (done.work_amount + speed * slice_s * step for step in range(1, rounds))
-        self._growing = [amount for amount in amounts if amount <= self.high]
+        if before is not None and before.work_amount is not None and done.seconds > before.seconds:
+            more, longer_s = done.work_amount - before.work_amount, done.seconds - before.seconds
+            if more > 0:
+                return cls(done.work_amount, seconds, more / longer_s)
+        return cls(done.work_amount, seconds, done.work_amount / seconds)
