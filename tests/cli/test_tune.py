@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -86,6 +87,47 @@ def test_a_default_that_is_fine_is_a_result(ascar, tmp_path):
     assert "recommended: keep the default configuration" in done.out
 
 
+def test_a_study_without_a_verdict_ends_with_3(ascar, tmp_path):
+    """Every run of the last comparison fails: nothing can be claimed, and what was measured is kept."""
+    counter = tmp_path / "runs"
+    load = (
+        f"import pathlib, sys; file = pathlib.Path({str(counter)!r}); "
+        "runs = 1 + len(file.read_text()) if file.exists() else 1; file.write_text('.' * runs); "
+        "print('throughput_ops_per_s', 100 * runs); sys.exit(runs > 4)"
+    )
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f"""
+        [study]
+        name = "tired"
+        objective = "maximize throughput_ops_per_s"
+        budget = "1 min"
+        [target]
+        kind = "sqlite"
+        [workload]
+        kind = "command"
+        argv = [{json.dumps(sys.executable)}, "-c", {json.dumps(load)}]
+        metrics = {{ throughput_ops_per_s = 'regex:throughput_ops_per_s ([0-9]+)' }}
+        [measurement]
+        load_min = "50 ms"
+        load_max = "100 ms"
+        [stop]
+        trials = 2
+        [verify]
+        runs_min = 2
+        runs_max = 2
+        """
+    )
+    done = ascar("tune", file, "--json")
+    assert done.status == 3, done.err
+    document = done.document
+    assert document["verdict"]["kind"] == "not-verified"
+    assert document["counts"] == {"complete": 4, "failed": 4}
+    text = ascar("history", "show", "tired").out
+    assert "not verified: no gain is claimed" in text
+    assert "ascar apply" not in text
+
+
 def test_a_default_that_cannot_be_measured_is_failed_work(ascar, tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(STUDY.replace("depth > 240", "depth == 128"))
@@ -111,7 +153,11 @@ def test_resuming_a_changed_study_is_refused(ascar, study):
 
 
 def test_an_interrupted_study_keeps_its_trials_and_goes_on(study, tmp_path, ascar):
-    study.write_text(STUDY.replace("trials = 12", "trials = 100000").replace("20 min", "1000 h"))
+    study.write_text(
+        STUDY.replace("trials = 12", "trials = 100000")
+        .replace("20 min", "1000 h")
+        .replace("high = 256", "high = 256000000")
+    )
     command = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None

@@ -167,7 +167,7 @@ def test_the_program_is_admitted_before_it_begins(tmp_path):
 
     def admit(pid: int) -> None:
         order.append("admitted")
-        assert Path(f"/proc/{pid}/comm").read_text().strip() == "sh"
+        assert Path(f"/proc/{pid}").exists()
         assert not (tmp_path / "began").exists()
         time.sleep(0.2)
         assert not (tmp_path / "began").exists()

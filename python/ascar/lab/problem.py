@@ -144,7 +144,7 @@ class TableProblem:
         """One row at random, or the mean; with noise. A failed evaluation is NaN."""
         place = self.recording.nearest(configuration)
         rows = self.recording.rows(place)
-        row = int(rng.integers(rows.start, rows.stop))
+        row = int(rng.integers(int(rows.start), int(rows.stop)))
         loss = float(self._rows[row]) if self._noise.replicates else float(self._losses[place])
         seconds = float("nan") if self.recording.seconds is None else float(self.recording.seconds[row])
         return loss * (1 + self._noise.relative_sd * float(rng.normal())), seconds

@@ -39,7 +39,7 @@ class Fields:
         known = cast("Mapping[str, Any]", table)
         for key in known:
             if key not in allowed:
-                name = str(key)[:_SHOWN_MAX]
+                name = shown(key) if not str(key).isidentifier() else str(key)[:_SHOWN_MAX]
                 raise SpaceError(
                     f"{path}.{name}: unknown key; allowed here: {listed(allowed)}{hint(key, allowed)}"
                 )
