@@ -10,7 +10,7 @@ fn indices(found: &[core::ChangePoint]) -> Vec<usize> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (values, *, min_segment=core::MIN_SEGMENT))]
+#[pyo3(signature = (values, *, min_segment=30))]
 pub fn change_points(
     py: Python<'_>,
     values: Array<'_>,
@@ -24,7 +24,7 @@ pub fn change_points(
 }
 
 #[pyfunction]
-#[pyo3(signature = (values, *, min_segment=core::MIN_SEGMENT, percent=0.25, degree=1))]
+#[pyo3(signature = (values, *, min_segment=30, percent=0.25, degree=1))]
 pub fn edm_change_points(
     py: Python<'_>,
     values: Array<'_>,
@@ -49,7 +49,7 @@ pub struct ChangePointDetector(core::ChangePointDetector);
 #[pymethods]
 impl ChangePointDetector {
     #[new]
-    #[pyo3(signature = (*, min_segment=core::MIN_SEGMENT))]
+    #[pyo3(signature = (*, min_segment=30))]
     fn new(min_segment: usize) -> PyResult<Self> {
         core::ChangePointDetector::new(min_segment)
             .map(Self)
@@ -67,8 +67,8 @@ impl ChangePointDetector {
             .map_err(refuse)
     }
 
-    fn change_points(&self) -> Vec<usize> {
-        indices(&self.0.change_points())
+    fn change_points(&mut self) -> Vec<usize> {
+        indices(self.0.change_points())
     }
 
     fn __len__(&self) -> usize {

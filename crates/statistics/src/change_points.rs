@@ -63,6 +63,9 @@ pub struct ChangePointDetector {
     /// The length at which the next seeded interval is complete.
     next_due: usize,
     candidates: Vec<Candidate>,
+    answer: Vec<ChangePoint>,
+    /// How many cleaned readings the answer is about.
+    answered_at: usize,
 }
 
 impl ChangePointDetector {
@@ -84,6 +87,8 @@ impl ChangePointDetector {
             }],
             next_due: 2 * min_segment,
             candidates: Vec::new(),
+            answer: Vec::new(),
+            answered_at: 0,
         })
     }
 
@@ -179,27 +184,40 @@ impl ChangePointDetector {
     }
 
     /// The change points of the readings so far, in order of position.
-    pub fn change_points(&self) -> Vec<ChangePoint> {
+    ///
+    /// The last 10 to 19 readings are not considered yet: a block is cleaned when the next one is complete. The
+    /// answer is kept until then, so that asking after every reading costs next to nothing.
+    pub fn change_points(&mut self) -> &[ChangePoint] {
+        if self.answered_at != self.sums.len() {
+            self.answered_at = self.sums.len();
+            self.answer = self.sharpened(self.selected());
+        }
+        &self.answer
+    }
+
+    fn selected(&self) -> Vec<ChangePoint> {
         let n = self.sums.len();
         if n < 2 * self.min_segment {
             return Vec::new();
         }
-        let mut candidates = self.candidates.clone();
         // Seeded intervals end where they were seeded; these end at the newest reading.
-        for scale in &self.scales {
-            if scale.length <= n {
-                candidates.push(self.best_split(n - scale.length, n));
-            }
-        }
-        candidates.push(self.best_split(0, n));
+        let lengths = self
+            .scales
+            .iter()
+            .map(|scale| scale.length)
+            .take_while(|&length| length <= n);
+        let latest: Vec<Candidate> = lengths
+            .chain([n])
+            .map(|length| self.best_split(n - length, n))
+            .collect();
+        let candidates = self.candidates.iter().chain(&latest);
         let variance_min = self.short_term.long_run_variance();
-        let found = selection::select(&self.sums, &candidates, self.min_segment, variance_min);
-        self.sharpened(found)
+        selection::select(&self.sums, candidates, self.min_segment, variance_min)
     }
 
     /// Positions moved, by a block at most, to where the readings themselves change sides.
     fn sharpened(&self, mut found: Vec<ChangePoint>) -> Vec<ChangePoint> {
-        let n = self.values.len();
+        let n = self.sums.len();
         for index in 0..found.len() {
             let start = if index == 0 {
                 0
@@ -221,5 +239,5 @@ pub fn change_points(values: &[f64], min_segment: usize) -> Result<Vec<ChangePoi
     for &value in values {
         detector.push(value)?;
     }
-    Ok(detector.change_points())
+    Ok(detector.change_points().to_vec())
 }

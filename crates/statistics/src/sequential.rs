@@ -8,18 +8,19 @@
 //!
 //!   sqrt(g / (n + g)) ((1 + t^2/v) / (1 + t^2/v g / (n + g)))^((v + 1) / 2)
 //!
-//! of v degrees of freedom, n independent samples and prior effects N(0, 1/g) standard deviations reaches 1/alpha
-//! with probability at most alpha under the null. Means of correlated readings enter with their long-run standard
-//! error and its degrees of freedom (`mean_interval`), the asymptotic form of Waudby-Smith, Arbour, Sinha,
-//! Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences".
+//! of v degrees of freedom, n independent samples and prior effects N(0, 1/g) standard deviations, or its average
+//! over several g, reaches 1/alpha with probability at most alpha under the null. Means of correlated readings
+//! enter with their long-run standard error and its degrees of freedom (`mean_interval`), the asymptotic form of
+//! Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic
+//! confidence sequences".
 
 use crate::error::{Error, Result, check_level};
 use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::welch::fieller;
 
-/// Samples that the prior on effects is worth: the sequence is tightest for effects around 1/3 of a standard
-/// deviation, typical of configurations worth telling apart, and loses little elsewhere.
-const PRIOR_SAMPLES: f64 = 10.0;
+/// Samples that each of the averaged priors on effects is worth: one for effects around a standard deviation (a
+/// configuration to be abandoned at once), one around a third, one around a tenth.
+const PRIOR_SAMPLES: [f64; 3] = [1.0, 10.0, 100.0];
 
 /// What a comparison may be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,15 +183,33 @@ pub fn first_decision(
 ///
 /// Infinite while there are too few samples for any decision.
 pub fn critical_value(n: f64, dof: f64, alpha: f64) -> f64 {
-    let share = PRIOR_SAMPLES / (n + PRIOR_SAMPLES);
-    // The Bayes factor equals 1/alpha where this is the ratio of its two brackets.
-    let growth = (-(share * alpha * alpha).ln() / (dof + 1.0)).exp();
-    let room = 1.0 - growth * share;
-    if room <= 0.0 {
-        f64::INFINITY
-    } else {
-        (dof * (growth - 1.0) / room).sqrt()
+    let goal = -alpha.ln();
+    // Beyond 10^12 the factor has reached its limit.
+    let (mut low, mut high) = (1e-6_f64, 1e12_f64);
+    if log_factor(high, n, dof) <= goal {
+        return f64::INFINITY;
     }
+    while high > low * (1.0 + 1e-12) {
+        let middle = (low * high).sqrt();
+        if log_factor(middle, n, dof) < goal {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// Logarithm of the mean Bayes factor over the priors.
+fn log_factor(t: f64, n: f64, dof: f64) -> f64 {
+    let square = t * t / dof;
+    let logs = PRIOR_SAMPLES.map(|prior| {
+        let share = prior / (n + prior);
+        0.5 * share.ln() + 0.5 * (dof + 1.0) * (square.ln_1p() - (square * share).ln_1p())
+    });
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
+    largest + (sum / PRIOR_SAMPLES.len() as f64).ln()
 }
 
 /// The reciprocal of the Bayes factor, at most 1.
@@ -198,9 +217,7 @@ fn p_value(difference: f64, squared_error: f64, n: f64, dof: f64) -> f64 {
     if squared_error <= 0.0 {
         return if difference == 0.0 { 1.0 } else { 0.0 };
     }
-    let share = PRIOR_SAMPLES / (n + PRIOR_SAMPLES);
-    let square = difference * difference / squared_error / dof;
-    let log_factor =
-        0.5 * share.ln() + 0.5 * (dof + 1.0) * (square.ln_1p() - (square * share).ln_1p());
-    (-log_factor).exp().min(1.0)
+    (-log_factor(difference.abs() / squared_error.sqrt(), n, dof))
+        .exp()
+        .min(1.0)
 }

@@ -53,7 +53,7 @@ proptest! {
         for &value in &values {
             detector.push(value).unwrap();
         }
-        let found = detector.change_points();
+        let found = detector.change_points().to_vec();
         prop_assert_eq!(&found, &change_points(&values, min_segment).unwrap());
         prop_assert_eq!(detector.values(), &values[..]);
         prop_assert!(found.windows(2).all(|pair| pair[0].index < pair[1].index));

@@ -15,9 +15,9 @@ const CHANGE_PRICE: f64 = 3.0;
 /// A change must have a gain of this many ln n long-run variances at the end.
 const FINAL_PRICE: f64 = 2.5;
 
-pub(super) fn select(
+pub(super) fn select<'a>(
     sums: &Sums,
-    candidates: &[Candidate],
+    candidates: impl Iterator<Item = &'a Candidate>,
     min_segment: usize,
     variance_min: f64,
 ) -> Vec<ChangePoint> {
@@ -33,9 +33,12 @@ pub(super) fn select(
 }
 
 /// Positions above the threshold, strongest first, none within `min_segment` of a stronger one or an end.
-fn spaced_positions(candidates: &[Candidate], threshold: f64, min_segment: usize) -> Vec<usize> {
+fn spaced_positions<'a>(
+    candidates: impl Iterator<Item = &'a Candidate>,
+    threshold: f64,
+    min_segment: usize,
+) -> Vec<usize> {
     let mut strong: Vec<Candidate> = candidates
-        .iter()
         .filter(|candidate| candidate.gain > threshold)
         .copied()
         .collect();
