@@ -69,13 +69,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--size-gb", type=float, default=8)
+    parser.add_argument("--workloads", nargs="+", default=WORKLOADS)
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
     given = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("needs root, to format and mount a loop device")
     print("| workload, file system | ops/s | 95% interval | relative range | runs |")
     print("|---|---|---|---|---|")
-    for workload in WORKLOADS:
+    for workload in given.workloads:
         load = ["--personality", workload, "--scale", str(given.scale), "--seconds", str(given.seconds)]
         for name, make in FILE_SYSTEMS.items():
             with tempfile.TemporaryDirectory(dir=given.directory) as directory:

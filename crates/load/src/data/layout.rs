@@ -77,7 +77,7 @@ impl Layout {
     }
 }
 
-/// Room for the longest relative path: [`LONGEST_PATH`], one more directory, and a file's nine digits.
+/// Room for the longest relative path: `LONGEST_PATH`, one more directory, and a file's nine digits.
 pub struct PathBuffer([u8; 256]);
 
 impl PathBuffer {
