@@ -104,7 +104,7 @@ def far(original: Trace, other: Trace, limit: float = 0.1) -> dict[str, float]:
 
 
 def agree(attempt: Callable[[], dict[str, float]]) -> None:
-    """Nothing may be far in one of three attempts: a busy machine makes gaps longer, and never alike by chance."""
+    """Nothing is far in one of three attempts: a busy machine makes gaps longer, never alike by chance."""
     found = [attempt()]
     while found[-1] and len(found) < 3:
         found.append(attempt())
