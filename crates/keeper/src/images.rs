@@ -2,14 +2,18 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, FallocateFlags, OFlag, copy_file_range, fallocate, openat};
+use nix::fcntl::{
+    AtFlags, FallocateFlags, OFlag, PosixFadviseAdvice, copy_file_range, fallocate, openat,
+    posix_fadvise,
+};
 use nix::libc;
 use nix::sys::stat::{Mode, fstatat};
 use nix::unistd::{Whence, linkat, lseek, unlinkat};
@@ -78,8 +82,10 @@ pub fn save(
     let (method, copied_bytes) = match reflink(image, &copy) {
         Ok(()) => ("reflink", 0),
         Err(_) => {
-            place.check_space(metadata.blocks() * 512)?;
-            ("copy", copy_data(image, &copy, limit)?)
+            forget_cache(image)?;
+            let data = data_of(image)?;
+            place.check_space(data.iter().map(|range| range.end - range.start).sum())?;
+            ("copy", copy_data(image, &data, &copy, limit)?)
         }
     };
     let (copy, id) = place.name(
@@ -104,8 +110,8 @@ pub fn load(saved: &File, image: &File, limit: &Limit) -> Result<Copied> {
     let (method, copied_bytes) = match reflink(saved, image) {
         Ok(()) => ("reflink", 0),
         Err(_) => {
-            punch(image)?;
-            ("copy", copy_data(saved, image, limit)?)
+            blank(image)?;
+            ("copy", copy_data(saved, &data_of(saved)?, image, limit)?)
         }
     };
     image.sync_data().doing("write the image back")?;
@@ -116,17 +122,25 @@ pub fn load(saved: &File, image: &File, limit: &Limit) -> Result<Copied> {
     })
 }
 
-/// Gives all blocks of the image back: a file system made on it starts from the same state each time.
-pub fn punch(image: &File) -> Result<()> {
-    let length = image.metadata().doing("look at the image")?.len();
-    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    fallocate(image, flags, 0, length as libc::off_t).doing("empty the image")
+/// Makes the image read as zeros with all of its blocks allocated: whatever was in it before, a file system made
+/// on it starts from the same state. Keeping the blocks is also much faster than giving them back where the
+/// disk below discards what is freed.
+pub fn blank(image: &File) -> Result<()> {
+    let length = image.metadata().doing("look at the image")?.len() as libc::off_t;
+    match fallocate(image, FallocateFlags::FALLOC_FL_ZERO_RANGE, 0, length) {
+        Err(Errno::EOPNOTSUPP) => {
+            let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            fallocate(image, flags, 0, length).doing("empty the image")
+        }
+        outcome => outcome.doing("empty the image"),
+    }
 }
 
-/// Removes a file of ours unless another one has taken its name. Returns whether it was there.
-pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<bool> {
+/// Removes a file of ours unless another one has taken its name. Returns what is left of it: giving its blocks
+/// back may take seconds, and happens when that is dropped.
+pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<Option<File>> {
     let Ok(place) = Place::open(path) else {
-        return Ok(false);
+        return Ok(None);
     };
     match place.present() {
         Some(file)
@@ -135,9 +149,9 @@ pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<bool> {
             let how = nix::unistd::UnlinkatFlags::NoRemoveDir;
             unlinkat(&place.directory, place.name.as_os_str(), how)
                 .doing(format!("remove {}", path.display()))?;
-            Ok(true)
+            Ok(Some(file))
         }
-        _ => Ok(false),
+        _ => Ok(None),
     }
 }
 
@@ -151,38 +165,46 @@ pub fn open(path: &Path) -> Result<File> {
     options.open(path).doing(format!("open {}", path.display()))
 }
 
+/// Drops what the page cache has of a file. The kernel takes cached zeros of blocks that were never written for
+/// data, which would be copied too.
+fn forget_cache(file: &File) -> Result<()> {
+    file.sync_data().doing("write the image back")?;
+    let advice = PosixFadviseAdvice::POSIX_FADV_DONTNEED;
+    posix_fadvise(file, 0, 0, advice).doing("drop the image from the page cache")
+}
+
 fn reflink(from: &File, to: &File) -> nix::Result<()> {
     const FICLONE: libc::c_ulong = 0x4004_9409;
     // SAFETY: the argument is a descriptor that lives through the call.
     Errno::result(unsafe { libc::ioctl(to.as_raw_fd(), FICLONE, from.as_raw_fd()) }).map(|_| ())
 }
 
-/// Copies what is not a hole, and writes it back piece by piece so that it can be stopped at any time.
-fn copy_data(from: &File, to: &File, limit: &Limit) -> Result<u64> {
-    let length = from.metadata().doing("look at a file")?.len() as i64;
-    let mut copied = 0;
+/// Where a file has data.
+fn data_of(file: &File) -> Result<Vec<Range<u64>>> {
+    let mut ranges = Vec::new();
     let mut end = 0;
     loop {
-        let start = match lseek(from, end, Whence::SeekData) {
+        let start = match lseek(file, end, Whence::SeekData) {
             Ok(start) => start,
-            Err(Errno::ENXIO) => return Ok(copied),
+            Err(Errno::ENXIO) => return Ok(ranges),
             Err(error) => return Err(error).doing("find the data of an image"),
         };
-        end = lseek(from, start, Whence::SeekHole)
-            .doing("find the holes of an image")?
-            .min(length);
-        let (mut source, mut target) = (start, start);
+        end = lseek(file, start, Whence::SeekHole).doing("find the holes of an image")?;
+        ranges.push(start as u64..end as u64);
+    }
+}
+
+/// Copies these ranges, and writes them back piece by piece so that it can be stopped at any time.
+fn copy_data(from: &File, ranges: &[Range<u64>], to: &File, limit: &Limit) -> Result<u64> {
+    let mut copied = 0;
+    for range in ranges {
+        let (mut source, mut target, end) =
+            (range.start as i64, range.start as i64, range.end as i64);
         while source < end {
             limit.check("copying the image")?;
             let wanted = CHUNK_BYTES.min((end - source) as usize);
-            let done = copy_file_range(
-                from.as_fd(),
-                Some(&mut source),
-                to.as_fd(),
-                Some(&mut target),
-                wanted,
-            )
-            .doing("copy an image")?;
+            let done = copy_file_range(from, Some(&mut source), to, Some(&mut target), wanted)
+                .doing("copy an image")?;
             if done == 0 {
                 return Err(Fault::failed(
                     "copying the image: it became shorter meanwhile",
@@ -192,6 +214,7 @@ fn copy_data(from: &File, to: &File, limit: &Limit) -> Result<u64> {
             copied += done as u64;
         }
     }
+    Ok(copied)
 }
 
 fn write_back(file: &File, offset: i64, length: i64) {

@@ -3,6 +3,8 @@
 //! Everything here works from the journal alone, so that the living keeper, the next one and
 //! `ascard keeper --restore` do the same.
 
+use std::cell::RefCell;
+use std::fs::File;
 use std::path::Path;
 
 use crate::cgroup::{self, Cgroup};
@@ -21,21 +23,25 @@ const STILL_BUSY: &str = " (still busy: it goes with its last user)";
 /// Undoes everything of one session: knobs at once, then processes, mounts, devices, files.
 pub fn restore(journal: &mut Journal) -> Report {
     let mut report = Report::default();
-    if journal.header().boot_id == kernel::boot_id() {
+    let rebooted = journal.header().boot_id != kernel::boot_id();
+    if !rebooted {
         knobs::restore(journal, &mut report);
         stop(journal);
         each(journal, &mut report, kill);
         each(journal, &mut report, unmount);
         each(journal, &mut report, write_cache);
         each(journal, &mut report, detach);
-        each(journal, &mut report, |change| file(change, false));
         each(journal, &mut report, ungroup);
         each(journal, &mut report, uncontrol);
     } else {
         forget_runtime(journal, &mut report);
-        each(journal, &mut report, |change| file(change, true));
     }
     each(journal, &mut report, directory);
+    // First all names go, then, when this is dropped, the content.
+    let remains = RefCell::new(Vec::new());
+    each(journal, &mut report, |change| {
+        file(change, rebooted, &remains)
+    });
     report
 }
 
@@ -213,12 +219,16 @@ fn detach_all(file: &FileId) -> Result<Option<String>> {
     Ok(what)
 }
 
-fn file(change: &Change, rebooted: bool) -> Undone {
+fn file(change: &Change, rebooted: bool, remains: &RefCell<Vec<File>>) -> Undone {
     let Change::File { target, expected } = change else {
         return None;
     };
-    let removed = images::remove(target, expected, rebooted);
-    Some(removed.map(|removed| removed.then(|| format!("file {}", target.display()))))
+    let removed = images::remove(target, expected, rebooted).map(|removed| {
+        let was_there = removed.is_some();
+        remains.borrow_mut().extend(removed);
+        was_there.then(|| format!("file {}", target.display()))
+    });
+    Some(removed)
 }
 
 fn ungroup(change: &Change) -> Undone {

@@ -23,7 +23,7 @@ REPLY_BYTES_MAX = 4 << 20
 STDERR_BYTES_MAX = 4096
 """How much of a lost keeper's last words is kept."""
 
-EXIT_PATIENCE_S = 20.0
+EXIT_PATIENCE_S = 60.0
 """How long the keeper may take to put everything back and end."""
 
 

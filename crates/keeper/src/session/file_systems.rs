@@ -61,7 +61,7 @@ impl Session {
         device.fs = None;
         match &device.image {
             Some(image) => {
-                images::punch(&image.file)?;
+                images::blank(&image.file)?;
                 loops::flush_buffers(&opened)?;
                 drop(opened);
             }
