@@ -75,6 +75,8 @@ pub struct Analysis {
 
 /// Fewer independent readings than this bear no interval.
 const EFFECTIVE_MIN: f64 = 3.0;
+/// Nor do fewer degrees of freedom: even Student's t has no scale below one.
+const DOF_MIN: f64 = 1.0;
 
 /// Analyses a series of readings.
 pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
@@ -141,7 +143,7 @@ fn corrected(estimated: Option<CorrelatedMean>, n: usize, confidence: f64) -> Re
             "too few readings: {n}, and at least {READINGS_MIN} are needed; measure longer"
         )));
     };
-    if found.effective_n() < EFFECTIVE_MIN {
+    if found.effective_n() < EFFECTIVE_MIN || found.dof() < DOF_MIN {
         let worth = found.effective_n();
         return Ok(Err(format!(
             "too few independent readings: {n} readings are worth {worth:.1}; measure longer"

@@ -16,21 +16,32 @@ pub(crate) fn coefficient(values: &[f64], lag: usize) -> f64 {
     if values.len() <= lag {
         return 0.0;
     }
-    let center = mean(values);
-    let total: f64 = values
-        .iter()
-        .map(|value| (value - center) * (value - center))
-        .sum();
+    let deviations = deviations(values);
+    let total = product(&deviations, 0);
     if total <= 0.0 {
-        return 0.0;
+        0.0
+    } else {
+        product(&deviations, lag) / total
     }
-    let product: f64 = values
-        .iter()
-        .zip(&values[lag..])
-        .map(|(a, b)| (a - center) * (b - center))
-        .sum();
-    product / total
 }
+
+fn deviations(values: &[f64]) -> Vec<f64> {
+    let center = mean(values);
+    values.iter().map(|value| value - center).collect()
+}
+
+fn product(deviations: &[f64], lag: usize) -> f64 {
+    deviations
+        .iter()
+        .zip(&deviations[lag..])
+        .map(|(a, b)| a * b)
+        .sum()
+}
+
+/// Lags summed one by one; longer correlation is summed over merged readings.
+const LAGS_MAX: usize = 512;
+/// Readings merged into one where the correlation is longer than that.
+const MERGED: usize = 8;
 
 /// Integrated autocorrelation time: 1 + 2 sum of the autocorrelations, in readings; 1 for independent readings.
 ///
@@ -39,20 +50,35 @@ pub(crate) fn coefficient(values: &[f64], lag: usize) -> f64 {
 /// Negatively correlated series can have less than 1; never below 1/n.
 pub fn integrated_time(values: &[f64]) -> Result<f64> {
     check_values("values", values, 2)?;
-    let n = values.len();
-    let mut sum = -1.0;
-    let mut previous_pair = f64::INFINITY;
+    let deviations = deviations(values);
+    let total = product(&deviations, 0);
+    if total <= 0.0 {
+        return Ok(1.0);
+    }
+    let n = values.len() as f64;
+    Ok((long_run_total(&deviations) / total).clamp(1.0 / n, n))
+}
+
+/// n times the long-run variance, by Geyer's sum.
+fn long_run_total(deviations: &[f64]) -> f64 {
+    let mut sum = -product(deviations, 0);
+    let mut smallest = f64::INFINITY;
     let mut lag = 0;
-    while lag + 1 < n {
-        let pair = coefficient(values, lag) + coefficient(values, lag + 1);
+    while lag + 1 < deviations.len() {
+        let pair = product(deviations, lag) + product(deviations, lag + 1);
         if pair <= 0.0 {
             break;
         }
-        previous_pair = pair.min(previous_pair);
-        sum += 2.0 * previous_pair;
+        smallest = pair.min(smallest);
+        sum += 2.0 * smallest;
         lag += 2;
+        if lag >= LAGS_MAX {
+            let merged: Vec<f64> = deviations.chunks_exact(MERGED).map(mean).collect();
+            // The mean of 8 has 1/8 of the long-run variance, and there are 1/8 as many.
+            return long_run_total(&merged) * (MERGED * MERGED) as f64;
+        }
     }
-    Ok(sum.max(1.0 / n as f64))
+    sum
 }
 
 /// Effective sample size: n over the integrated autocorrelation time, at most n.

@@ -72,11 +72,16 @@ impl CorrelatedMean {
         let used = &weights[..flat_part(&weights)];
         let long_run_variance = mean(used) / (gap * gap) * stride as f64;
         let count = n as f64;
-        let effective_n = match long_run_variance > 0.0 {
-            true => (count * moments.variance / long_run_variance).min(count),
-            false => count,
-        };
-        let dof = degrees_of_freedom(used.len(), &model, merged.len());
+        let uncertainty = filter_uncertainty(&model, merged.len());
+        let mut effective_n = count;
+        if long_run_variance > 0.0 {
+            effective_n = effective_n.min(count * moments.variance / long_run_variance);
+        }
+        // A series close to a random walk is worth few readings, whatever its long-run variance seems to be.
+        if uncertainty > 0.0 {
+            effective_n = effective_n.min(4.0 / uncertainty);
+        }
+        let dof = 1.0 / (1.0 / used.len() as f64 + uncertainty);
         Ok(Self {
             mean: moments.mean,
             long_run_variance,
@@ -181,14 +186,15 @@ fn flat_part(weights: &[f64]) -> usize {
     weights.len()
 }
 
-/// 1/dof = 1/B + the squared relative error of 1/(1 - sum phi)^2, which for an AR(1) is 2 (1 + phi) / (n (1 - phi)).
-fn degrees_of_freedom(used: usize, model: &Autoregression, n: usize) -> f64 {
+/// The squared relative error of 1/(1 - sum phi)^2 in units of 2: 1/dof = 1/B + this.
+///
+/// For an AR(1) it is 2 (1 + phi) / (n (1 - phi)), two over the number of independent readings.
+fn filter_uncertainty(model: &Autoregression, n: usize) -> f64 {
     let persistence = model.persistence();
-    let uncertainty = match model.coefficients.len() {
+    match model.coefficients.len() {
         0 => 0.0,
         _ => 2.0 * (1.0 + persistence).max(0.0) / (n as f64 * (1.0 - persistence)),
-    };
-    1.0 / (1.0 / used as f64 + uncertainty)
+    }
 }
 
 /// Skewness of the mean over 6, from merged readings that are nearly independent.

@@ -30,12 +30,24 @@ pub fn merge(values: &[f64], size: usize) -> Vec<f64> {
 }
 
 /// The smallest q <= n/3 whose merged readings have |lag-1 autocorrelation| <= `limit`; None if there is none.
+///
+/// Merged readings come from running sums, so that all sizes together cost O(n log n).
 pub fn smallest_uncorrelated(values: &[f64], limit: f64) -> Result<Option<Subsessions>> {
     check_values("values", values, 1)?;
     check_limit(limit)?;
-    let largest = (values.len() / 3).max(1);
-    for size in 1..=largest {
-        let merged = merge(values, size);
+    let center = mean(values);
+    let mut sums = Vec::with_capacity(values.len() + 1);
+    sums.push(0.0);
+    let mut sum = 0.0;
+    for value in values {
+        sum += value - center;
+        sums.push(sum);
+    }
+    let mut merged = Vec::with_capacity(values.len());
+    for size in 1..=(values.len() / 3).max(1) {
+        merged.clear();
+        let ends = (size..sums.len()).step_by(size);
+        merged.extend(ends.map(|end| (sums[end] - sums[end - size]) / size as f64));
         let correlation = coefficient(&merged, 1);
         if correlation.abs() <= limit {
             let variance = Moments::of(&merged).variance;

@@ -222,7 +222,7 @@ fn refine(sums: &Sums, mut positions: Vec<usize>, min_segment: usize) -> Vec<usi
     positions
 }
 
-/// Removes the weakest change until all stand out from the long-run variance.
+/// Removes weak changes until all stand out from the long-run variance.
 fn prune(sums: &Sums, mut positions: Vec<usize>, min_segment: usize) -> Vec<ChangePoint> {
     let n = sums.len();
     loop {
@@ -244,14 +244,26 @@ fn prune(sums: &Sums, mut positions: Vec<usize>, min_segment: usize) -> Vec<Chan
                 strength: sums.gain(three[0], three[1], three[2]) / variance,
             })
             .collect();
-        let weakest =
-            (0..found.len()).min_by(|&a, &b| found[a].strength.total_cmp(&found[b].strength));
-        match weakest {
-            Some(index) if found[index].strength < FINAL_PRICE * (n as f64).ln() => {
-                positions.remove(index);
-                positions = refine(sums, positions, min_segment);
-            }
-            _ => return found,
+        let removable = removable(&found, FINAL_PRICE * (n as f64).ln());
+        if removable.is_empty() {
+            return found;
         }
+        positions.retain(|position| !removable.contains(position));
+        positions = refine(sums, positions, min_segment);
     }
+}
+
+/// Changes below the threshold and no stronger than their neighbours: each may go without the others' leave.
+fn removable(found: &[ChangePoint], threshold: f64) -> BTreeSet<usize> {
+    // Of equal ones every second or so goes first: low bits of the index decide.
+    let key = |change: &ChangePoint| (change.strength, change.index.reverse_bits());
+    let stronger = |other: Option<&ChangePoint>, change: &ChangePoint| {
+        other.is_none_or(|other| key(other) > key(change))
+    };
+    (0..found.len())
+        .filter(|&at| found[at].strength < threshold)
+        .filter(|&at| stronger(at.checked_sub(1).map(|before| &found[before]), &found[at]))
+        .filter(|&at| stronger(found.get(at + 1), &found[at]))
+        .map(|at| found[at].index)
+        .collect()
 }
