@@ -81,7 +81,7 @@ def test_a_client_killed_at_any_moment_leaves_nothing(state, images, gone, fs):
         times.append(gone(study.noted()["keeper"]))
         check(study.noted())
     assert statistics.median(times) < 1, times
-    assert max(times) < 10, times
+    assert max(times) < 30, times
 
 
 @pytest.mark.parametrize("fs", ["ext2", "ext3", "ext4", "xfs", "btrfs"])
