@@ -198,6 +198,71 @@ PHASE = record(
 )
 
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
+    "measure": (
+        "What a session of rounds of a command came to; the mean that decided first, then all of them.",
+        {
+            "command": items(TEXT),
+            "name": about(TEXT, "of the mean at the top: a metric, duration_s, or work_per_s"),
+            **MEAN,
+            **JUDGED,
+            "reached": about(FLAG, "every goal is reached; if not, this is a partial result"),
+            "ended": about(TEXT, "why the session ended"),
+            "seconds": NUMBER,
+            "indicators": items(
+                record(
+                    name=TEXT,
+                    kind={"enum": ["ordinary", "ratio", "binary"]},
+                    decides=about(FLAG, "the session went on until this reached its goal"),
+                    basis={"enum": ["unit readings", "rounds", "readings"]},
+                    readings=COUNT,
+                    removed=about(COUNT, "readings left out as warm-up and cool-down"),
+                    rounds_unstable=about(COUNT, "rounds without a stable phase, left out"),
+                    **MEAN,
+                    verdict=JUDGED["verdict"],
+                )
+            ),
+            "speed": maybe(
+                record(
+                    "work per second by regression over rounds of different work amounts",
+                    work_per_s=NUMBER,
+                    ci_low=maybe(NUMBER),
+                    ci_high=maybe(NUMBER),
+                    confidence=NUMBER,
+                    alpha_s=about(NUMBER, "seconds of a round that are no work"),
+                    rounds=COUNT,
+                    reason=TEXT,
+                )
+            ),
+            "rounds": items(
+                record(
+                    seconds=NUMBER,
+                    work_amount=maybe(NUMBER),
+                    used=about(FLAG, "false: set aside as too short"),
+                    readings=table(NUMBER),
+                    unit_readings=about(table(COUNT), "how many, by metric"),
+                )
+            ),
+            "bottlenecks": items(record("a resource that was used up", resource=TEXT, used=NUMBER)),
+            "resources": record(
+                "shares of what there is, over the whole session",
+                cpu=NUMBER,
+                cpu_busiest=NUMBER,
+                programs_cores=about(NUMBER, "cores' worth of time of the measured programs"),
+                cores=COUNT,
+                run_queue_mean=NUMBER,
+                memory_available_min=NUMBER,
+                disk=table(NUMBER),
+                network=table(NUMBER),
+                pressure=table(NUMBER),
+            ),
+            "overhead": record(
+                "what the measuring itself cost",
+                own_cores=about(NUMBER, "cores' worth of processor time"),
+                between_rounds=about(NUMBER, "share of the session in which no round ran"),
+                start_cost_s=about(maybe(NUMBER), "seconds that starting a program adds to a round"),
+            ),
+        },
+    ),
     "analyze": (
         "What a recorded series of readings says.",
         {

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -43,7 +44,7 @@ reading = "100 ms"
 [optimizer]
 kind = "random"
 [stop]
-trials = 4
+trials = 2
 [verify]
 runs_min = 2
 runs_max = 2
@@ -51,7 +52,7 @@ runs_max = 2
 
 
 def endless(image: Path) -> str:
-    return STUDY.format(budget="10 min", image=image).replace("trials = 4", "trials = 1000")
+    return STUDY.format(budget="10 min", image=image).replace("trials = 2", "trials = 1000")
 
 
 @pytest.fixture
@@ -161,13 +162,29 @@ def test_a_study_ends_with_a_verdict_and_the_machine_as_it_was(ascar, study, ima
     assert document["machine"]["target"] == "localfs"
     assert document["machine"]["workload"]["preset"] == "small-files-fsync"
     assert document["default"]["configuration"]["fs"] == "ext4"
-    assert sum(document["counts"].values()) >= 6
+    assert sum(document["counts"].values()) >= 4
     assert document["stage_s"]["load"] > 0
     assert traces(image) == before
     text = ascar("history", "show", "small").out
     assert "valid for:" in text
     assert "file_systems: ext4, xfs" in text
     assert Path(ascar("report", "small", "--out", image.parent, "--json").document["page"]).exists()
+
+
+def test_the_example_is_tuned(ascar, tmp_path, image):
+    """examples/mailserver.toml, with shorter loads and fewer of them."""
+    text = (Path(__file__).resolve().parents[2] / "examples" / "mailserver.toml").read_text("utf-8")
+    text = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "500 ms"', text)
+    text = text.replace("[verify]", "[stop]\ntrials = 2\n[verify]\nruns_min = 2\nruns_max = 2")
+    file = tmp_path / "mailserver.toml"
+    file.write_text(text.replace('kind = "localfs"', f'kind = "localfs"\nimage = "{image}"'))
+    document = when_alone(lambda: ascar("tune", file, "--json")).document
+    assert document["machine"]["file_systems"] == ["ext2", "ext3", "ext4", "xfs", "btrfs"]
+    trials = ascar("history", "show", "mailserver", "--json").document["trials"]
+    promising_less = {"fs": "ext2", "write_barrier": False, "ext_journal_mode": "writeback"}
+    for trial in trials:
+        for name, value in promising_less.items():
+            assert trial["configuration"].get(name) != value
 
 
 def test_its_configurations_can_be_exported(ascar, study):
@@ -454,8 +471,10 @@ def test_somebody_who_is_not_root(as_nobody, study):
 def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody, study):
     home, run = as_nobody
     example = (Path(__file__).resolve().parents[2] / "examples" / "sqlite.toml").read_text()
-    study.write_text(example.replace('load_min = "2 s"', 'load_min = "500 ms"').replace('"4 s"', '"1 s"'))
-    document = run("tune", study, "--budget", "25 s", "--json").document
+    example = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "300 ms"', example)
+    example = example.replace("trials_without_gain = 25", "trials = 1")
+    study.write_text(f"{example}\n[verify]\nruns_min = 2\nruns_max = 2\n")
+    document = run("tune", study, "--json").document
     assert document["machine"]["target"] == "sqlite"
     assert document["verdict"]["kind"] in ("improved", "default-is-fine", "not-verified")
     left = [path for path in home.rglob("*") if path.is_file() and "state" not in path.parts]

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli import analyze, apply, doctor, export, history, init, report, restore, space, sweep, tune
+from ascar.cli import (
+    analyze,
+    apply,
+    doctor,
+    export,
+    history,
+    init,
+    measure,
+    report,
+    restore,
+    space,
+    sweep,
+    tune,
+)
 from ascar.cli.options import examples
 
 __all__ = ["app"]
@@ -22,6 +35,7 @@ _COMMANDS = (
     (init.init, init.EXAMPLES, "Write a commented study file to start from."),
     (doctor.doctor, doctor.EXAMPLES, "Say what this machine can tune, and what is missing."),
     (space.space, space.EXAMPLES, "Show parameters, change costs, valid configurations."),
+    (measure.measure, measure.EXAMPLES, "Run a command until its result can be trusted."),
     (analyze.analyze, analyze.EXAMPLES, "Recorded readings: a mean with an honest interval."),
     (tune.tune, tune.EXAMPLES, "Search for the best configuration, and verify it."),
     (apply.apply, apply.EXAMPLES, "Put a configuration in force."),

@@ -27,6 +27,7 @@ SCHEMAS: dict[str, int] = {
     "history-purge": 1,
     "history-show": 1,
     "init": 1,
+    "measure": 1,
     "report": 1,
     "restore": 1,
     "space": 1,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["changes", "print_outcome", "print_sweep", "verdict_line"]
 
 _STAGES = ("load", "change", "fill", "settle", "measurement", "other")
+_TOO_LONG = ("programs", "kernel_defaults")
 _STAGE_MEANS = {
     "load": "the load, measured",
     "change": "putting configurations in force",
@@ -168,10 +169,10 @@ def _counts(outcome: Outcome) -> str:
 
 
 def _facts(machine: Mapping[str, Any]) -> Iterator[str]:
-    """A description, one line a fact; a table inside it is one line too."""
+    """A description, one line a fact; a table inside it is one line too. The longest are left to `--json`."""
     for key, fact in machine.items():
         text = _fact(key, fact)
-        if text:
+        if text and key not in _TOO_LONG:
             yield f"{key.removesuffix('_bytes')}: {text}"
 
 
@@ -179,7 +180,8 @@ def _fact(key: str, fact: object) -> str:
     if fact is None:
         return ""
     if isinstance(fact, dict):
-        inner = {name: _fact(name, value) for name, value in cast("dict[str, object]", fact).items()}
+        table = cast("dict[str, object]", fact)
+        inner = {name: _fact(name, value) for name, value in table.items() if not isinstance(value, dict)}
         return ", ".join(f"{name.removesuffix('_bytes')} {text}" for name, text in inner.items() if text)
     if isinstance(fact, (list, tuple)):
         return ", ".join(str(item) for item in cast("list[object]", fact))

@@ -14,25 +14,33 @@ import numpy as np
 
 from ascar.errors import Exhausted, StudyError
 from ascar.optimizers.gp import gene_weights
+from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
 from ascar.optimizers.surrogates.fitting import Fitted, Fitter
 from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
 from ascar.optimizers.surrogates.knowledge import knowledge_gradient
+from ascar.optimizers.surrogates.sampling import drawn
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
+    from ascar.optimizers.surrogates.candidates import Found
     from ascar.space import Configuration, Space
 
 __all__ = ["Auto", "AutoOptions"]
 
 _CENTRES = 4
-# In a space that is known whole, a gain below this share of the losses' spread is not worth an evaluation.
+# Draws of hyperparameters that a recommendation is averaged over.
+_DRAWS = 4
+# A gain below this share of the losses' spread is not worth an evaluation for its own sake.
 _GAIN_MIN = 1e-3
+# Repetitions before a space that is known whole can count as exhausted.
+_REPEATS_MIN = 6
+_HYPER = 4  # what a random decision is about, beside those of `ModelSearch`
 
 
 class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,8 +101,8 @@ class Auto(ModelSearch):
         fitted = self._fitter.present()
         if fitted is None:
             return None
-        fitted = self._believe(fitted)
-        guide, process = _guide(fitted), fitted.process
+        process = drawn(self._believe(fitted), self.ledger.rng(_HYPER, self.ledger.step))
+        guide = _guide(Fitted(fitted.evidence, process))
         best = float(guide.mean.min())
 
         def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,38 +112,81 @@ class Auto(ModelSearch):
         rows = np.flatnonzero(fitted.evidence.measured)
         measured = process.look(fitted.evidence.observations.columns[rows], rows)
         again = knowledge_gradient(process, measured, measured)
-        if self.options.remeasure and len(found) == 0 and again.max() < _GAIN_MIN:
-            raise Exhausted(
-                "every valid configuration is known, and measuring any of them again promises nothing"
-            )
-        if len(found):
-            fresh = knowledge_gradient(process, measured, process.look(found.columns))
-            for at in np.argsort(-fresh, kind="stable"):
-                if self.options.remeasure and again.max() > fresh[at]:
-                    break
-                configuration = self.candidates.fresh(found, int(at))
-                if configuration is not None:
-                    return configuration
-        if not self.options.remeasure:
-            return None
+        # Gains too small to matter are not weighed against each other: something new is tried.
+        least = max(float(again.max()), _GAIN_MIN) if self.options.remeasure else -np.inf
+        fresh = (
+            knowledge_gradient(process, measured, process.look(found.columns)) if len(found) else np.empty(0)
+        )
+        order = np.argsort(-fresh, kind="stable")
+        worthy = [int(at) for at in order if fresh[at] >= least]
+        configuration = self._first_fresh(found, worthy)
+        if configuration is not None or not self.options.remeasure:
+            return configuration
+        if again.max() < _GAIN_MIN:
+            configuration = self._first_fresh(found, range(len(found)))
+            if configuration is not None:
+                return configuration
         self.reason = "re-measurement"
-        return guide.measured[int(np.argmax(again))]
+        return guide.measured[self._contender(guide, fitted.evidence.observations.repeats[rows], again)]
 
-    def _believe(self, fitted: Fitted) -> Fitted:
-        """With the configurations that are out for evaluation, taken to come back as expected."""
-        out = [one for one in self.ledger.pending if self.ledger.records.get(one) is None]
-        if not out:
-            return fitted
-        columns = self.columns.rows(out)
+    def recommend(self) -> Recommendation | None:
+        """The measured configuration that is expected to be best, on the average over hyperparameters."""
+        fitted = self._fitter.present()
+        if fitted is None:
+            return super().recommend()
+        rng, process = self.ledger.rng(_HYPER, self.ledger.step, 1), fitted.process
+        guides: list[Guide] = []
+        for _ in range(_DRAWS):
+            process = drawn(process, rng)
+            guides.append(_guide(Fitted(fitted.evidence, process)))
+        means = np.array([guide.mean for guide in guides])
+        mean = means.mean(0)
+        at = int(np.argmin(mean))
+        # Variance of a mixture: the mean variance, and the variance of the means.
+        sd = float(np.sqrt(np.mean([guide.sd[at] ** 2 for guide in guides]) + means[:, at].var()))
+        noise = float(np.mean([guide.noise_variance for guide in guides]))
+        scale = fitted.evidence.scale
+        loss = scale.original(float(mean[at]), noise)
+        beyond = scale.original(float(mean[at]) + sd, noise)
+        return Recommendation(guides[0].measured[at], loss, abs(beyond - loss))
+
+    def _contender(self, guide: Guide, repeats: NDArray[np.float64], again: NDArray[np.float64]) -> int:
+        """Which measured configuration to measure again.
+
+        Raises:
+            Exhausted: the gain is too small to matter, and enough was repeated to say so: what noise there
+                is, only repetitions tell.
+        """
+        if again.max() >= _GAIN_MIN:
+            return int(np.argmax(again))
+        if (repeats - 1).sum() >= _REPEATS_MIN:
+            raise Exhausted("every valid configuration is known, and measuring any again promises nothing")
+        best = np.argsort(guide.mean, kind="stable")[:3]
+        return int(best[np.argmin(repeats[best])])
+
+    def _first_fresh(self, found: Found, order: Iterable[int]) -> Configuration | None:
+        proposals = (self.candidates.fresh(found, at) for at in order)
+        return next((one for one in proposals if one is not None), None)
+
+    def _believe(self, fitted: Fitted) -> GaussianProcess:
+        """With what is out for evaluation taken to come back as expected."""
+        if not self.ledger.pending:
+            return fitted.process
         seen = fitted.evidence.observations
+        repeats = seen.repeats.copy()
+        for row, one in enumerate(fitted.evidence.configurations):
+            repeats[row] += self.ledger.pending.get(one, 0)
+        out = [one for one in self.ledger.pending if one not in set(fitted.evidence.configurations)]
+        columns = self.columns.rows(out)
         believed = Observations(
             np.concatenate([seen.columns, columns]),
             seen.groups,
             np.concatenate([seen.loss, fitted.process.predict(columns)[0]]),
             np.concatenate([seen.variance, np.zeros(len(out))]),
-            np.concatenate([seen.repeats, np.ones(len(out))]),
+            np.concatenate([repeats, np.ones(len(out))]),
+            np.concatenate([seen.scatter, np.zeros(len(out))]),
         )
-        return Fitted(fitted.evidence, GaussianProcess.condition(believed, fitted.process.hyper))
+        return GaussianProcess.condition(believed, fitted.process.hyper)
 
 
 def _guide(fitted: Fitted) -> Guide:

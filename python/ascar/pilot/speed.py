@@ -33,6 +33,7 @@ class Speed:
         confidence: of the interval.
         alpha_s: seconds that set-up, warm-up and cool-down add to a round; below zero where the first part of
             the work is faster, as into a cache.
+        autocorrelation: lag 1, of what the line leaves unexplained, in the order of the rounds.
         rounds: rounds that the line rests on; those whose work alpha would have had time for are left out.
         reason: why there is no interval; empty where there is one.
     """
@@ -42,6 +43,7 @@ class Speed:
     ci_high: float | None
     confidence: float
     alpha_s: float
+    autocorrelation: float
     rounds: int
     reason: str = ""
 
@@ -84,6 +86,7 @@ def speed_of(rounds: Sequence[Round], confidence: float = 0.95) -> Speed | None:
         ci_high=found.ci_high,
         confidence=confidence,
         alpha_s=found.overhead_s,
+        autocorrelation=found.autocorrelation,
         rounds=found.rounds,
         reason=found.reason or "",
     )

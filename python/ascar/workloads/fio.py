@@ -256,7 +256,7 @@ def _parse_only(job: FioJob) -> None:
 def _ask_fio(arguments: list[str], stdin: str) -> str:
     try:
         done = subprocess.run(
-            ["fio", *arguments], input=stdin, capture_output=True, text=True, timeout=20, cwd="/", check=False
+            ["fio", *arguments], input=stdin, capture_output=True, text=True, timeout=60, cwd="/", check=False
         )
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise EnvironmentLacks(f"workload.kind = 'fio': `fio {arguments[0]}` fails: {error}") from error

@@ -9,8 +9,7 @@ from ascar.optimizers.surrogates.gaussian import (
     GaussianProcess,
     Hyperparameters,
     Observations,
-    _distances_by_parameter,
-    _negative_log_posterior,
+    Posterior,
 )
 
 
@@ -18,7 +17,7 @@ def observed(n=12, groups=(0, 1, 1), seed=1, noise=0.0):
     rng = np.random.default_rng(seed)
     columns = rng.random((n, len(groups)))
     loss = np.sin(4 * columns[:, 0]) + noise * rng.normal(size=n)
-    return Observations(columns, np.array(groups), loss, np.zeros(n), np.ones(n))
+    return Observations(columns, np.array(groups), loss, np.zeros(n), np.ones(n), np.zeros(n))
 
 
 def test_the_posterior_is_the_textbook_one():
@@ -41,13 +40,15 @@ def test_the_posterior_is_the_textbook_one():
 
 def test_the_gradient_is_the_derivative():
     seen = observed(noise=0.1)
-    seen = Observations(seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0))
-    distances = _distances_by_parameter(seen.columns, seen.groups)
+    seen = Observations(
+        seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0), np.arange(12) / 5
+    )
+    posterior = Posterior.of(seen)
     at = np.array([0.3, -1.0, 0.2, -1.5, -2.0])
-    _, gradient = _negative_log_posterior(at, seen, distances)
+    _, gradient = posterior.penalty(at)
     for index, slope in enumerate(gradient):
         step = np.eye(5)[index] * 1e-6
-        above, below = (_negative_log_posterior(at + way * step, seen, distances)[0] for way in (1, -1))
+        above, below = (posterior.penalty(at + way * step)[0] for way in (1, -1))
         assert slope == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-5)
 
 
@@ -56,7 +57,9 @@ def test_it_learns_which_parameter_matters_and_how_large_the_noise_is():
     columns = rng.random((80, 4))
     loss = np.sin(6 * columns[:, 2]) + 0.2 * rng.normal(size=80)
     loss = (loss - loss.mean()) / (spread := loss.std())
-    fitted = GaussianProcess.fit(Observations(columns, np.arange(4), loss, np.zeros(80), np.ones(80)))
+    fitted = GaussianProcess.fit(
+        Observations(columns, np.arange(4), loss, np.zeros(80), np.ones(80), np.zeros(80))
+    )
     assert np.argmax(fitted.hyper.weight_log) == 2
     assert fitted.hyper.weight_log[2] - np.delete(fitted.hyper.weight_log, 2).max() > np.log(20)
     assert np.exp(0.5 * fitted.hyper.noise_log) * spread == pytest.approx(0.2, rel=0.25)
@@ -74,6 +77,7 @@ def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
         (loss - loss.mean()) / loss.std(),
         np.zeros(60),
         np.ones(60),
+        np.zeros(60),
     )
     fitted = GaussianProcess.fit(seen)
     mean, _ = fitted.predict(np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]))
@@ -86,7 +90,7 @@ def test_known_variance_and_repeats_count():
 
     def mean_at(variance, repeats):
         seen = Observations(
-            columns, np.arange(1), np.array([0.0, 1.0]), np.array(variance), np.array(repeats)
+            columns, np.arange(1), np.array([0.0, 1.0]), np.array(variance), np.array(repeats), np.zeros(2)
         )
         return GaussianProcess.condition(seen, hyper).predict(np.array([[0.0]]))[0][0]
 
@@ -97,8 +101,20 @@ def test_known_variance_and_repeats_count():
 
 def test_equal_losses_and_equal_rows_are_no_trouble():
     for columns in (np.zeros((6, 2)), np.random.default_rng(1).random((6, 2))):
-        seen = Observations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6))
+        seen = Observations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6), np.zeros(6))
         mean, sd = GaussianProcess.fit(seen).predict(columns)
         assert np.isfinite(mean).all()
         assert np.isfinite(sd).all()
         assert mean == pytest.approx(0.0, abs=1e-6)
+
+
+def test_repetitions_tell_the_noise_even_where_neighbours_cannot():
+    rng = np.random.default_rng(8)
+    columns = rng.random((15, 1))
+    truth = rng.normal(size=15)  # no structure: each configuration is its own
+    evaluations = truth[:, None] + 0.3 * rng.normal(size=(15, 4))
+    loss = evaluations.mean(1)
+    scatter = ((evaluations - loss[:, None]) ** 2).sum(1)
+    seen = Observations(columns, np.arange(1), loss, np.zeros(15), np.full(15, 4.0), scatter)
+    fitted = GaussianProcess.fit(seen)
+    assert np.exp(0.5 * fitted.hyper.noise_log) == pytest.approx(0.3, rel=0.25)

@@ -204,7 +204,8 @@ def _changed(gene: Gene, codes: NDArray[np.float64], rng: np.random.Generator) -
             other = np.where(near, stepped, other)
     else:
         width = 10.0 ** rng.uniform(-2, 0, n)
-        moved = np.clip(codes + width * rng.normal(size=n), 0.0, 1.0)
+        moved = np.abs(codes + width * rng.normal(size=n)) % 2.0
+        moved = np.where(moved > 1, 2 - moved, moved)  # reflected at both ends
         move = (rng.random(n) < _MOVE_SHARE) & (codes >= 0)
         other = np.where(move, moved, rng.random(n))
     if gene.special:

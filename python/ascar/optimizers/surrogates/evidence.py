@@ -116,29 +116,37 @@ def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
     """
     worst = max((record.loss or 0.0 for _, record in ledger.usable()), default=None)
     known = {} if worst is None else {one: record for one, record in ledger.records.items() if record.seen}
-    summaries = np.array([_summary(record, worst or 0.0) for record in known.values()], np.float64).reshape(
-        -1, 3
-    )
-    losses = np.clip(summaries[:, 0], -_LOSS_MAX, _LOSS_MAX)
-    scale = Scale.of(losses, sign if sign in Scale.signs(losses) else 0)
-    slope = scale.slope(losses)
+    losses = [np.clip(_losses(record, worst or 0.0), -_LOSS_MAX, _LOSS_MAX) for record in known.values()]
+    every = np.concatenate(losses) if losses else np.empty(0)
+    scale = Scale.of(every, sign if sign in Scale.signs(every) else 0)
+    standard = [scale.standard(one) for one in losses]
+    repeats = np.array([len(one) for one in losses], np.float64)
+    slope = scale.slope(np.array([one.mean() for one in losses], np.float64))
+    errors = np.array([_variance(record) for record in known.values()], np.float64)
     observations = Observations(
         columns=columns.rows(known),
         groups=columns.groups,
-        loss=scale.standard(losses),
-        variance=summaries[:, 1] * slope**2,
-        repeats=np.ascontiguousarray(summaries[:, 2]),
+        loss=np.array([one.mean() for one in standard], np.float64),
+        variance=errors * slope**2,
+        repeats=repeats,
+        scatter=np.array([((one - one.mean()) ** 2).sum() for one in standard], np.float64),
     )
     usable = np.array([record.usable for record in known.values()], np.bool_)
-    return Evidence(observations, tuple(known), usable, scale, float(np.log(slope).sum()))
+    return Evidence(observations, tuple(known), usable, scale, float((repeats * np.log(slope)).sum()))
 
 
-def _summary(record: Record, worst: float) -> tuple[float, float, float]:
-    """Loss, known variance of it, and how many evaluations it is the mean of."""
-    loss = record.loss
-    if not record.usable or loss is None:
-        bound = min(record.bounds, default=worst) if not record.failures and not record.quarantined else worst
-        return max(bound, loss if loss is not None else bound), 0.0, 1.0
-    n = len(record.losses)
+def _losses(record: Record, worst: float) -> NDArray[np.float64]:
+    """Losses that a record stands for; one where it was not measured, or failed too."""
+    if record.usable:
+        return np.array(record.losses, np.float64)
+    failed = bool(record.failures or record.quarantined)
+    bound = worst if failed else min(record.bounds, default=worst)
+    return np.array([max(bound, record.loss if record.loss is not None else bound)], np.float64)
+
+
+def _variance(record: Record) -> float:
+    """Known variance of a record's mean loss; 0 where unknown."""
     errors = [error for error in record.standard_errors if error is not None and np.isfinite(error)]
-    return loss, sum(min(error, _LOSS_MAX) ** 2 for error in errors) / n**2, float(n)
+    if not record.usable or not errors:
+        return 0.0
+    return sum(min(error, _LOSS_MAX) ** 2 for error in errors) / len(record.losses) ** 2

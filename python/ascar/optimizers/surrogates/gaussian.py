@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["GaussianProcess", "Hyperparameters", "Look", "Observations"]
+__all__ = ["GaussianProcess", "Hyperparameters", "Look", "Observations", "Posterior"]
 
 _SQRT5 = np.sqrt(5.0)
 _CONSTANT = 4.0  # prior variance of the constant, in units of the standardised loss: little is known of it
@@ -39,6 +39,7 @@ _SPREADS = np.array([1.0, 2.0, 1.5])
 _WEIGHT_BOUNDS = (-14.0, 6.0)
 _VARIANCE_BOUNDS = ((-6.0, 3.0), (-9.0, 2.0), (-9.0, 2.0))
 _ROUGH_NONE = -30.0
+_NOISE_KNOWN_BOUNDS = (np.log(1e-4), np.log(0.1))
 _JITTER = 1e-8
 
 
@@ -52,6 +53,7 @@ class Observations:
         loss: float64 (n,), standardised.
         variance: float64 (n,), known variance of each loss (its squared standard error); 0 where unknown.
         repeats: float64 (n,), how many evaluations each loss is the mean of.
+        scatter: float64 (n,), sum of squared differences of these evaluations from their mean.
     """
 
     columns: NDArray[np.float64]
@@ -59,11 +61,13 @@ class Observations:
     loss: NDArray[np.float64]
     variance: NDArray[np.float64]
     repeats: NDArray[np.float64]
+    scatter: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         """Assert that the shapes agree."""
         assert self.columns.shape == (len(self.loss), len(self.groups)), "one row a loss, one group a column"
         assert self.variance.shape == self.repeats.shape == self.loss.shape, "one variance a loss"
+        assert self.scatter.shape == self.loss.shape, "one scatter a loss"
 
     @property
     def parameters(self) -> int:
@@ -114,6 +118,87 @@ class Hyperparameters:
     def of(cls, vector: NDArray[np.float64]) -> Hyperparameters:
         """The inverse of `vector`."""
         return cls(vector[:-3].copy(), float(vector[-3]), float(vector[-2]), float(vector[-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """Over the hyperparameters, given observations.
+
+    The prior is on the logarithms: normal for each log length around sqrt(2) + log(d)/2, and for the three
+    variances. Where losses come with a known variance, the noise beyond it is expected to be about as large:
+    what one run could not tell of itself, and not more.
+
+    Attributes:
+        observations: the losses.
+        distances: float64 (d, n, n), squared, in each parameter's own columns.
+        centre: float64 (d + 3,), the prior's middle.
+        spread: float64 (d + 3,), its standard deviations.
+        low: float64 (d + 3,), bounds of the search.
+        high: float64 (d + 3,).
+    """
+
+    observations: Observations
+    distances: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, observations: Observations, *, rough: bool = True) -> Posterior:
+        """The posterior of a model with or without a rough part."""
+        count = observations.parameters
+        bounds = np.array([*[_WEIGHT_BOUNDS] * count, *_VARIANCE_BOUNDS])
+        if not rough:
+            bounds[-2] = _ROUGH_NONE
+        centre = Hyperparameters.prior(count).vector()
+        known = observations.variance[observations.variance > 0]
+        if len(known):
+            centre[-1] = np.clip(np.log(np.median(known)), *_NOISE_KNOWN_BOUNDS)
+        return cls(
+            observations,
+            _distances_by_parameter(observations.columns, observations.groups),
+            centre,
+            np.concatenate([np.full(count, 2 * _LENGTH[1]), _SPREADS]),
+            bounds[:, 0],
+            bounds[:, 1],
+        )
+
+    def inside(self, vector: NDArray[np.float64]) -> bool:
+        """Whether hyperparameters lie within the bounds."""
+        return bool((vector >= self.low).all() and (vector <= self.high).all())
+
+    def penalty(self, vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Minus the log of evidence times prior, and its gradient (Rasmussen and Williams, equation 5.9)."""
+        seen, count = self.observations, len(vector) - 3
+        weight = np.exp(vector[:count])
+        signal, rough, noise = np.exp(vector[count:])
+        root = _SQRT5 * np.sqrt(np.tensordot(weight, self.distances, 1))
+        decay = np.exp(-root)
+        kernel = signal * (1 + root + root * root / 3) * decay
+        covariance = kernel + _CONSTANT
+        covariance[np.diag_indices_from(covariance)] += rough + seen.variance + noise / seen.repeats + _JITTER
+        factor = _factor(covariance)
+        alpha = _solve(factor, seen.loss)
+        inverse = _solve(factor, np.eye(len(alpha)))
+        value = 0.5 * seen.loss @ alpha + np.log(np.diag(factor)).sum()
+        # Repeated evaluations differ from their mean by noise alone: repeats - 1 degrees of freedom.
+        single = noise + seen.variance * seen.repeats
+        value += 0.5 * ((seen.repeats - 1) * np.log(single) + seen.scatter / single).sum()
+        # d value / d covariance, halved already; the kernel's slope in r² is -(5/6) s² (1 + root) exp(-root).
+        slope = 0.5 * (inverse - np.outer(alpha, alpha))
+        by_distance = slope * (-5 / 6 * signal) * (1 + root) * decay
+        diagonal = np.diag(slope)
+        gradient = np.empty_like(vector)
+        gradient[:count] = weight * (self.distances.reshape(count, -1) @ by_distance.ravel())
+        gradient[count] = (slope * kernel).sum()
+        gradient[count + 1] = rough * diagonal.sum()
+        apart = 0.5 * ((seen.repeats - 1) / single - seen.scatter / single**2)
+        gradient[count + 2] = noise * (diagonal / seen.repeats + apart).sum()
+        deviation = (vector - self.centre) / self.spread
+        if self.high[count + 1] == _ROUGH_NONE:
+            deviation[count + 1] = 0.0
+        return float(value + 0.5 * deviation @ deviation), gradient + deviation / self.spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,19 +271,15 @@ class GaussianProcess:
             rough: whether there is a rough part.
             iterations_max: of L-BFGS, from each start.
         """
-        distances = _distances_by_parameter(observations.columns, observations.groups)
-        bounds = [_WEIGHT_BOUNDS] * observations.parameters + list(_VARIANCE_BOUNDS)
-        if not rough:
-            bounds[-2] = (_ROUGH_NONE, _ROUGH_NONE)
+        posterior = Posterior.of(observations, rough=rough)
         best: tuple[float, NDArray[np.float64]] | None = None
         for start in starts or Hyperparameters.starts(observations.parameters):
             found = cast("Any", optimize.minimize)(
-                _negative_log_posterior,
-                np.clip(start.vector(), *np.array(bounds).T),
-                args=(observations, distances),
+                posterior.penalty,
+                np.clip(start.vector(), posterior.low, posterior.high),
                 jac=True,
                 method="L-BFGS-B",
-                bounds=bounds,
+                bounds=np.column_stack([posterior.low, posterior.high]),
                 options={"maxiter": iterations_max},
             )
             if best is None or float(found.fun) < best[0]:
@@ -290,44 +371,3 @@ def _distances_by_parameter(columns: NDArray[np.float64], groups: NDArray[np.int
         difference = columns[:, column, None] - columns[None, :, column]
         distances[group] += difference * difference
     return distances
-
-
-def _negative_log_posterior(
-    vector: NDArray[np.float64], observations: Observations, distances: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    """Minus the log of evidence times prior, and its gradient (Rasmussen and Williams, equation 5.9).
-
-    The prior is on the logarithms: normal for each log length around sqrt(2) + log(d)/2, and for the three
-    variances.
-    """
-    hyper = Hyperparameters.of(vector)
-    count = len(hyper.weight_log)
-    weight = np.exp(hyper.weight_log)
-    signal, rough, noise = np.exp(vector[count:])
-    root = _SQRT5 * np.sqrt(np.tensordot(weight, distances, 1))
-    decay = np.exp(-root)
-    kernel = signal * (1 + root + root * root / 3) * decay
-    covariance = kernel + _CONSTANT
-    covariance[np.diag_indices_from(covariance)] += (
-        rough + observations.variance + noise / observations.repeats + _JITTER
-    )
-    factor = _factor(covariance)
-    alpha = _solve(factor, observations.loss)
-    inverse = _solve(factor, np.eye(len(alpha)))
-    value = 0.5 * observations.loss @ alpha + np.log(np.diag(factor)).sum()
-    # d value / d covariance, halved already; the kernel's slope in r² is -(5/6) s² (1 + root) exp(-root).
-    slope = 0.5 * (inverse - np.outer(alpha, alpha))
-    by_distance = slope * (-5 / 6 * signal) * (1 + root) * decay
-    diagonal = np.diag(slope)
-    gradient = np.empty_like(vector)
-    gradient[:count] = weight * (distances.reshape(count, -1) @ by_distance.ravel())
-    gradient[count] = (slope * kernel).sum()
-    gradient[count + 1] = rough * diagonal.sum()
-    gradient[count + 2] = noise * (diagonal / observations.repeats).sum()
-
-    centre = np.concatenate([Hyperparameters.prior(count).weight_log, _VARIANCES])
-    spread = np.concatenate([np.full(count, 2 * _LENGTH[1]), _SPREADS])
-    deviation = (vector - centre) / spread
-    if vector[count + 1] <= _ROUGH_NONE:
-        deviation[count + 1] = 0.0
-    return float(value + 0.5 * deviation @ deviation), gradient + deviation / spread

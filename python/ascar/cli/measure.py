@@ -1,0 +1,255 @@
+"""`ascar measure`: run a command until its result can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.goals import Confidence, Preset, Width
+from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.sheets import Export
+
+if TYPE_CHECKING:
+    from ascar.pilot import CommandRunner, Goal, Indicator, Plan, WorkAmounts
+
+__all__ = ["EXAMPLES", "measure"]
+
+EXAMPLES = examples(
+    "ascar measure -- gzip -kf big.tar",
+    "ascar measure --preset quick --metric mb_per_s='([0-9.]+) MB/s' -- ./bench.sh",
+    "ascar measure --metric iops=json:jobs[0].read.iops -- fio --output-format=json job.fio",
+    "ascar measure --work-amount 1,4096 -- dd if=/dev/zero of=f bs=1M count=%WORK_AMOUNT% conv=fsync",
+)
+
+
+def measure(
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND...",
+            help="After --: a program and its arguments. No shell reads them. %WORK_AMOUNT% stands for the "
+            "work amount of a round.",
+        ),
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=REGEX|NAME=json:PATH",
+            help="A number in the command's output; told more than once in a run it gives unit readings. The "
+            "default is how long the command runs, duration_s.",
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KIND",
+            help="How a metric is averaged: ordinary; ratio (speeds over equal work: harmonic mean); "
+            "binary (0 or 1).",
+        ),
+    ] = None,
+    report_only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A metric, or duration_s, that is reported but decides nothing."),
+    ] = None,
+    preset: Preset = "normal",
+    interval_width: Width = None,
+    confidence: Confidence = None,
+    work_amount: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MIN,MAX",
+            help="The command takes a work amount, in place of %WORK_AMOUNT%: rounds of different work "
+            "amounts tell the stable speed apart from set-up, warm-up and cool-down.",
+        ),
+    ] = None,
+    short_round: Annotated[
+        str, typer.Option(metavar="DURATION", help="Shorter rounds are set aside and do twice the work next.")
+    ] = "1 s",
+    limit: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="The session ends then with what there is, and exit status 3."),
+    ] = "1 h",
+    round_limit: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="A round that runs longer has failed and is killed."),
+    ] = None,
+    rounds_max: Annotated[int, typer.Option(min=1, metavar="N", help="No more rounds than this.")] = 10_000,
+    export: Export = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the readings with their phases: .svg or .png.")
+    ] = None,
+    readings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every reading, one JSON object a line: .jsonl."),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Run a command again and again until the interval of its result is narrow enough.
+
+    Warm-up and cool-down inside a round are removed where unit readings tell them; where there are none but
+    the work amount can be adjusted, by regression over rounds of different length. The report says which
+    resource limited the result and what the measuring itself cost. Exit status 3 when a limit ended it first:
+    what was measured is kept, and marked.
+    """
+    from ascar.cli.goals import goal_of
+    from ascar.cli.sheets import check_ending
+
+    check_ending("--export", export)
+    check_ending("--plot", plot, (".svg", ".png"))
+    check_ending("--readings", readings, (".jsonl",))
+    asked = _Asked(
+        tuple(command),
+        dict(_named("--metric", metric or [])),
+        dict(_named("--kind", kind or [])),
+        tuple(report_only or ()),
+    )
+    goal = goal_of(preset, interval_width, confidence)
+    runner = _runner(asked, round_limit)
+    plan = _plan(asked, goal, _work(runner, work_amount, short_round, limit), limit, rounds_max)
+    return _run(runner, plan, _Outputs(export, plot, readings, quiet, json))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What shall be measured.
+
+    Attributes:
+        command: the program and its arguments.
+        metrics: where each is found, by name.
+        kinds: how metrics are averaged, by name.
+        report_only: names that decide nothing.
+    """
+
+    command: tuple[str, ...]
+    metrics: dict[str, str]
+    kinds: dict[str, str]
+    report_only: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Where results go."""
+
+    export: Path | None
+    plot: Path | None
+    readings: Path | None
+    quiet: bool
+    json: bool
+
+
+def _named(option: str, texts: list[str]) -> list[tuple[str, str]]:
+    from ascar.errors import InputError
+
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        if not equals or not name or not rest:
+            raise InputError(f"{option} = {text!r}: must be NAME=..., e.g. throughput_mb_per_s=...")
+        if name in dict(pairs):
+            raise InputError(f"{option} names {name!r} twice")
+        pairs.append((name, rest))
+    return pairs
+
+
+def _runner(asked: _Asked, round_limit: str | None) -> CommandRunner:
+    from ascar.pilot import CommandRunner
+    from ascar.study import duration
+
+    limit_s = None if round_limit is None else duration("--round-limit", round_limit)
+    return CommandRunner(asked.command, asked.metrics, limit_s)
+
+
+def _plan(asked: _Asked, goal: Goal, work: WorkAmounts | None, limit: str, rounds_max: int) -> Plan:
+    from ascar.errors import InputError
+    from ascar.pilot import Limits, Plan
+    from ascar.study import duration
+
+    indicators = _indicators(asked, goal, adjustable=work is not None)
+    if work is None and all(indicator.goal is None for indicator in indicators):
+        raise InputError(f"--report-only {asked.report_only[0]}: nothing is left that decides when to stop")
+    return Plan(indicators, goal, work, Limits(duration("--limit", limit), rounds_max))
+
+
+def _indicators(asked: _Asked, goal: Goal, *, adjustable: bool) -> list[Indicator]:
+    """What is read; the mean duration of rounds that do different amounts of work means nothing."""
+    from ascar.errors import InputError
+    from ascar.pilot import Indicator
+    from ascar.pilot.command import DURATION
+
+    names = list(asked.metrics) or ([] if adjustable else [DURATION])
+    if DURATION in asked.report_only and DURATION not in names:
+        names.append(DURATION)
+    for option, given in (("--kind", asked.kinds), ("--report-only", asked.report_only)):
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise InputError(f"{option} {unknown[0]!r}: must be one of {', '.join(names) or 'none'}")
+    return [
+        Indicator.parse(name, asked.kinds.get(name, "ordinary"), None if name in asked.report_only else goal)
+        for name in names
+    ]
+
+
+def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str) -> WorkAmounts | None:
+    """The schedule of work amounts, where the command takes one."""
+    from ascar.errors import InputError
+    from ascar.pilot import WorkAmounts
+    from ascar.pilot.command import WORK_AMOUNT
+    from ascar.study import duration
+
+    if text is None:
+        if runner.adjustable:
+            raise InputError(f"COMMAND has {WORK_AMOUNT}: give its range with --work-amount, e.g. 1,1000")
+        return None
+    if not runner.adjustable:
+        raise InputError(
+            f"--work-amount = {text!r}: COMMAND must have {WORK_AMOUNT} where the work amount goes"
+        )
+    low, _, high = text.partition(",")
+    try:
+        ends = float(low), float(high)
+    except ValueError as error:
+        raise InputError(f"--work-amount = {text!r}: must be MIN,MAX, e.g. 1,1000") from error
+    whole = all(end.strip().lstrip("+").isdigit() for end in (low, high))
+    longest_s = duration("--limit", limit) / 20
+    short_s = duration("--short-round", short_round)
+    return WorkAmounts(*ends, whole=whole, short_round_s=short_s, longest_round_s=max(longest_s, short_s))
+
+
+def _run(runner: CommandRunner, plan: Plan, outputs: _Outputs) -> int:
+    from ascar.cli.interrupts import Interrupted
+    from ascar.cli.measure_progress import showing
+    from ascar.cli.measure_result import Result
+    from ascar.errors import WorkError
+    from ascar.pilot import Sampler, run_session
+    from ascar.pilot.command import start_cost_s
+
+    cost_s = start_cost_s()
+    sampler = Sampler()
+    with showing(plan, quiet=outputs.quiet) as told:
+        try:
+            with sampler:
+                session = run_session(runner, plan, told.take)
+        except KeyboardInterrupt:
+            # With --json there is one document, the error's; people see what was measured until then.
+            if told.last is not None and told.last.used and not outputs.json:
+                told.close()
+                Result(runner, plan, told.last, sampler.used, cost_s).show()
+            raise Interrupted("interrupted; nothing of the command is left running") from None
+    if not session.used:
+        raise WorkError(
+            f"no round was long enough to be used: {session.ended}; allow more work, a longer --limit, or a "
+            "shorter --short-round"
+            if session.rounds
+            else f"not one round ended: {session.ended}; raise --limit"
+        )
+    result = Result(runner, plan, session, sampler.used, cost_s)
+    result.write(outputs.export, outputs.plot, outputs.readings)
+    if outputs.json:
+        result.emit()
+    else:
+        result.show()
+    return 0 if session.reached else 3

@@ -1,0 +1,288 @@
+"""A session's result: for programs, for people, and in files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ascar.cli.goals import judged
+from ascar.cli.measured import interval, lines_of, sheet_of, to_document
+from ascar.cli.text import number
+from ascar.measurement import Measurement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ascar.pilot import Bottleneck, CommandRunner, Finding, Plan, Resources, Session, Speed
+
+__all__ = ["Result", "measurement_of"]
+
+SPEED = "work_per_s"
+
+
+def measurement_of(speed: Speed) -> Measurement:
+    """A WPS speed in the form of every other mean; its readings are rounds."""
+    return Measurement(
+        mean=speed.work_per_s,
+        ci_low=speed.ci_low,
+        ci_high=speed.ci_high,
+        confidence=speed.confidence,
+        n=speed.rounds,
+        independent_samples=speed.rounds,
+        autocorrelation=speed.autocorrelation,
+        subsession_size=1,
+        stable_start=0,
+        stable_end=speed.rounds,
+        method="work per second",
+        reason=speed.reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a session came to.
+
+    Attributes:
+        runner: ran its rounds.
+        plan: what was wanted.
+        session: what was found.
+        used: of the machine, meanwhile.
+        start_cost_s: what starting a program adds to a round; None: unknown.
+    """
+
+    runner: CommandRunner
+    plan: Plan
+    session: Session
+    used: Resources
+    start_cost_s: float | None
+
+    def measurements(self) -> dict[str, Measurement]:
+        """Every mean by name, the one that decided first."""
+        found = {
+            finding.indicator.name: finding.measurement
+            for finding in self._findings()
+            if finding.measurement is not None
+        }
+        speed = {} if self.session.speed is None else {SPEED: measurement_of(self.session.speed)}
+        return {**speed, **found} if self.session.speed_decides else {**found, **speed}
+
+    def write(self, export: Path | None, plot: Path | None, readings: Path | None) -> None:
+        """Write the files that were asked for."""
+        if export is not None:
+            found = self.measurements()
+            write_sheet_of(export, found, [self._word(name) for name in found])
+        if readings is not None:
+            readings.write_text("".join(f"{json.dumps(line)}\n" for line in self._readings()), "utf-8")
+        if plot is not None:
+            self._plot(plot)
+
+    def emit(self) -> None:
+        """Print the one JSON document."""
+        from ascar.cli.output import emit
+        from ascar.pilot import bottlenecks
+
+        session, found = self.session, self.measurements()
+        name, main = next(iter(found.items()))
+        emit(
+            "measure",
+            {
+                "command": list(self.runner.argv),
+                "name": name,
+                **to_document(main),
+                **judged(self._verdict(name, main), self.plan.goal),
+                "reached": session.reached,
+                "ended": session.ended,
+                "seconds": session.seconds,
+                "indicators": [self._indicator(finding) for finding in self._findings()],
+                "speed": None if session.speed is None else self._speed(session.speed),
+                "rounds": [
+                    {
+                        "seconds": done.seconds,
+                        "work_amount": done.work_amount,
+                        "used": index in set(session.used),
+                        "readings": dict(done.readings),
+                        "unit_readings": {
+                            metric: len(values) for metric, values in done.unit_readings.items()
+                        },
+                    }
+                    for index, done in enumerate(session.rounds)
+                ],
+                "bottlenecks": [
+                    {"resource": one.resource, "used": one.used} for one in bottlenecks(self.used)
+                ],
+                "resources": {
+                    "cpu": self.used.cpu,
+                    "cpu_busiest": self.used.cpu_busiest,
+                    "programs_cores": self.used.programs_cores,
+                    "cores": self.used.cores,
+                    "run_queue_mean": self.used.run_queue_mean,
+                    "memory_available_min": self.used.memory_available_min,
+                    "disk": dict(self.used.disk),
+                    "network": dict(self.used.network),
+                    "pressure": dict(self.used.pressure),
+                },
+                "overhead": {
+                    "own_cores": self.used.own_cores,
+                    "between_rounds": self._between_rounds(),
+                    "start_cost_s": self.start_cost_s,
+                },
+            },
+        )
+
+    def show(self) -> None:
+        """Print it for people."""
+        from rich.table import Table
+
+        from ascar.cli.output import people
+
+        console = people()
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim")
+        table.add_column()
+        for heading, fact in self._lines():
+            table.add_row(heading, fact)
+        style = "bold green" if self.session.reached else "bold yellow"
+        console.print(self._headline(), style=style, markup=False, soft_wrap=True)
+        console.print(table)
+
+    def _headline(self) -> str:
+        session = self.session
+        rounds = f"{len(session.rounds)} rounds, {session.seconds:.1f} s"
+        if session.reached:
+            return f"done: {session.ended}; {rounds}"
+        return f"PARTIAL: {session.ended or 'interrupted'} before every goal was; {rounds}"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        from ascar.pilot import bottlenecks
+
+        session = self.session
+        found = self.measurements()
+        for name, measurement in found.items():
+            finding = next((one for one in session.findings if one.indicator.name == name), None)
+            yield "", ""
+            if finding is None:
+                yield from _speed_lines(session.speed, measurement)
+            else:
+                yield name, f"from {finding.basis}"
+                yield from lines_of(measurement, finding.readings)
+                yield "removed", _removed(finding)
+            yield "verdict", self._word(name) + _line(self._verdict(name, measurement).line)
+        yield "", ""
+        short = len(session.rounds) - len(session.used)
+        yield "rounds", f"{len(session.rounds)}" + (f", {short} set aside as too short" if short else "")
+        limits = ", ".join(map(_limit, bottlenecks(self.used)))
+        yield "limited by", limits or "no resource that is watched was near its limit"
+        start = "" if self.start_cost_s is None else f"; starting a program {1000 * self.start_cost_s:.1f} ms"
+        own = f"{self.used.own_cores:.1%} of a core; {self._between_rounds():.1%} of the time between rounds"
+        yield "measuring cost", own + start
+
+    def _findings(self) -> list[Finding]:
+        return [finding for finding in self.session.findings if finding.measurement is not None]
+
+    def _verdict(self, name: str, measurement: Measurement) -> Any:
+        from ascar.pilot import verdict_on
+
+        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
+        return verdict_on(measurement, goals.get(name) or self.plan.goal)
+
+    def _word(self, name: str) -> str:
+        """The verdict in a word; "reported" for what decides nothing."""
+        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
+        decides = name == SPEED if self.session.speed_decides else goals.get(name) is not None
+        return self._verdict(name, self.measurements()[name]).word if decides else "reported"
+
+    def _indicator(self, finding: Finding) -> dict[str, Any]:
+        assert finding.measurement is not None
+        name = finding.indicator.name
+        return {
+            "name": name,
+            "kind": finding.indicator.kind.value,
+            "decides": finding.indicator.goal is not None and not self.session.speed_decides,
+            "basis": finding.basis,
+            "readings": finding.readings,
+            "removed": finding.removed,
+            "rounds_unstable": finding.rounds_unstable,
+            **to_document(finding.measurement),
+            "verdict": self._verdict(name, finding.measurement).word,
+        }
+
+    @staticmethod
+    def _speed(speed: Speed) -> dict[str, Any]:
+        return {
+            "work_per_s": speed.work_per_s,
+            "ci_low": speed.ci_low,
+            "ci_high": speed.ci_high,
+            "confidence": speed.confidence,
+            "alpha_s": speed.alpha_s,
+            "rounds": speed.rounds,
+            "reason": speed.reason,
+        }
+
+    def _between_rounds(self) -> float:
+        """Share of the session in which no round ran."""
+        ran_s = sum(done.seconds for done in self.session.rounds)
+        return max(0.0, 1 - ran_s / self.session.seconds) if self.session.seconds > 0 else 0.0
+
+    def _readings(self) -> Iterator[dict[str, Any]]:
+        """Every reading, in order."""
+        for index, done in enumerate(self.session.rounds):
+            common = {"round": index, "work_amount": done.work_amount, "used": index in self.session.used}
+            for name, value in done.readings.items():
+                if name not in done.unit_readings:
+                    yield {**common, name: value}
+            for name, values in done.unit_readings.items():
+                yield from ({**common, name: value} for value in values)
+
+    def _plot(self, path: Path) -> None:
+        from ascar.cli.series_plot import write_plot
+        from ascar.pilot import phases_of
+        from ascar.pilot.findings import Ledger
+
+        finding = self._findings()[0] if self._findings() else None
+        if finding is None:
+            return
+        ledger = Ledger(finding.indicator)
+        for index in self.session.used:
+            ledger.add(self.session.rounds[index])
+        assert finding.measurement is not None
+        series = ledger.series()
+        write_plot(
+            path, finding.indicator.name, series, finding.measurement, phases_of(series, finding.measurement)
+        )
+
+
+def write_sheet_of(path: Path, found: dict[str, Measurement], words: list[str]) -> None:
+    """A row a mean."""
+    from ascar.cli.sheets import write_sheet
+
+    write_sheet(path, sheet_of(found, words))
+
+
+def _removed(finding: Finding) -> str:
+    parts: list[str] = []
+    if finding.removed:
+        parts.append(f"{finding.removed:,} of {finding.readings:,} readings: warm-up and cool-down of rounds")
+    if finding.rounds_unstable:
+        parts.append(f"{finding.rounds_unstable} rounds without a stable phase")
+    return "; ".join(parts) or "nothing"
+
+
+def _speed_lines(speed: Speed | None, measurement: Measurement) -> Iterator[tuple[str, str]]:
+    """What is known of a WPS speed, as headings and facts."""
+    assert speed is not None, "a speed was found"
+    yield SPEED, "from the durations of rounds of different work amounts (WPS)"
+    yield "mean", f"{interval(measurement)}, {measurement.confidence:.4g} confidence"
+    yield "rounds", f"{speed.rounds} that the line rests on, autocorrelation {speed.autocorrelation:.2f}"
+    yield "alpha", f"{number(speed.alpha_s)} s of a round are set-up, warm-up and cool-down"
+
+
+def _limit(bottleneck: Bottleneck) -> str:
+    if bottleneck.resource == "run queue":
+        return f"run queue ({bottleneck.used:.1f} processes a core)"
+    return f"{bottleneck.resource} ({bottleneck.used:.0%} used)"
+
+
+def _line(text: str) -> str:
+    return f": {text}" if text else ""

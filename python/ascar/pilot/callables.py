@@ -1,0 +1,144 @@
+"""Measuring a Python function in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ascar.errors import InputError
+from ascar.pilot.indicator import Indicator, Kind
+from ascar.pilot.presets import Goal
+from ascar.pilot.round import Round
+from ascar.pilot.session import Limits, OnRound, Plan, Session, run_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.pilot.round import Runner
+    from ascar.pilot.work_amounts import WorkAmounts
+
+__all__ = ["measure"]
+
+# A round of a quick function is so many calls that the clock and the loop no longer matter.
+_ROUND_MIN_S = 0.01
+
+
+def measure(
+    function: Callable[..., Any],
+    goal: Goal | str = "normal",
+    *,
+    work: WorkAmounts | None = None,
+    indicators: Sequence[Indicator] = (),
+    limits: Limits | None = None,
+    on_round: OnRound | None = None,
+) -> Session:
+    """Measure a function until its result is known well enough.
+
+    What the function returns says what is measured: nothing: the seconds of a call (`seconds_per_call`); a
+    number: one reading a call (`value`); numbers in a row: unit readings of it; a mapping from names to
+    numbers or rows of numbers: several, which `indicators` must name; a `Round`: all of it.
+
+    Args:
+        function: called without arguments; with the work amount where `work` is given.
+        goal: how well, or the name of a preset.
+        work: the schedule of work amounts, where the function does as much work as it is told to.
+        indicators: what is measured, where that is more than one thing, or its kind is not ordinary.
+        limits: when to end at the latest; what a function is doing then is not cut off.
+        on_round: told after each round what is known so far.
+
+    Raises:
+        InputError: the goal is unknown, or the function returns something else.
+    """
+    wanted = Goal.of(goal) if isinstance(goal, str) else goal
+    timed = False
+    if work is None:
+        first = function()
+        timed = first is None
+        run = _timed(function) if timed else _called(function, first)
+    else:
+        run = _working(function)
+    if not indicators:
+        name = "seconds_per_call" if timed else "value"
+        indicators = (Indicator(name, Kind.ORDINARY, wanted),)
+    plan = Plan(indicators, wanted, work, limits or Limits())
+    return run_session(run, plan, on_round)
+
+
+def _timed(function: Callable[[], Any]) -> Runner:
+    """Rounds of a function that is only timed, of so many calls that a round is not too short."""
+    calls = 1
+    while _seconds(function, calls) < _ROUND_MIN_S:
+        calls *= 2
+
+    def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
+        taken_s = _seconds(function, calls)
+        return Round(taken_s, None, {"seconds_per_call": taken_s / calls})
+
+    return run
+
+
+def _seconds(function: Callable[[], Any], calls: int) -> float:
+    started_s = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return time.perf_counter() - started_s
+
+
+def _called(function: Callable[[], Any], first: Any) -> Runner:
+    """Rounds of a function that returns readings; what the first call returned is checked, and not used."""
+    _round_of(first, 0.0, None)
+
+    def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
+        started_s = time.perf_counter()
+        told = function()
+        return _round_of(told, time.perf_counter() - started_s, None)
+
+    return run
+
+
+def _working(function: Callable[[float], Any]) -> Runner:
+    """Rounds of a function that does as much work as it is told to."""
+
+    def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
+        assert work_amount is not None, "the schedule gives a work amount"
+        started_s = time.perf_counter()
+        told = function(work_amount)
+        return _round_of(told, time.perf_counter() - started_s, work_amount)
+
+    return run
+
+
+def _round_of(told: Any, seconds: float, work_amount: float | None) -> Round:
+    """What a function returned, as a round.
+
+    Raises:
+        InputError: it is nothing that can be read.
+    """
+    if told is None:
+        return Round(seconds, work_amount)
+    if isinstance(told, Round):
+        return told
+    named = cast("Mapping[str, Any]", told if isinstance(told, Mapping) else {"value": told})
+    readings: dict[str, float] = {}
+    units: dict[str, Sequence[float]] = {}
+    for name, value in named.items():
+        try:
+            numbers = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            shown = repr(value)[:60]
+            raise InputError(
+                f"the measured function returned {name} = {shown}: must be a number, numbers in a row, a "
+                "mapping of those, a Round, or None"
+            ) from error
+        if numbers.ndim == 0:
+            readings[str(name)] = float(numbers)
+        elif numbers.ndim == 1:
+            units[str(name)] = cast("Sequence[float]", numbers)
+        else:
+            raise InputError(
+                f"the measured function returned {name} of shape {numbers.shape}: must be one row"
+            )
+    return Round(seconds, work_amount, readings, units)

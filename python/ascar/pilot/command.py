@@ -1,0 +1,153 @@
+"""Rounds of a command: any program, run without a shell; what it prints becomes readings."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.pilot.round import Round
+from ascar.program import Extractor, Harvest, Program, check, parse_extractor, run_program
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["DURATION", "WORK_AMOUNT", "CommandRunner", "start_cost_s"]
+
+DURATION = "duration_s"
+"""The reading that every round of a command has: how long it ran."""
+WORK_AMOUNT = "%WORK_AMOUNT%"
+"""Stands for the work amount in a command's arguments."""
+
+_OUTPUT_BYTES_MAX = 2**40
+_GRACE_S = 5.0
+_ARGUMENTS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRunner:
+    """Runs a command, one round at a time.
+
+    A metric that the command tells more than once in a round gives unit readings; one that it tells once, a
+    reading. How long it ran is always a reading, `duration_s`.
+
+    Attributes:
+        argv: the program and its arguments; "%WORK_AMOUNT%" in them stands for the round's work amount.
+        metrics: by name, "json:PATH" or a regular expression, whose group named "value", else first group,
+            else whole match is the number.
+        round_limit_s: a round that runs longer has failed and is killed; None: the session's limit holds.
+    """
+
+    argv: Sequence[str]
+    metrics: Mapping[str, str] = field(default_factory=dict[str, str])
+    round_limit_s: float | None = None
+    _extractors: Mapping[str, Extractor] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check what can be checked before the first round.
+
+        Raises:
+            InputError: the command or a metric is wrong.
+            EnvironmentLacks: the program is not there.
+        """
+        _check(self.argv)
+        extractors: dict[str, Extractor] = {}
+        for name, text in self.metrics.items():
+            if not name.isidentifier() or name == DURATION:
+                raise InputError(
+                    f"--metric {name}: must be letters, digits and '_', the unit last, e.g. "
+                    f"throughput_mb_per_s; {DURATION} is measured anyway"
+                )
+            wanted = text if text.startswith("json:") else f"regex:{text.removeprefix('regex:')}"
+            extractors[name] = parse_extractor(f"--metric {name}", wanted)
+        object.__setattr__(self, "_extractors", extractors)
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether the command takes a work amount."""
+        return any(WORK_AMOUNT in argument for argument in self.argv)
+
+    def __call__(self, work_amount: float | None, left_s: float) -> Round | None:
+        """Run one round; None where it was cut off because the session's time was over.
+
+        Raises:
+            StageFailed: the command failed, ran longer than a round may, or told no reading of a metric.
+        """
+        harvest = Harvest(self._extractors)
+
+        def hear(chunk: bytes, seconds: float) -> bool:
+            harvest.feed(chunk, seconds)
+            return False
+
+        program = Program(
+            "round",
+            [argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv],
+            time_limit_s=math.inf if self.round_limit_s is None else self.round_limit_s,
+            interrupt_after_s=left_s,
+            grace_s=_GRACE_S,
+            output_bytes_max=_OUTPUT_BYTES_MAX,
+        )
+        start_s = time.monotonic()
+        try:
+            ended = run_program(program, Workspace(Path.cwd()), hear)
+        except StageFailed:
+            if time.monotonic() - start_s >= left_s:
+                return None  # it did not end when asked, and was killed
+            raise
+        if ended.interrupted:
+            return None
+        check(program, ended)
+        readings = {DURATION: ended.seconds, **harvest.metrics()}
+        self._check_told(readings, harvest)
+        units = {name: series.values.tolist() for name, series in harvest.series().items()}
+        return Round(ended.seconds, work_amount, readings, units)
+
+    def _check_told(self, readings: Mapping[str, float], harvest: Harvest) -> None:
+        missing = [name for name in self._extractors if name not in readings]
+        if missing:
+            name, last = missing[0], harvest.tail()[-1:]
+            raise StageFailed(
+                "round",
+                f"--metric {name} = {self.metrics[name]!r} found nothing in the {harvest.lines} lines that "
+                f"{Path(self.argv[0]).name} printed; the last: {last[0] if last else '(none)'}",
+                "\n".join(harvest.tail()),
+            )
+
+
+def _check(argv: Sequence[str]) -> None:
+    if not argv or not argv[0]:
+        raise InputError(
+            "COMMAND is missing: give a program and its arguments after --, e.g. -- gzip -k file"
+        )
+    if len(argv) > _ARGUMENTS_MAX or any("\0" in argument for argument in argv):
+        raise InputError(f"COMMAND: must have at most {_ARGUMENTS_MAX} arguments, none with a zero byte")
+    if shutil.which(argv[0]) is None:
+        raise EnvironmentLacks(
+            f"COMMAND {argv[0]!r}: is no program that can be run here; install it, or give its full path. No "
+            "shell reads the command: for pipes and the like write -- sh -c '...'"
+        )
+
+
+def _shown(work_amount: float | None) -> str:
+    """A work amount as a command reads it: whole numbers without a fraction."""
+    if work_amount is None:
+        return WORK_AMOUNT
+    return str(int(work_amount)) if work_amount == int(work_amount) else repr(work_amount)
+
+
+def start_cost_s(runs: int = 5) -> float | None:
+    """Seconds that starting and ending a program adds to a round: the median of one that does nothing.
+
+    None where there is no such program.
+    """
+    nothing = shutil.which("true")
+    if nothing is None:
+        return None
+    runner = CommandRunner((nothing,))
+    taken = sorted(done.seconds for done in (runner(None, 60.0) for _ in range(runs)) if done is not None)
+    return taken[len(taken) // 2] if taken else None

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ascar.cli.keys import keys_of, options_of
+from ascar.extension import kinds, load
+from ascar.study import MeasurementSection, StopSection, Study, StudySection, VerifySection
+
+TARGETS = kinds("ascar.targets")
+SECTIONS = {
+    "study": StudySection,
+    "measurement": MeasurementSection,
+    "stop": StopSection,
+    "verify": VerifySection,
+}
+
+
+@pytest.fixture
+def text(ascar):
+    def make(target):
+        return ascar("init", target, "--out", "-", "--json").document["text"]
+
+    return make
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_it_writes_is_a_study(target, text):
+    study = Study.parse(text(target))
+    assert study.target["kind"] == target
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_key_is_there_with_its_meaning(target, text):
+    lines = text(target).splitlines()
+    structs = {**SECTIONS, "target": options_of(load("ascar.targets", target, ""))}
+    for section, struct in structs.items():
+        begin = lines.index(f"[{section}]")
+        end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("[")), len(lines))
+        part = lines[begin:end]
+        for key in keys_of(struct):
+            assert key.meaning, f"{section}.{key.name} is explained in its docstring"
+            place = next(i for i, line in enumerate(part) if re.match(rf"#?{key.name} = ", line))
+            assert part[place - 1].startswith("# "), "an explanation stands above each"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_key_that_is_left_out_can_be_put_in(target, text):
+    """Each "#key = value", without its "#", is TOML of the right type."""
+    written = text(target)
+    put_in = re.sub(r"^#(\w+ = )", r"\1", written, flags=re.MULTILINE)
+    table = tomllib.loads(put_in)
+    for section, struct in SECTIONS.items():
+        assert set(table[section]) == {key.name for key in keys_of(struct)}
+    # One at a time: some exclude each other.
+    for key in re.findall(r"^#(\w+) = ", written.partition("[optimizer]")[2], flags=re.MULTILINE):
+        Study.parse(re.sub(rf"^#({key} = )", r"\1", written, flags=re.MULTILINE))
+
+
+def test_it_writes_a_file_of_the_target_s_name_and_never_over_another(ascar, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = ascar("init", "simulated")
+    assert "ascar tune simulated.toml" in done.out
+    file = Path("simulated.toml")
+    file.write_text("mine")
+    done = ascar("init", "simulated")
+    assert done.status == 2
+    assert "--force" in done.error
+    assert file.read_text() == "mine"
+    assert ascar("init", "simulated", "--force").status == 0
+    assert Study.read(file).name == "simulated"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["simulated.toml"]
+
+
+def test_it_prints_where_that_is_wanted(ascar, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Study.parse(ascar("init", "sqlite", "--out", "-").out).name == "sqlite"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["localsf"], "'localfs'"),
+        (["simulated", "--out", "/nosuch/study.toml"], "/nosuch/study.toml"),
+        (["simulated", "--out", "/proc/study.toml", "--force"], "/proc/study.toml"),
+    ],
+)
+def test_what_cannot_be_written_is_named(ascar, arguments, named):
+    done = ascar("init", *arguments)
+    assert done.status == 2
+    assert named in done.error
+
+
+def test_the_simulated_one_can_be_tuned_as_it_is(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    assert ascar("init", "simulated", "--out", file).status == 0
+    document = ascar("tune", file, "--quiet", "--json").document
+    assert document["verdict"]["kind"] == "improved"
+
+
+@pytest.mark.parametrize("target", ["localfs", "sqlite"])
+def test_the_real_ones_can_be_looked_at_as_they_are(ascar, tmp_path, target):
+    file = tmp_path / "study.toml"
+    ascar("init", target, "--out", file)
+    assert ascar("space", file, "--json").document["valid_configurations"] > 1000
