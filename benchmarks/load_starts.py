@@ -1,0 +1,103 @@
+"""Starts and stops of each built-in workload: `python benchmarks/load_starts.py`.
+
+Half of the runs end by their time, the others by SIGTERM at a random moment: during the fill, while threads
+start, or while they run. A run that has not ended after 20 s counts as hung. The table gives the longest
+time from SIGTERM to the process's end, removal of the files included, and what was left in the directory.
+Exit status 1 when a run hung, failed, took more than a second to end, or left a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ascar.workloads.filebench import find_ascard
+from load_mix import lines, scale_for
+
+PATIENCE_S = 20.0
+END_S_MAX = 1.0
+STATUS_OK = 0
+STATUS_STOPPED = (3, -signal.SIGTERM)
+"""Ended by the signal with a summary; or before it could take a signal, with nothing made."""
+
+
+@dataclass
+class Account:
+    """What a workload's runs came to."""
+
+    start_s: list[float] = field(default_factory=list[float])
+    end_s: list[float] = field(default_factory=list[float])
+    hung: int = 0
+    failed: list[str] = field(default_factory=list[str])
+    left: int = 0
+
+    @property
+    def good(self) -> bool:
+        """Nothing went wrong."""
+        return not (self.hung or self.failed or self.left) and max(self.end_s, default=0.0) <= END_S_MAX
+
+
+def one_run(words: list[str], directory: Path, stop_after_s: float | None, account: Account) -> None:
+    """Start, end, look what is left."""
+    time_s = "0.02" if stop_after_s is None else "60"
+    command = [find_ascard(), "load", *words, "--dir", directory, "--seconds", time_s, "--clean"]
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if stop_after_s is not None:
+        time.sleep(stop_after_s)
+        begun = time.monotonic()
+        process.terminate()
+    try:
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        account.hung += 1
+        return
+    took_s = time.monotonic() - begun
+    (account.start_s if stop_after_s is None else account.end_s).append(took_s)
+    allowed = (STATUS_OK,) if stop_after_s is None else STATUS_STOPPED
+    if process.returncode not in allowed:
+        account.failed.append(f"status {process.returncode}: {errors.strip()}")
+    account.left += len(list(directory.iterdir()))
+
+
+def main() -> None:
+    """Run all and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description="Starts and stops of each built-in workload")
+    parser.add_argument("--runs", type=int, default=100, help="of each workload")
+    parser.add_argument("--data-mb", type=float, default=2, help="size of the data sets")
+    parser.add_argument("--stop-within-ms", type=float, default=100, help="SIGTERM comes within this")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    print(
+        "| workload | runs | hung | failed | whole run of 20 ms, longest | SIGTERM to end, longest | left |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    bad: list[str] = []
+    for name in (line["name"] for line in lines("--list")):
+        words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
+        account = Account()
+        with tempfile.TemporaryDirectory(dir=given.directory) as directory:
+            for run in range(given.runs):
+                stop_after_s = chance.random() * given.stop_within_ms / 1000 if run % 2 else None
+                one_run(words, Path(directory), stop_after_s, account)
+        longest = [f"{max(times, default=0.0):.3f} s" for times in (account.start_s, account.end_s)]
+        cells = [name, given.runs, account.hung, len(account.failed), *longest, account.left]
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        bad += [] if account.good else [name, *account.failed[:1]]
+    if bad:
+        sys.exit(f"not as it should be: {'; '.join(bad)}")
+
+
+if __name__ == "__main__":
+    main()
