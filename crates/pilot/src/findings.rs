@@ -1,0 +1,268 @@
+//! Rounds to findings: unit readings where there are any, else one reading a round.
+
+use ascar_statistics::distributions::chi_squared;
+use ascar_statistics::intervals;
+use ascar_statistics::moments::mean;
+
+use crate::Result;
+use crate::goal::Goal;
+use crate::indicator::{Indicator, Kind};
+use crate::measurement::Measurement;
+use crate::round::Round;
+use crate::stopping::{LOOK_GROWTH, cautious, enough_independent};
+
+/// Rounds whose means differ more than their own intervals explain, at this level, are the samples themselves.
+const ROUNDS_DIFFER_P: f64 = 0.05;
+
+/// What a finding rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// One reading a round.
+    Readings,
+    /// Unit readings of stable phases.
+    UnitReadings,
+    /// Means of rounds, where unit readings agree inside rounds but not between them.
+    Rounds,
+}
+
+/// What the rounds say about one indicator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What the indicator must reach; None where it is only reported.
+    pub goal: Option<Goal>,
+    /// Its mean with an interval; None before the first reading.
+    pub measurement: Option<Measurement>,
+    /// What it rests on.
+    pub basis: Basis,
+    /// How many readings were taken.
+    pub readings: usize,
+    /// Of them left out as warm-up and cool-down.
+    pub removed: usize,
+    /// Rounds without a stable phase, left out whole.
+    pub rounds_unstable: usize,
+}
+
+impl Finding {
+    /// Whether the indicator's goal is reached, and may be stopped at; without a goal, always.
+    pub fn reached(&self) -> bool {
+        match (&self.goal, &self.measurement) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(goal), Some(found)) => goal.met_by(found) && enough_independent(found),
+        }
+    }
+}
+
+/// All readings of one indicator, round by round.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    indicator: Indicator,
+    confidence: f64,
+    /// The stable phases of all rounds, one after the other.
+    stable: Vec<f64>,
+    /// What each round with a stable phase said.
+    rounds: Vec<Measurement>,
+    /// The unit readings of the first round that gave any.
+    first: Vec<f64>,
+    readings: Vec<f64>,
+    units: usize,
+    unstable: usize,
+    looked_at: usize,
+    finding: Option<Finding>,
+}
+
+impl Ledger {
+    /// An empty ledger; `confidence` is that of the interval where the indicator has no goal of its own.
+    pub fn new(indicator: Indicator, confidence: f64) -> Self {
+        Self {
+            confidence: indicator.goal.map_or(confidence, |goal| goal.confidence),
+            indicator,
+            stable: Vec::new(),
+            rounds: Vec::new(),
+            first: Vec::new(),
+            readings: Vec::new(),
+            units: 0,
+            unstable: 0,
+            looked_at: 0,
+            finding: None,
+        }
+    }
+
+    /// Whether rounds gave unit readings.
+    pub fn has_units(&self) -> bool {
+        self.units > 0
+    }
+
+    /// Takes in what a round read; each warms up and cools down on its own (section 4.2.1).
+    ///
+    /// `index` is the indicator's place in the round. Refused where a reading is not of the indicator's kind.
+    pub fn add(&mut self, round: &Round, index: usize) -> Result<()> {
+        let values = round
+            .unit_readings
+            .get(index)
+            .map_or(&[][..], Vec::as_slice);
+        if !values.is_empty() {
+            self.indicator.check(values)?;
+            if self.units == 0 {
+                self.first = values.to_vec();
+            }
+            self.units += values.len();
+            let found = Measurement::of(&self.averaged(values), self.confidence, false)?;
+            if found.reason.contains("no stable phase") {
+                self.unstable += 1;
+            } else {
+                self.stable
+                    .extend_from_slice(&values[found.stable_start..found.stable_end]);
+                self.rounds.push(found);
+            }
+        } else if let Some(reading) = round.readings.get(index).copied().flatten() {
+            self.indicator.check(&[reading])?;
+            self.readings.push(reading);
+        }
+        Ok(())
+    }
+
+    /// What is known now; `last` looks even though little was added since the last look.
+    pub fn finding(&mut self, last: bool) -> Result<Finding> {
+        let count = if self.has_units() {
+            self.units
+        } else {
+            self.readings.len()
+        };
+        match &self.finding {
+            Some(known) if !last && (count as f64) < LOOK_GROWTH * self.looked_at as f64 => {
+                Ok(known.clone())
+            }
+            _ => {
+                self.looked_at = count;
+                let found = self.look()?;
+                self.finding = Some(found.clone());
+                Ok(found)
+            }
+        }
+    }
+
+    fn look(&self) -> Result<Finding> {
+        let mut finding = Finding {
+            goal: self.indicator.goal,
+            measurement: None,
+            basis: Basis::Readings,
+            readings: self.readings.len(),
+            removed: 0,
+            rounds_unstable: 0,
+        };
+        if !self.has_units() {
+            if !self.readings.is_empty() {
+                let found = self.measure(&self.readings, false)?;
+                finding.removed = self.readings.len() - found.n;
+                finding.measurement = Some(found);
+            }
+            return Ok(finding);
+        }
+        finding.basis = Basis::UnitReadings;
+        finding.readings = self.units;
+        finding.rounds_unstable = self.unstable;
+        if self.rounds.is_empty() {
+            finding.measurement = Some(self.measure(&self.first, false)?);
+            return Ok(finding);
+        }
+        let whole = self.rounds.len() > 1 || self.unstable > 0;
+        let values = if whole { &self.stable } else { &self.first };
+        let mut found = self.measure(values, whole)?;
+        if whole && self.rounds_differ() {
+            (found, finding.basis) = (self.between_rounds(found)?, Basis::Rounds);
+        }
+        if self.unstable >= self.rounds.len() {
+            let all = self.unstable + self.rounds.len();
+            found.limits = None;
+            found.reason = format!("{} of {all} rounds have no stable phase", self.unstable);
+        }
+        finding.removed = self.units - found.n;
+        finding.measurement = Some(found);
+        Ok(finding)
+    }
+
+    /// The mean of this kind of readings with its interval.
+    fn measure(&self, values: &[f64], whole: bool) -> Result<Measurement> {
+        if self.indicator.kind == Kind::Binary {
+            return self.proportion(values);
+        }
+        let averaged = self.averaged(values);
+        let found = Measurement::of(&averaged, self.confidence, whole)?;
+        let stable = found.stable_start..found.stable_end;
+        let found = cautious(found, &averaged[stable]);
+        Ok(self.told(found))
+    }
+
+    fn proportion(&self, values: &[f64]) -> Result<Measurement> {
+        let n = values.len();
+        let successes = values.iter().filter(|&&value| value == 1.0).count();
+        let found = intervals::proportion_wilson(successes as u64, n as u64, self.confidence)?;
+        Ok(Measurement {
+            limits: Some((found.low, found.high)),
+            n,
+            independent_samples: n,
+            stable_end: n,
+            method: "Wilson".to_owned(),
+            reason: String::new(),
+            ..Measurement::single(found.estimate, self.confidence)
+        })
+    }
+
+    /// What is averaged: of ratios such as speeds the reciprocals, for their mean is harmonic.
+    fn averaged(&self, values: &[f64]) -> Vec<f64> {
+        match self.indicator.kind {
+            Kind::Ratio => values.iter().map(|value| 1.0 / value).collect(),
+            Kind::Ordinary | Kind::Binary => values.to_vec(),
+        }
+    }
+
+    /// The measurement of what was averaged as one of the indicator.
+    fn told(&self, found: Measurement) -> Measurement {
+        match self.indicator.kind {
+            Kind::Ratio => found.inverted(),
+            Kind::Ordinary | Kind::Binary => found,
+        }
+    }
+
+    /// Cochran's Q test (1954, "The combination of estimates from different experiments").
+    fn rounds_differ(&self) -> bool {
+        if self.indicator.kind == Kind::Binary {
+            return false;
+        }
+        let known: Vec<(f64, f64)> = self
+            .rounds
+            .iter()
+            .filter_map(|found| Some((found.mean, found.standard_error().filter(|&e| e > 0.0)?)))
+            .map(|(mean, error)| (mean, 1.0 / (error * error)))
+            .collect();
+        if known.len() < 2 {
+            return false;
+        }
+        let total: f64 = known.iter().map(|(_, weight)| weight).sum();
+        let center = known
+            .iter()
+            .map(|(mean, weight)| mean * weight)
+            .sum::<f64>()
+            / total;
+        let q: f64 = known
+            .iter()
+            .map(|(mean, weight)| weight * (mean - center) * (mean - center))
+            .sum();
+        chi_squared::survival(q, known.len() as f64 - 1.0) < ROUNDS_DIFFER_P
+    }
+
+    /// The mean of the rounds' means, which are then the independent samples.
+    fn between_rounds(&self, inside: Measurement) -> Result<Measurement> {
+        let means: Vec<f64> = self.rounds.iter().map(|found| found.mean).collect();
+        let found = intervals::mean_t(&means, self.confidence)?;
+        Ok(self.told(Measurement {
+            mean: mean(&means),
+            limits: Some((found.low, found.high)),
+            independent_samples: means.len(),
+            method: "means of rounds".to_owned(),
+            reason: String::new(),
+            ..inside
+        }))
+    }
+}

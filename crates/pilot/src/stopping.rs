@@ -1,0 +1,66 @@
+//! When a session may stop: an interval that was looked at again and again until it was narrow enough.
+//!
+//! Stopped at the first look that meets a goal, the interval of a correlated series covers far less often than it
+//! promises: the look is the one at which the variance happened to be underestimated. Three things keep the
+//! promise: looks are few (readings have grown by a tenth since the last one); there are at least 20 independent
+//! samples (Law and Carson 1979, "A sequential procedure for determining the length of a steady-state
+//! simulation", have such a minimum too); and the wider of two intervals counts, that of the analysis, which
+//! holds for any correlation but whose variance is itself uncertain, and that of an AR(1), which is precise.
+
+use ascar_statistics::distributions::student_t;
+use ascar_statistics::moments::mean;
+
+use crate::measurement::Measurement;
+
+/// Fewer independent samples than this are not stopped at.
+pub const INDEPENDENT_MIN: usize = 20;
+/// Readings grow by this factor from look to look.
+pub const LOOK_GROWTH: f64 = 1.1;
+
+const CORRELATION_MAX: f64 = 0.99;
+const SAMPLES_MIN: f64 = 2.5;
+
+/// Whether a measurement rests on independent samples enough to be stopped by.
+pub fn enough_independent(found: &Measurement) -> bool {
+    found.independent_samples >= INDEPENDENT_MIN
+}
+
+/// The measurement of these readings of a stable phase with the wider of its own interval and that of an AR(1).
+#[must_use]
+pub fn cautious(mut found: Measurement, stable: &[f64]) -> Measurement {
+    let Some((low, high)) = found.limits else {
+        return found;
+    };
+    if stable.len() < 3 {
+        return found;
+    }
+    let (half, independent) = first_order(stable, found.confidence);
+    found.limits = Some((low.min(found.mean - half), high.max(found.mean + half)));
+    found.independent_samples = found.independent_samples.min(independent as usize);
+    found.method.push_str(", for stopping");
+    found
+}
+
+/// Half the interval of the mean of an AR(1), and the independent samples that it is worth.
+///
+/// The lag-1 coefficient is corrected for its bias, -(1 + 4 rho)/n (Kendall 1954, "Note on bias in the estimation
+/// of autocorrelation"), and not taken below 0.
+fn first_order(values: &[f64], confidence: f64) -> (f64, f64) {
+    let n = values.len() as f64;
+    let center = mean(values);
+    let deviations: Vec<f64> = values.iter().map(|value| value - center).collect();
+    let total: f64 = deviations.iter().map(|value| value * value).sum();
+    if total <= 0.0 {
+        return (0.0, n);
+    }
+    let found = deviations
+        .windows(2)
+        .map(|pair| pair[0] * pair[1])
+        .sum::<f64>()
+        / total;
+    let rho = (found + (1.0 + 4.0 * found) / n).clamp(0.0, CORRELATION_MAX);
+    let independent = (n * (1.0 - rho) / (1.0 + rho)).max(SAMPLES_MIN);
+    let quantile = student_t::quantile(0.5 + 0.5 * confidence, independent - 1.0);
+    let half = quantile * (total / (n - 1.0) / independent).sqrt();
+    (half, independent)
+}
