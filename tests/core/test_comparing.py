@@ -11,6 +11,7 @@ from ascar._core import (
     sequential_compare,
     sequential_first_decision,
     sequential_mean,
+    sequential_pairs,
     welch,
     welch_sample_size,
     welch_samples,
@@ -154,3 +155,33 @@ def test_refusals() -> None:
         sequential_first_decision(a, a, first=2, every=1)
     with pytest.raises(ValueError, match="b is a series of 1; allowed: at least 2"):
         welch(a, np.array([1.0]))
+
+
+def test_pairs_keep_the_level_however_often_one_looks() -> None:
+    wrong = 0
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        drift = rng.normal(0.0, 5.0, 20).cumsum()
+        a, b = 100.0 + drift + rng.normal(0.0, 6.0, 20), 100.0 + drift + rng.normal(0.0, 2.0, 20)
+        looks = (sequential_pairs(a[:n], b[:n], alpha=0.05).p_value for n in range(2, 21))
+        wrong += min(looks) < 0.05
+    assert wrong <= 40, "5% of 500 is 25, with a standard deviation of 5"
+
+
+def test_five_pairs_decide_a_gain_of_a_third() -> None:
+    decided = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        a, b = 1.38 * rng.normal(1.0, 0.015, 5), rng.normal(1.0, 0.015, 5)
+        found = sequential_pairs(a, b, alpha=0.01, margin=0.03)
+        decided += found.verdict == "greater"
+        assert found.ratio_ci_low is not None and found.ratio_ci_high is not None
+        assert (found.p_value < 0.01) == (found.ratio_ci_low > 1.0)
+    assert decided >= 198
+
+
+def test_pairs_that_cannot_be_compared_are_refused() -> None:
+    with pytest.raises(ValueError, match="a"):
+        sequential_pairs(np.array([1.0]), np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="alpha"):
+        sequential_pairs(np.array([1.0, 2.0]), np.array([1.0, 2.0]), alpha=0.0)

@@ -1,5 +1,6 @@
 //! Welch's comparison, and the one that may be repeated.
 
+use ascar_statistics::paired;
 use ascar_statistics::sequential::{self, Options, Verdict};
 use ascar_statistics::welch::{self as core, Sample};
 use pyo3::prelude::*;
@@ -101,6 +102,22 @@ impl SequentialComparison {
     }
 }
 
+impl SequentialComparison {
+    fn new(found: sequential::Comparison) -> Self {
+        Self {
+            difference: found.difference,
+            ci_low: found.difference_limits.0,
+            ci_high: found.difference_limits.1,
+            ratio: found.ratio,
+            ratio_ci_low: found.ratio_limits.map(|limits| limits.0),
+            ratio_ci_high: found.ratio_limits.map(|limits| limits.1),
+            p_value: found.p_value,
+            effective_n: found.effective_n,
+            verdict: verdict_name(found.verdict),
+        }
+    }
+}
+
 fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Undecided => "undecided",
@@ -123,17 +140,21 @@ pub fn sequential_compare(
     let found = py
         .detach(|| sequential::compare(a, b, &Options { alpha, margin }))
         .map_err(refuse)?;
-    Ok(SequentialComparison {
-        difference: found.difference,
-        ci_low: found.difference_limits.0,
-        ci_high: found.difference_limits.1,
-        ratio: found.ratio,
-        ratio_ci_low: found.ratio_limits.map(|limits| limits.0),
-        ratio_ci_high: found.ratio_limits.map(|limits| limits.1),
-        p_value: found.p_value,
-        effective_n: found.effective_n,
-        verdict: verdict_name(found.verdict),
-    })
+    Ok(SequentialComparison::new(found))
+}
+
+/// The same of runs made in turns, the i-th of a beside the i-th of b.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, alpha=0.05, margin=None))]
+pub fn sequential_pairs(
+    a: Array<'_>,
+    b: Array<'_>,
+    alpha: f64,
+    margin: Option<f64>,
+) -> PyResult<SequentialComparison> {
+    let (a, b) = (slice("a", &a)?, slice("b", &b)?);
+    let found = paired::compare_pairs(a, b, &Options { alpha, margin }).map_err(refuse)?;
+    Ok(SequentialComparison::new(found))
 }
 
 #[pyfunction]

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::comparing::{
         SequentialComparison, Welch, sequential_compare, sequential_first_decision,
-        sequential_mean, welch, welch_sample_size, welch_samples,
+        sequential_mean, sequential_pairs, welch, welch_sample_size, welch_samples,
     };
     #[pymodule_export]
     use super::forest::Forest;

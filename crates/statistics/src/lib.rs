@@ -11,6 +11,8 @@
 //! | `analysis` | all of it: stable phase, mean, interval, what was removed and why |
 //! | `intervals` | means, ratios, proportions, percentiles of independent samples |
 //! | `welch` | do two means differ, and how many samples would tell? |
+//! | `sequential` | the same, asked again after every reading |
+//! | `paired` | the same, asked again after every pair of runs |
 //! | `variation` | how much do repeated runs scatter? |
 
 pub mod analysis;
@@ -23,6 +25,7 @@ pub mod error;
 pub mod intervals;
 pub mod mean_interval;
 pub mod moments;
+pub mod paired;
 pub mod sequential;
 mod special;
 pub mod stable_phase;

@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 impl Options {
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         check_level("alpha", self.alpha)?;
         match self.margin {
             Some(margin) if !(margin > 0.0 && margin < 1.0) => Err(Error::new(
@@ -183,15 +183,20 @@ pub fn first_decision(
 ///
 /// Infinite while there are too few samples for any decision.
 pub fn critical_value(n: f64, dof: f64, alpha: f64) -> f64 {
+    critical_under(&PRIOR_SAMPLES, n, dof, alpha)
+}
+
+/// The same under priors that are worth so many samples each.
+pub(crate) fn critical_under(priors: &[f64], n: f64, dof: f64, alpha: f64) -> f64 {
     let goal = -alpha.ln();
     // Beyond 10^12 the factor has reached its limit.
     let (mut low, mut high) = (1e-6_f64, 1e12_f64);
-    if log_factor(high, n, dof) <= goal {
+    if log_factor(priors, high, n, dof) <= goal {
         return f64::INFINITY;
     }
     while high > low * (1.0 + 1e-12) {
         let middle = (low * high).sqrt();
-        if log_factor(middle, n, dof) < goal {
+        if log_factor(priors, middle, n, dof) < goal {
             low = middle;
         } else {
             high = middle;
@@ -201,15 +206,18 @@ pub fn critical_value(n: f64, dof: f64, alpha: f64) -> f64 {
 }
 
 /// Logarithm of the mean Bayes factor over the priors.
-fn log_factor(t: f64, n: f64, dof: f64) -> f64 {
+pub(crate) fn log_factor(priors: &[f64], t: f64, n: f64, dof: f64) -> f64 {
     let square = t * t / dof;
-    let logs = PRIOR_SAMPLES.map(|prior| {
+    let log = |prior: &f64| {
         let share = prior / (n + prior);
         0.5 * share.ln() + 0.5 * (dof + 1.0) * (square.ln_1p() - (square * share).ln_1p())
-    });
-    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
-    largest + (sum / PRIOR_SAMPLES.len() as f64).ln()
+    };
+    let largest = priors.iter().map(log).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = priors
+        .iter()
+        .map(|prior| (log(prior) - largest).exp())
+        .sum();
+    largest + (sum / priors.len() as f64).ln()
 }
 
 /// The reciprocal of the Bayes factor, at most 1.
@@ -217,7 +225,6 @@ fn p_value(difference: f64, squared_error: f64, n: f64, dof: f64) -> f64 {
     if squared_error <= 0.0 {
         return if difference == 0.0 { 1.0 } else { 0.0 };
     }
-    (-log_factor(difference.abs() / squared_error.sqrt(), n, dof))
-        .exp()
-        .min(1.0)
+    let t = difference.abs() / squared_error.sqrt();
+    (-log_factor(&PRIOR_SAMPLES, t, n, dof)).exp().min(1.0)
 }
