@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.lab.problem import Problem, Specification
+
+    Clock = Callable[[], float]
 
 __all__ = ["Budget", "Contender", "Run", "simulate"]
 
@@ -126,41 +128,53 @@ def simulate(
         return [_noted(run, each) for run in pool.map(_task, tasks, chunksize=chunk)]
 
 
-def search(problem: Problem, contender: Contender, budget: Budget, seed: int) -> Run:
-    """One simulated search."""
+def search(
+    problem: Problem,
+    contender: Contender,
+    budget: Budget,
+    seed: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Run:
+    """One simulated search; `clock` tells the seconds that the optimizer took."""
     make = load("ascar.optimizers", contender.kind, "optimizer.kind")
     optimizer: Optimizer = make(problem.space, seed=seed, start=(), options=dict(contender.options))
-    return follow(optimizer, problem, budget, seed, contender.label)
+    return replace(follow(optimizer, problem, budget, seed, clock), contender=contender.label)
 
 
-def follow(optimizer: Optimizer, problem: Problem, budget: Budget, seed: int, label: str) -> Run:
+def follow(
+    optimizer: Optimizer,
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Run:
     """Feed an optimizer until the budget is spent, or nothing is left to propose."""
     rng = np.random.default_rng([seed, 0xA5CA])
     history: list[Evaluation] = []
     rows: list[tuple[float, float, float, float]] = []
     judged: dict[int, tuple[float, float]] = {}
     for number in range(1, budget.evaluations + 1):
-        start_s = time.perf_counter()
+        start_s = clock()
         try:
             configuration = optimizer.ask()
         except Exhausted:
             break
-        asked_s = time.perf_counter()
+        asked_s = clock()
         loss, seconds = problem.draw(configuration, rng)
         failed = not np.isfinite(loss)
         state = TrialState.FAILED if failed else TrialState.COMPLETE
         evaluation = Evaluation(configuration, state, None if failed else loss, None, seconds)
         history.append(evaluation)
-        told_s = time.perf_counter()
+        told_s = clock()
         optimizer.tell(evaluation)
-        spent_s = asked_s - start_s + time.perf_counter() - told_s
+        spent_s = asked_s - start_s + clock() - told_s
         rows.append((problem.truth(configuration), loss, seconds, spent_s))
         if number in budget.judged:
             judged[number] = _judge(optimizer, history, problem)
     last = _judge(optimizer, history, problem)
     truth, observed, seconds, spent = np.array(rows, np.float64).reshape(-1, 4).T
     recommended = np.array([judged.get(at, last) for at in budget.judged], np.float64)
-    return Run(label, problem.name, seed, truth, observed, seconds, spent, recommended)
+    return Run("", problem.name, seed, truth, observed, seconds, spent, recommended)
 
 
 def _judge(optimizer: Optimizer, history: Sequence[Evaluation], problem: Problem) -> tuple[float, float]:

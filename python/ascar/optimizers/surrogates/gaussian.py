@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import linalg, optimize
+from scipy.linalg import lapack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,8 @@ class Posterior:
 
     Attributes:
         observations: the losses.
-        distances: float64 (d, n, n), squared, in each parameter's own columns.
+        places: int (n (n - 1) / 2,), where pairs of observations stand below the diagonal of a flat matrix.
+        distances: float64 (d, n (n - 1) / 2), squared, in each parameter's own columns.
         centre: float64 (d + 3,), the prior's middle.
         spread: float64 (d + 3,), its standard deviations.
         low: float64 (d + 3,), bounds of the search.
@@ -138,6 +140,7 @@ class Posterior:
     """
 
     observations: Observations
+    places: NDArray[np.intp]
     distances: NDArray[np.float64]
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
@@ -155,9 +158,11 @@ class Posterior:
         known = observations.variance[observations.variance > 0]
         if len(known):
             centre[-1] = np.clip(np.log(np.median(known)), *_NOISE_KNOWN_BOUNDS)
+        pairs = np.tril_indices(len(observations.loss), -1)
         return cls(
             observations,
-            _distances_by_parameter(observations.columns, observations.groups),
+            pairs[0] * len(observations.loss) + pairs[1],
+            _distances_by_parameter(observations, pairs),
             centre,
             np.concatenate([np.full(count, 2 * _LENGTH[1]), _SPREADS]),
             bounds[:, 0],
@@ -173,25 +178,26 @@ class Posterior:
         seen, count = self.observations, len(vector) - 3
         weight = np.exp(vector[:count])
         signal, rough, noise = np.exp(vector[count:])
-        root = _SQRT5 * np.sqrt(np.tensordot(weight, self.distances, 1))
+        root = np.sqrt(5.0 * (weight @ self.distances))
         decay = np.exp(-root)
-        kernel = signal * (1 + root + root * root / 3) * decay
-        covariance = kernel + _CONSTANT
-        covariance[np.diag_indices_from(covariance)] += rough + seen.variance + noise / seen.repeats + _JITTER
-        factor = _factor(covariance)
-        alpha = _solve(factor, seen.loss)
-        inverse = _solve(factor, np.eye(len(alpha)))
-        value = 0.5 * seen.loss @ alpha + np.log(np.diag(factor)).sum()
+        bare = decay * (1 + root)
+        kernel = signal * (bare + decay * root * root / 3)
+        covariance = np.zeros(len(seen.loss) ** 2)
+        covariance[self.places] = kernel + _CONSTANT
+        own = signal + _CONSTANT + rough + seen.variance + noise / seen.repeats + _JITTER
+        covariance[:: len(own) + 1] = own
+        half_log, alpha, inverse = _solved(covariance.reshape(len(own), -1), seen.loss)
+        value = 0.5 * seen.loss @ alpha + half_log
         # Repeated evaluations differ from their mean by noise alone: repeats - 1 degrees of freedom.
         single = noise + seen.variance * seen.repeats
         value += 0.5 * ((seen.repeats - 1) * np.log(single) + seen.scatter / single).sum()
-        # d value / d covariance, halved already; the kernel's slope in r² is -(5/6) s² (1 + root) exp(-root).
-        slope = 0.5 * (inverse - np.outer(alpha, alpha))
-        by_distance = slope * (-5 / 6 * signal) * (1 + root) * decay
-        diagonal = np.diag(slope)
+        # d value / d covariance, of both places of a pair; the kernel's slope in r² is
+        # -(5/6) s² (1 + root) exp(-root).
+        slope = inverse[self.places] - np.outer(alpha, alpha).ravel()[self.places]
+        diagonal = 0.5 * (inverse[:: len(own) + 1] - alpha * alpha)
         gradient = np.empty_like(vector)
-        gradient[:count] = weight * (self.distances.reshape(count, -1) @ by_distance.ravel())
-        gradient[count] = (slope * kernel).sum()
+        gradient[:count] = weight * (self.distances @ (slope * bare)) * (-5 / 6 * signal)
+        gradient[count] = slope @ kernel + signal * diagonal.sum()
         gradient[count + 1] = rough * diagonal.sum()
         apart = 0.5 * ((seen.repeats - 1) / single - seen.scatter / single**2)
         gradient[count + 2] = noise * (diagonal / seen.repeats + apart).sum()
@@ -336,6 +342,26 @@ def _factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(linalg.cholesky(covariance, lower=True, check_finite=False), np.float64)
 
 
+def _solved(
+    covariance: NDArray[np.float64], right: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """What the evidence needs of a covariance, whose lower triangle alone is read and which is overwritten.
+
+    Returns:
+        Half the logarithm of its determinant; its inverse times the right side, (n,); the lower triangle of
+        its inverse, (n²,), above which nothing is said.
+    """
+    # LAPACK stores columns first: the upper triangle that it works on is ours below the diagonal.
+    routines = cast("Any", lapack)
+    factor, failed = routines.dpotrf(covariance.T, lower=0, clean=0, overwrite_a=1)
+    if failed:
+        raise linalg.LinAlgError("the covariance is not positive definite")
+    half_log = float(np.log(np.diag(factor)).sum())
+    solved, _ = routines.dpotrs(factor, right, lower=0)
+    inverse, _ = routines.dpotri(factor, lower=0, overwrite_c=1)
+    return half_log, np.asarray(solved, np.float64), np.asarray(inverse, np.float64).T.reshape(-1)
+
+
 def _solve(factor: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The inverse of the factored matrix, times the right side."""
     return np.asarray(linalg.cho_solve((factor, True), right, check_finite=False), np.float64)
@@ -363,11 +389,13 @@ def _matern(squared: NDArray[np.float64]) -> NDArray[np.float64]:
     return (1 + root + root * root / 3) * np.exp(-root)
 
 
-def _distances_by_parameter(columns: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64]:
-    """(d, n, n): squared distances in each parameter's own columns."""
-    count = int(groups[-1]) + 1 if len(groups) else 0
-    distances = np.zeros((count, len(columns), len(columns)))
-    for column, group in enumerate(groups):
-        difference = columns[:, column, None] - columns[None, :, column]
+def _distances_by_parameter(
+    seen: Observations, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> NDArray[np.float64]:
+    """(d, pairs): squared distances in each parameter's own columns."""
+    distances = np.zeros((seen.parameters, len(pairs[0])))
+    for column, group in enumerate(seen.groups):
+        values = seen.columns[:, column]
+        difference = values[pairs[0]] - values[pairs[1]]
         distances[group] += difference * difference
     return distances
