@@ -1,0 +1,188 @@
+"""What the benchmarks share: a budget of time, results that a later run goes on from, intervals, tables.
+
+A benchmark is a list of pieces of work, each with a key. What a piece found is one line of its results
+file; a run carries out the pieces that have no line yet until its budget is over, and then shows what all
+lines say. Lines of another build of the program are left alone and not used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import betaincinv, stdtrit
+
+from ascar import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+RESULTS = Path(__file__).parent / "results"
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """`90s`, `10min`, `1h`: seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none of these.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *(s|min|h)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a time such as 90s, 10min or 1h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def build() -> str:
+    """A short name of this build of the compiled half: results of different builds do not mix."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of work.
+
+    Attributes:
+        key: its name, unique in the benchmark.
+        run: does it; what it returns can be written as JSON.
+    """
+
+    key: str
+    run: Callable[[], dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Benchmark:
+    """One benchmark's run.
+
+    Attributes:
+        budget_s: no piece is begun later than this.
+        path: of the results file, JSON lines.
+        build: lines of other builds are not used.
+    """
+
+    budget_s: float
+    path: Path
+    build: str = field(default_factory=build)
+    _found: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+
+    @classmethod
+    def from_arguments(cls, document: str, budget: str) -> Benchmark:
+        """Read `--budget`, `--results` and `--again` from the command line."""
+        name = Path(sys.argv[0]).stem
+        parser = argparse.ArgumentParser(
+            description=document, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        parser.add_argument(
+            "--budget", type=seconds, default=seconds(budget), help=f"time to spend (default {budget})"
+        )
+        parser.add_argument("--results", type=Path, default=RESULTS / f"{name}.jsonl", help="results file")
+        parser.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
+        given = parser.parse_args()
+        given.results.parent.mkdir(parents=True, exist_ok=True)
+        if given.again:
+            given.results.unlink(missing_ok=True)
+        return cls(given.budget, given.results)
+
+    def run(self, pieces: Iterable[Piece]) -> dict[str, dict[str, Any]]:
+        """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""
+        wanted = list(pieces)
+        self._read()
+        waiting = [piece for piece in wanted if piece.key not in self._found]
+        start_s = time.monotonic()
+        with self.path.open("a") as file:
+            for done, piece in enumerate(waiting):
+                spent_s = time.monotonic() - start_s
+                if spent_s >= self.budget_s:
+                    self._say(f"the budget is over: {len(waiting) - done} of {len(wanted)} pieces are left")
+                    break
+                left_s = spent_s / done * (len(waiting) - done) if done else math.nan
+                self._say(f"{len(wanted) - len(waiting) + done}/{len(wanted)} {piece.key}{_left(left_s)}")
+                found = piece.run()
+                file.write(json.dumps({"key": piece.key, "build": self.build, **found}) + "\n")
+                file.flush()
+                self._found[piece.key] = found
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+        return {piece.key: self._found[piece.key] for piece in wanted if piece.key in self._found}
+
+    def _read(self) -> None:
+        if not self.path.exists():
+            return
+        for line in self.path.read_text().splitlines():
+            try:
+                found = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # the run that wrote it was cut off
+            if found.get("build") == self.build:
+                self._found[found["key"]] = found
+
+    def _say(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        elif "budget" in text:
+            print(text, file=sys.stderr)
+
+
+def _left(left_s: float) -> str:
+    if not math.isfinite(left_s):
+        return ""
+    return f", about {left_s:.0f} s left" if left_s < 90 else f", about {left_s / 60:.0f} min left"
+
+
+def share(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float, float]:
+    """A proportion with its exact interval (Clopper and Pearson 1934)."""
+    if trials == 0:
+        return math.nan, 0.0, 1.0
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
+    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
+    return successes / trials, low, high
+
+
+def mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """A mean with its 95% t interval."""
+    center = float(np.mean(values))
+    if len(values) < 2:
+        return center, math.nan, math.nan
+    half = float(stdtrit(len(values) - 1, 0.975)) * float(np.std(values, ddof=1)) / len(values) ** 0.5
+    return center, center - half, center + half
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> tuple[float, float, float]:
+    """The geometric mean of paired ratios with its 95% t interval."""
+    logs = np.log(np.asarray(above, float)) - np.log(np.asarray(below, float))
+    center, low, high = mean(logs.tolist())
+    return math.exp(center), math.exp(low), math.exp(high)
+
+
+def percent(estimate: tuple[float, float, float], digits: int = 1) -> str:
+    """`95.1% (94.0 to 96.0)`."""
+    center, low, high = (100 * value for value in estimate)
+    return "-" if math.isnan(center) else f"{center:.{digits}f}% ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def number(estimate: tuple[float, float, float]) -> str:
+    """`12.3 (11.9 to 12.7)`, to three digits; the interval is left out where there is none."""
+    center, low, high = estimate
+    if math.isnan(low):
+        return f"{center:.3g}"
+    return f"{center:.3g} ({low:.3g} to {high:.3g})"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table in Markdown."""
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * len(heads))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print(flush=True)
