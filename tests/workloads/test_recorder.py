@@ -15,7 +15,7 @@ import pytest
 from ascar.errors import EnvironmentLacks, InputError
 from ascar.features import Operation, features_of, parse_load_record, relative_differences, signature_workload
 from ascar.workloads.filebench import find_ascard
-from ascar.workloads.recorder import record_process
+from ascar.workloads.recorder import Recording, record_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def process(place: Path) -> Iterator[subprocess.Popen[str]]:
 
 def far(pid: int, ascard: Path, place: Path) -> dict[str, float]:
     """Record the process, replay its signature, and give the features that differ by more than 10%."""
-    trace = record_process(pid, 5.0)
+    trace = record_process(pid, Recording(5.0))
     original = features_of(trace)
     assert original["read_size_bytes_mean"] == 16384
     assert original["read_run_bytes_mean"] == pytest.approx(65536, rel=0.05)
@@ -97,12 +97,12 @@ def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Pop
 
 def test_what_cannot_be_recorded_is_refused() -> None:
     with pytest.raises(InputError, match="no such process"):
-        record_process(2**22 + 1, 1.0)
+        record_process(2**22 + 1, Recording(1.0))
     with pytest.raises(InputError, match="no such process"):
-        record_process(-1, 1.0)
+        record_process(-1, Recording(1.0))
     with pytest.raises(InputError, match="seconds"):
-        record_process(os.getpid(), 0.0)
+        record_process(os.getpid(), Recording(0.0))
     with subprocess.Popen(["sleep", "30"]) as idle:
         with pytest.raises((InputError, EnvironmentLacks)):
-            record_process(idle.pid, 0.3)
+            record_process(idle.pid, Recording(0.3))
         idle.kill()

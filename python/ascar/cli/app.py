@@ -19,6 +19,7 @@ from ascar.cli import (
     space,
     sweep,
     tune,
+    workload,
 )
 from ascar.cli.options import examples
 
@@ -47,6 +48,7 @@ _COMMANDS = (
 for _command, _examples, _summary in _COMMANDS:
     app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
 app.add_typer(history.app, name="history")
+app.add_typer(workload.app, name="workload")
 
 
 @app.callback(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -35,13 +34,14 @@ def init(
     json: Json = False,
 ) -> int:
     """Write a commented study file for a target: every key there is, with its meaning and default."""
+    from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
     from ascar.cli.starter import study_text
 
     text = study_text(target)
     path = out or Path(f"{target}.toml")
     if str(path) != "-":
-        _write(path, text, force=force)
+        write_new(path, text, force=force)
     elif not json:
         people().out(text, end="")
         return 0
@@ -50,27 +50,3 @@ def init(
     else:
         people().print(f"{path}: edit it, then run `ascar tune {path}`", soft_wrap=True, markup=False)
     return 0
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    """Write a file that must not be there yet, or replace it as a whole.
-
-    Raises:
-        InputError: it is there, or cannot be written.
-    """
-    from ascar.errors import InputError
-
-    try:
-        if not force:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-            return
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_text(text, "utf-8")
-        part.replace(path)
-    except FileExistsError as error:
-        raise InputError(
-            f"file {str(path)!r}: is there already; use --force, or name another --out"
-        ) from error
-    except OSError as error:
-        raise InputError(f"file {str(path)!r}: {error.strerror}; name another --out") from error

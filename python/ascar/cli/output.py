@@ -33,6 +33,8 @@ SCHEMAS: dict[str, int] = {
     "space": 1,
     "sweep": 1,
     "tune": 1,
+    "workload-features": 1,
+    "workload-record": 1,
 }
 """Documents that commands print with --json, each with the version of its schema (docs/schemas)."""
 

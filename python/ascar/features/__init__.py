@@ -8,15 +8,23 @@ request sizes, positional and temporal gaps by type), Cao's eighteen (`cao_featu
 from ascar.features.block_trace import parse_blkparse, parse_mqsim, parse_msr
 from ascar.features.cao import CAO_FEATURES, cao_features, cao_windows
 from ascar.features.contention import features_of, relative_differences
-from ascar.features.distance import earth_movers_distance, standardize, standardized_distance
+from ascar.features.distance import (
+    earth_movers_distance,
+    relative_distance,
+    standardize,
+    standardized_distance,
+)
+from ascar.features.kernel_trace import parse_kernel_trace
 from ascar.features.load_record import parse_load_record
 from ascar.features.signature import Signature, signature_of
 from ascar.features.signature_file import signature_workload
 from ascar.features.system_calls import parse_system_calls
 from ascar.features.trace import Operation, Trace
+from ascar.features.trace_form import TRACE_FORMS, parse_trace
 
 __all__ = [
     "CAO_FEATURES",
+    "TRACE_FORMS",
     "Operation",
     "Signature",
     "Trace",
@@ -25,11 +33,14 @@ __all__ = [
     "earth_movers_distance",
     "features_of",
     "parse_blkparse",
+    "parse_kernel_trace",
     "parse_load_record",
     "parse_mqsim",
     "parse_msr",
     "parse_system_calls",
+    "parse_trace",
     "relative_differences",
+    "relative_distance",
     "signature_of",
     "signature_workload",
     "standardize",

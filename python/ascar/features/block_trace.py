@@ -13,7 +13,7 @@ from ascar.features.trace import Operation, Trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["parse_blkparse", "parse_mqsim", "parse_msr"]
+__all__ = ["SECTOR_BYTES", "block_operation", "block_trace", "parse_blkparse", "parse_mqsim", "parse_msr"]
 
 SECTOR_BYTES = 512
 _POSITION_MAX = 2**62
@@ -44,7 +44,7 @@ def parse_blkparse(lines: Iterable[str], action: str | None = None) -> Trace:
         found = _BLKPARSE.match(line)
         if found is None or found[4] not in rows:
             continue
-        operation = _blkparse_operation(found[5])
+        operation = block_operation(found[5])
         sector, sectors = int(found[6][:20]), int(found[7][:20])
         device = int(found[1][:9]) << 20 | int(found[2][:9])
         if operation is not None and (sector + sectors) * SECTOR_BYTES < _POSITION_MAX:
@@ -55,10 +55,10 @@ def parse_blkparse(lines: Iterable[str], action: str | None = None) -> Trace:
     chosen = action or next((name for name in _ACTIONS if rows[name]), "Q")
     middle_s = float(np.median([row[0] for row in rows[chosen]])) if rows[chosen] else 0.0
     kept = [row for row in rows[chosen] if abs(row[0] - middle_s) <= _TRACE_S_MAX]
-    return _trace(kept, f"blkparse text (action {chosen})")
+    return block_trace(kept, f"blkparse text (action {chosen})")
 
 
-def _blkparse_operation(rwbs: str) -> Operation | None:
+def block_operation(rwbs: str) -> Operation | None:
     """The type of a request; "R", "W", "D" (discard) and "F" (flush) lead, other letters qualify."""
     if "D" in rwbs:
         return Operation.DELETE
@@ -121,10 +121,15 @@ def _columns(
             raise InputError(f"line {number}: {line.strip()[:80]!r} has a position or size out of range")
         rows.append(parsed)
         latencies.append(latency)
-    return _trace(rows, what, latencies)
+    return block_trace(rows, what, latencies)
 
 
-def _trace(rows: list[_Row], what: str, latencies: list[float] | None = None) -> Trace:
+def block_trace(rows: list[_Row], what: str, latencies: list[float] | None = None) -> Trace:
+    """A trace of requests: seconds, type, device, first byte, bytes.
+
+    Raises:
+        InputError: there is none.
+    """
     if not rows:
         raise InputError(f"the trace holds no request that can be read as {what}; check its format")
     seconds, operation, file, offset, size = zip(*rows, strict=True)

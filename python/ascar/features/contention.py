@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["features_of", "relative_differences"]
 
+_RATIOS = {"read_to_write_ratio": ("read",), "data_to_metadata_ratio": ("read", "write")}
+"""Types above in each ratio."""
+
 
 def features_of(trace: Trace) -> dict[str, float]:
     """The features of a trace; nan where one has no meaning (the size of reads where there is none).
@@ -64,8 +67,8 @@ def relative_differences(
     """How far each feature of a workload lies from that of an original: |other - original| / |original|.
 
     Shares are compared as they are, as differences. Left out are features that both lack, those of types that
-    make up less than `share_min` of the original, and the size of jumps where fewer than that jump. A feature
-    that only one of them has is infinitely far.
+    make up less than `share_min` of the original, ratios to or of such types, and the size of jumps where
+    fewer than that jump. A feature that only one of them has is infinitely far.
     """
     differences: dict[str, float] = {}
     for name, value in original.items():
@@ -73,6 +76,8 @@ def relative_differences(
         if original.get(f"{kind}_share", 1.0) < share_min:
             continue
         if name.endswith("_jump_bytes_mean") and _jump_share(original, kind) < share_min:
+            continue
+        if name in _RATIOS and _rarer(original, _RATIOS[name]) < share_min:
             continue
         given = other.get(name, np.nan)
         if np.isnan(value) and np.isnan(given):
@@ -84,6 +89,13 @@ def relative_differences(
         else:
             differences[name] = abs(given - value) / abs(value) if value else (0.0 if given == 0 else np.inf)
     return differences
+
+
+def _rarer(features: Mapping[str, float], above: tuple[str, ...]) -> float:
+    """Share of what is above in a ratio, or of what is below, whichever is less."""
+    share = sum(features[f"{kind}_share"] for kind in above)
+    below = features["write_share"] if above == ("read",) else 1 - share
+    return min(share, below)
 
 
 def _jump_share(features: Mapping[str, float], kind: str) -> float:

@@ -7,9 +7,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-__all__ = ["earth_movers_distance", "standardize", "standardized_distance"]
+__all__ = ["earth_movers_distance", "relative_distance", "standardize", "standardized_distance"]
+
+
+def relative_distance(a: Mapping[str, float], b: Mapping[str, float], share_min: float = 0.02) -> float:
+    """How far two workloads' features (`features_of`) lie apart: 0 alike, 1 nothing in common.
+
+    The root mean square, over the features that either has, of |a - b| / max(|a|, |b|); shares count with
+    their difference, and a feature that only one of them has counts 1. Left out are features of types that
+    make up less than `share_min` of both. Symmetric; unlike `standardized_distance` it needs no other
+    workloads to set a scale.
+    """
+    terms: list[float] = []
+    for name in sorted(a.keys() | b.keys()):
+        kind = f"{name.split('_', 1)[0]}_share"
+        if all(workload.get(kind, 1.0) < share_min for workload in (a, b)):
+            continue
+        one, other = a.get(name, np.nan), b.get(name, np.nan)
+        if np.isnan(one) and np.isnan(other):
+            continue
+        if np.isnan(one) or np.isnan(other):
+            terms.append(1.0)
+        elif name.endswith("_share"):
+            terms.append(abs(one - other))
+        else:
+            largest = max(abs(one), abs(other))
+            terms.append(abs(one - other) / largest if largest else 0.0)
+    return float(np.sqrt(np.mean(np.square(terms)))) if terms else 0.0
 
 
 def standardize(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ calls, and is not seen.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -40,13 +41,21 @@ _CALL = re.compile(r"(\w+)\((.*)\)\s+=\s+(-?\d{1,19})(?:<([^>]*)>)?.*?(?:<(\d+\.
 _DESCRIPTOR = re.compile(r"\s*(\d{1,9})<(.*?)>(?=\s*(?:,|$))", re.DOTALL)
 _LAST = re.compile(r",\s*(-?\d{1,19})\s*$")
 _LAST_BUT_FLAGS = re.compile(r",\s*(-?\d{1,19}),\s*[A-Z_|x0-9]+\s*$")
+_BASE = re.compile(r"\s*(?:AT_FDCWD|\d{1,9})<(/[^>]*)>", re.ASCII)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(slots=True)
 class _State:
-    """Where each open file stands, and the calls that were begun and not ended."""
+    """Where each open file stands, and the calls that were begun and not ended.
 
+    Attributes:
+        under: only files below this directory count, where one is given.
+        directory: the working directory that was last told.
+    """
+
+    under: str | None = None
+    directory: str | None = None
     position: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     files: dict[str, int] = field(default_factory=dict[str, int])
     begun: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
@@ -55,13 +64,17 @@ class _State:
     )
 
 
-def parse_system_calls(lines: Iterable[str]) -> Trace:
+def parse_system_calls(lines: Iterable[str], under: str | None = None) -> Trace:
     """A trace from strace's lines.
+
+    Args:
+        lines: its lines.
+        under: only files below this directory count, an absolute path; None: all.
 
     Raises:
         InputError: no line tells of file I/O.
     """
-    state = _State()
+    state = _State(None if under is None else under.rstrip("/") + "/")
     for line in lines:
         found = _LINE.match(line)
         if found is None:
@@ -78,7 +91,10 @@ def parse_system_calls(lines: Iterable[str]) -> Trace:
             seconds, text = begun[0], begun[1] + resumed[2]
         _call(state, int(thread), seconds, text)
     if not state.rows:
-        raise InputError("no line tells of file I/O; write the trace with strace -f -ttt -T -y -s 0 -o FILE")
+        where = "" if under is None else f" below {under}"
+        raise InputError(
+            f"no line tells of file I/O{where}; write the trace with `strace -f -ttt -T -y -s 0 -o FILE`"
+        )
     names = ("seconds", "operation", "thread", "file", "offset_bytes", "size_bytes", "latency_s")
     return Trace.of(dict(zip(names, zip(*state.rows, strict=True), strict=True)))
 
@@ -92,7 +108,8 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
     latency_s = float(found[5]) if found[5] else float("nan")
 
     def row(operation: Operation, path: str, offset: int = 0, size: int = 0) -> None:
-        if offset + size < _POSITION_MAX and not path.startswith(_PSEUDO):
+        wanted = state.under is None or path.startswith(state.under)
+        if wanted and offset + size < _POSITION_MAX and not path.startswith(_PSEUDO):
             file = state.files.setdefault(path, len(state.files))
             state.rows.append((seconds, operation, thread, file, offset, size, latency_s))
 
@@ -101,9 +118,21 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
     elif name in DELETES or (name in STATS and name != "fstat"):
         quoted = _QUOTED.search(arguments)
         if quoted is not None:
-            row(Operation.DELETE if name in DELETES else Operation.STAT, quoted[1] or "/")
+            path = _absolute(state, arguments, quoted[1])
+            row(Operation.DELETE if name in DELETES else Operation.STAT, path)
     else:
         _by_descriptor(state, name, arguments, result, row)
+
+
+def _absolute(state: _State, arguments: str, path: str) -> str:
+    """A path with the directory that it is relative to, as far as that was told."""
+    found = _BASE.match(arguments)
+    if found is not None and arguments.lstrip().startswith("AT_FDCWD"):
+        state.directory = found[1]
+    if path.startswith("/"):
+        return path
+    base = found[1] if found is not None else state.directory
+    return posixpath.join(base or "/", path)
 
 
 def _open(state: _State, name: str, arguments: str, opened: tuple[int, str], row: _Row) -> None:

@@ -1,4 +1,4 @@
-"""Recording the file I/O of a running process, with strace, for a signature workload."""
+"""Recording the file I/O of a running process, or of a command, with strace, for a signature workload."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +18,38 @@ from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.features.system_calls import SYSTEM_CALLS, parse_system_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
     from ascar.features import Trace
 
-__all__ = ["RECORD_BYTES_MAX", "record_process"]
+__all__ = ["RECORD_BYTES_MAX", "Recording", "record_command", "record_process"]
 
 RECORD_BYTES_MAX = 2 * 2**30
 """A record that grows beyond this is ended early."""
-_LOOK_S = 0.2
+_LOOK_S = 0.1
 _END_S = 10.0
+_ATTACH_S = 10.0
+
+# Stops itself until strace is there, then becomes the command.
+_WAIT = "import os, signal, sys; os.kill(os.getpid(), signal.SIGSTOP); os.execvp(sys.argv[1], sys.argv[1:])"
 
 
-def record_process(pid: int, seconds: float) -> Trace:
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How to record.
+
+    Attributes:
+        seconds: for how long at most.
+        under: only files below this directory count; None: all.
+        keep: where strace's own record is kept; None: nowhere.
+    """
+
+    seconds: float
+    under: Path | None = None
+    keep: Path | None = None
+
+
+def record_process(pid: int, recording: Recording) -> Trace:
     """The file I/O of a process, its threads and the children it starts, for so long or until it ends.
 
     Each system call of the process is held up for some tens of microseconds meanwhile. I/O through mapped
@@ -32,39 +57,105 @@ def record_process(pid: int, seconds: float) -> Trace:
 
     Args:
         pid: its process id.
-        seconds: how long to record.
+        recording: for how long, of which files.
 
     Raises:
         InputError: there is no such process, or it did no file I/O.
         EnvironmentLacks: strace is missing, or may not trace the process.
         StageFailed: strace failed.
     """
-    if not seconds > 0:
-        raise InputError(f"seconds = {seconds!r}: must be more than 0")
+    _check(recording)
     if pid <= 0 or not Path(f"/proc/{pid}").is_dir():
         raise InputError(f"pid = {pid!r}: there is no such process; find it with `pgrep -a NAME`")
-    strace = shutil.which("strace")
-    if strace is None:
+    return _record(pid, recording, f"pid = {pid}", lambda: None)
+
+
+def record_command(command: Sequence[str], recording: Recording) -> Trace:
+    """The file I/O of a command from its start, for so long or until it ends; then the command is ended.
+
+    What it prints goes to standard error. Otherwise as `record_process`.
+
+    Raises:
+        InputError: there is no such command, or it did no file I/O.
+    """
+    _check(recording)
+    if not command or shutil.which(command[0]) is None:
+        raise InputError(f"COMMAND = {' '.join(command)!r}: there is no such program")
+    with _stopped(command) as process:
+        return _record(
+            process.pid, recording, f"COMMAND = {command[0]!r}", lambda: process.send_signal(signal.SIGCONT)
+        )
+
+
+def _check(recording: Recording) -> None:
+    if not recording.seconds > 0:
+        raise InputError(f"seconds = {recording.seconds!r}: must be more than 0")
+    if shutil.which("strace") is None:
         raise EnvironmentLacks(
             "the program strace is missing; install it: "
-            "Debian `apt install strace`, Fedora `dnf install strace`"
+            "Debian `apt-get install strace`, Fedora `dnf install strace`"
         )
+
+
+@contextmanager
+def _stopped(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
+    """The command, stopped before its first step, in a session of its own; at the end it is no more."""
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _WAIT, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        start_new_session=True,
+    )
+    try:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and what it started."""
+    for number in (signal.SIGTERM, signal.SIGCONT, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            if number is not signal.SIGTERM:
+                process.wait(_END_S)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
+    process.wait()
+
+
+def _record(pid: int, recording: Recording, who: str, begin: Callable[[], None]) -> Trace:
+    """Attach to a process, let it begin, and read what strace wrote."""
     with tempfile.TemporaryDirectory(prefix="ascar-record-") as directory:
         record = Path(directory) / "record"
         calls = ",".join(f"?{name}" for name in SYSTEM_CALLS)
         options = ["-f", "-ttt", "-T", "-y", "-s", "0", "-q", "-o", str(record), "-e", f"trace={calls}"]
-        errors = _trace([strace, *options, "-p", str(pid)], record, seconds)
+        errors = _trace(["strace", *options, "-p", str(pid)], record, recording.seconds, begin)
         if not record.exists() or record.stat().st_size == 0:
             if "Operation not permitted" in errors:
-                raise EnvironmentLacks(f"pid = {pid}: strace may not trace it; run as root, or as its owner")
+                raise EnvironmentLacks(
+                    f"{who}: strace may not trace it; run as root, or as its owner where "
+                    "kernel.yama.ptrace_scope is 0 and the container has CAP_SYS_PTRACE"
+                )
             if errors:
                 raise StageFailed("record", f"strace wrote nothing: {errors.splitlines()[-1][:200]}", errors)
-            raise InputError(f"pid = {pid}: it did no file I/O in {seconds:g} s")
+            raise InputError(f"{who}: it did no file I/O in {recording.seconds:g} s")
+        if recording.keep is not None:
+            _keep(record, recording.keep)
+        under = None if recording.under is None else str(recording.under.resolve())
         with record.open(encoding="utf-8", errors="replace") as lines:
-            return parse_system_calls(lines)
+            return parse_system_calls(lines, under)
 
 
-def _trace(command: list[str], record: Path, seconds: float) -> str:
+def _keep(record: Path, to: Path) -> None:
+    try:
+        shutil.copyfile(record, to)
+    except OSError as error:
+        raise InputError(f"{str(to)!r}: cannot be written: {error.strerror}") from error
+
+
+def _trace(command: list[str], record: Path, seconds: float, begin: Callable[[], None]) -> str:
     """Run strace for so long; what it said on its standard error."""
     with subprocess.Popen(
         command,
@@ -74,15 +165,14 @@ def _trace(command: list[str], record: Path, seconds: float) -> str:
         env={**os.environ, "LC_ALL": "C"},
         text=True,
         errors="replace",
+        start_new_session=True,  # an interrupt from the terminal comes to us, and we end it
     ) as process:
-        left_s = seconds
         try:
-            while left_s > 0 and not _too_large(record):
-                try:
-                    process.wait(min(left_s, _LOOK_S))
-                    break
-                except subprocess.TimeoutExpired:
-                    left_s -= _LOOK_S
+            _await_attached(process, int(command[-1]))
+            begin()
+            end_s = time.monotonic() + seconds
+            while process.poll() is None and time.monotonic() < end_s and not _too_large(record):
+                time.sleep(min(_LOOK_S, max(0.0, end_s - time.monotonic())))
         finally:
             # strace lets the process go when it is interrupted.
             process.send_signal(signal.SIGINT)
@@ -92,6 +182,22 @@ def _trace(command: list[str], record: Path, seconds: float) -> str:
                 process.kill()
                 _, errors = process.communicate()
         return errors.strip()
+
+
+def _await_attached(strace: subprocess.Popen[str], pid: int) -> None:
+    """Wait until the process is traced, or strace has given up."""
+    end_s = time.monotonic() + _ATTACH_S
+    while strace.poll() is None and time.monotonic() < end_s and _tracer(pid) != strace.pid:
+        time.sleep(0.005)
+
+
+def _tracer(pid: int) -> int:
+    """Process id of who traces it; 0 for nobody."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("TracerPid")), 0)
 
 
 def _too_large(record: Path) -> bool:

@@ -1,0 +1,270 @@
+"""`ascar workload record`: a short workload that stands for a running process, a command, or a trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.workload.traces import Form
+
+if TYPE_CHECKING:
+    from ascar.cli.workload.traces import TracedFile
+
+__all__ = ["EXAMPLES", "record"]
+
+EXAMPLES = examples(
+    "ascar workload record --pid $(pgrep -o mysqld) --under /var/lib/mysql --out signature.f",
+    "ascar workload record --seconds '20 s' --out signature.f -- ./application --its options",
+    "blktrace -d /dev/sdb -w 60 -o - | blkparse -i - > trace.txt; "
+    "ascar workload record --trace trace.txt --out signature.f",
+    "ascar workload record --pid 4711 --out signature.f --check /mnt/test     replay it, and compare",
+)
+SHARE_MIN = 0.02
+ALIKE = 0.1
+"""A replay's features lie within this of the original's."""
+_DEVIATIONS = "gap_s_relative_sd"
+"""Of gaps in time a signature reproduces the mean."""
+
+
+def record(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMMAND]...",
+            help="After --: a program and its arguments, recorded from its start, and ended afterwards. No "
+            "shell reads them; what it prints goes to standard error.",
+        ),
+    ] = None,
+    pid: Annotated[int | None, typer.Option(metavar="PID", help="A process that is running.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A block trace, or an earlier record.")
+    ] = None,
+    form: Form = None,
+    seconds: Annotated[
+        str, typer.Option(metavar="DURATION", help="For how long a process or a command is recorded.")
+    ] = "30 s",
+    under: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Of a process or a command, only files below this directory count."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the record of a process or a command: strace's text."),
+    ] = None,
+    run: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long the written workload runs.")
+    ] = "25 s",
+    size_max: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="No file set gets larger; longer jumps become as long as that allows."
+        ),
+    ] = "8 GiB",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The workload file; otherwise printed.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Replay the workload there, in files of its own, and compare."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Write a short workload that has the mix of operations, the sizes and the gaps of another.
+
+    The other one is a process that runs (sampled with strace, which slows its system calls down meanwhile), a
+    command, or a trace. `ascard load --wml FILE --dir DIR` replays what is written, and a study tunes for it
+    with `[workload] kind = "filebench", wml = "FILE"`. I/O through mapped memory and io_uring makes no system
+    calls and is not seen.
+    """
+    from ascar.cli.file_output import check_new, write_new
+    from ascar.features import signature_workload
+    from ascar.study import duration
+    from ascar.units import parse_size
+
+    source = _Source(
+        tuple(command or ()), pid, trace, form, _Wanted(duration("--seconds", seconds), under, keep)
+    )
+    source.check()
+    run_s = max(1, round(duration("--run", run)))
+    bytes_max = parse_size(size_max)
+    if out is not None:
+        check_new(out, force=force)
+    traced = source.read()
+    wml = signature_workload(traced.trace, seconds=run_s, file_bytes_max=bytes_max)
+    if out is not None:
+        write_new(out, wml, force=force)
+    compared = None if check is None else _compare(traced, wml, check, run_s)
+    result = _Result(source, traced, wml, out, compared)
+    result.emit() if json else result.show()
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What of a process is recorded."""
+
+    seconds: float
+    under: Path | None
+    keep: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where operations come from."""
+
+    command: tuple[str, ...]
+    pid: int | None
+    trace: Path | None
+    form: str | None
+    wanted: _Wanted
+
+    @property
+    def kind(self) -> str:
+        return "trace" if self.trace is not None else "process" if self.pid is not None else "command"
+
+    def check(self) -> None:
+        """Refuse what does not go together."""
+        from ascar.errors import InputError
+
+        given = [self.pid is not None, self.trace is not None, bool(self.command)]
+        if sum(given) != 1:
+            raise InputError("--pid, --trace, -- COMMAND: give one of them; `ascar workload record --help`")
+        wanted = self.wanted
+        if self.trace is None and self.form is not None:
+            raise InputError(f"--form = {self.form!r}: goes with --trace")
+        if self.trace is not None and (wanted.under or wanted.keep):
+            raise InputError("--under, --keep: go with --pid or -- COMMAND, not with --trace")
+        if wanted.under is not None and not wanted.under.is_dir():
+            raise InputError(f"--under = {str(wanted.under)!r}: is no directory")
+        if wanted.keep is not None and not wanted.keep.parent.is_dir():
+            raise InputError(f"--keep = {str(wanted.keep)!r}: its directory does not exist")
+
+    def read(self) -> TracedFile:
+        """Record, or read the trace."""
+        from ascar.cli.output import say
+        from ascar.cli.workload.traces import TracedFile, read_trace
+        from ascar.units import format_duration
+        from ascar.workloads.recorder import Recording, record_command, record_process
+
+        if self.trace is not None:
+            return read_trace(self.trace, self.form)
+        wanted = self.wanted
+        recording = Recording(wanted.seconds, wanted.under, wanted.keep)
+        what = f"process {self.pid}" if self.pid is not None else self.command[0]
+        say(f"recording {what} for {format_duration(wanted.seconds)}")
+        if self.pid is not None:
+            found = record_process(self.pid, recording)
+        else:
+            found = record_command(self.command, recording)
+        return TracedFile(wanted.keep or Path("-"), "strace", found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A replay beside its original."""
+
+    directory: Path
+    differences: dict[str, float]
+    distance: float
+
+    @property
+    def far(self) -> dict[str, float]:
+        """Features that the replay does not have."""
+        return {
+            name: difference
+            for name, difference in self.differences.items()
+            if not difference <= ALIKE and not name.endswith(_DEVIATIONS)
+        }
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        far = [f"{name} ({difference:.0%})" for name, difference in sorted(self.far.items())]
+        text = f"replay: distance {self.distance:.3f}; "
+        if far:
+            return text + f"off by more than {ALIKE:.0%}: {', '.join(far)}"
+        return text + f"all features within {ALIKE:.0%}"
+
+
+def _compare(traced: TracedFile, wml: str, directory: Path, seconds: float) -> _Compared:
+    from ascar.cli.output import say
+    from ascar.features import features_of, relative_differences, relative_distance
+    from ascar.units import format_duration
+    from ascar.workloads.replay import replay
+
+    say(f"replaying in {directory} for {format_duration(seconds)}")
+    original, other = features_of(traced.trace), features_of(replay(wml, directory, seconds))
+    differences = relative_differences(original, other, share_min=SHARE_MIN)
+    return _Compared(directory, differences, relative_distance(original, other, SHARE_MIN))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Result:
+    """Everything that is shown."""
+
+    source: _Source
+    traced: TracedFile
+    wml: str
+    out: Path | None
+    compared: _Compared | None
+
+    def emit(self) -> None:
+        """As JSON."""
+        from ascar.cli.output import emit
+        from ascar.cli.workload.traces import nullable
+        from ascar.features import features_of
+
+        source, compared = self.source, self.compared
+        replayed = None
+        if compared is not None:
+            replayed = {
+                "directory": str(compared.directory),
+                "differences": nullable(compared.differences),
+                "far": sorted(compared.far),
+                "distance": compared.distance,
+            }
+        emit(
+            "workload-record",
+            {
+                "source": {
+                    "kind": source.kind,
+                    "pid": source.pid,
+                    "command": list(source.command),
+                    "trace": None if source.trace is None else str(source.trace),
+                    "form": self.traced.form,
+                },
+                **self.traced.facts,
+                "features": nullable(features_of(self.traced.trace)),
+                "file": None if self.out is None else str(self.out),
+                "wml": self.wml,
+                "replay": replayed,
+            },
+        )
+
+    def show(self) -> None:
+        """For people: the workload on stdout where it goes nowhere else, what is told of it beside it."""
+        from ascar.cli.output import people, say
+        from ascar.units import format_duration
+
+        facts = self.traced.facts
+        seconds = format_duration(self.traced.trace.duration_s)
+        lines = [
+            f"{facts['operations']} operations of {facts['threads']} threads on {facts['files']} files "
+            f"in {seconds}"
+        ]
+        if self.out is not None:
+            lines.append(f"{self.out}: replay it with `ascard load --wml {self.out} --dir DIR`")
+        if self.compared is not None:
+            lines.append(self.compared.line)
+        if self.out is None:
+            people().out(self.wml, end="", highlight=False)
+        for line in lines:
+            if self.out is None:
+                say(line)
+            else:
+                people().print(line, soft_wrap=True, markup=False)

@@ -1,0 +1,78 @@
+"""Traces in files, and what is shown of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ascar.features import Trace
+
+__all__ = ["TRACE_BYTES_MAX", "Form", "TracedFile", "nullable", "read_trace"]
+
+TRACE_BYTES_MAX = 4 * 2**30
+"""Larger files are refused: a trace is read as a whole."""
+
+Form = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORM",
+        help="blkparse; kernel (perf script, trace-cmd, bpftrace: block events); msr (CSV); mqsim; strace; "
+        "load (ascard load --record). Told by the content where it is not given.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedFile:
+    """A trace and where it came from."""
+
+    path: Path
+    form: str
+    trace: Trace
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What is told of a trace beside its features."""
+        import numpy as np
+
+        return {
+            "operations": len(self.trace),
+            "seconds": self.trace.duration_s,
+            "threads": len(np.unique(self.trace.thread)),
+            "files": len(np.unique(self.trace.file)),
+        }
+
+
+def read_trace(path: Path, form: str | None) -> TracedFile:
+    """Read a trace.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or is no trace; the message names it.
+    """
+    from ascar.errors import InputError
+    from ascar.features import parse_trace
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(TRACE_BYTES_MAX + 1)
+    except OSError as error:
+        raise InputError(f"{str(path)!r}: {error.strerror}; give a trace's file") from error
+    if len(content) > TRACE_BYTES_MAX:
+        raise InputError(f"{str(path)!r}: has more than {TRACE_BYTES_MAX} bytes; give a part of it")
+    try:
+        found, trace = parse_trace(content, form)
+    except InputError as error:
+        raise InputError(f"{str(path)!r}: {error.message}") from error
+    return TracedFile(path, found, trace)
+
+
+def nullable(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Numbers for JSON, which has neither nan nor infinity."""
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
