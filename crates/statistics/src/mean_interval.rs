@@ -141,7 +141,7 @@ impl CorrelatedMean {
 /// How many cosine weights to use: few, so that all lie where the prewhitened spectrum is flat.
 ///
 /// 2 + 0.6 sqrt(n): by simulation the most that covers 93-97% with ARMA noise, periodic spikes and 30 to 6,000
-/// readings (`examples/coverage.rs`).
+/// readings (`benchmarks/pilot_coverage.py`).
 fn basis_size(n: usize, growth: f64) -> usize {
     let wanted = 2.0 + growth * (n as f64).sqrt();
     (wanted as usize).clamp(3, BASIS_MAX)
