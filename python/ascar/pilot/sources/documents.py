@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.errors import InputError
@@ -74,8 +75,11 @@ def _hyperfine(path: Path, column: str | None, document: dict[str, Any]) -> list
         raise InputError(f"{str(path)!r}: results is empty")
     wanted = list(times) if column is None else [pick(path, column, list(times), ())]
     return [
-        readings(
-            path, name, [number(path, place, "times", s) for place, s in enumerate(times[name], start=1)]
+        replace(
+            readings(
+                path, name, [number(path, place, "times", s) for place, s in enumerate(times[name], start=1)]
+            ),
+            metric="duration_s",
         )
         for name in wanted
     ]

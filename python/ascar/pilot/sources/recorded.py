@@ -30,12 +30,14 @@ class Recorded:
         values: float64 (n,), n >= 1, finite, in the order they were taken.
         seconds: float64 (n,), when they were taken, never decreasing; None where the file does not say.
         note: a line worth telling about the file; empty where there is none.
+        metric: what was read, where the name is something else; empty: the name says it.
     """
 
     name: str
     values: NDArray[np.float64]
     seconds: NDArray[np.float64] | None = None
     note: str = ""
+    metric: str = ""
 
 
 def number(path: Path, line: int, name: str, found: Any) -> float:
