@@ -115,17 +115,22 @@ VERDICT = record(
     gain_relative=about(
         maybe(NUMBER), "over the default's mean; above zero is better whichever way the objective points"
     ),
-    gain_low=maybe(NUMBER),
+    gain_low=about(maybe(NUMBER), "of an interval that holds at all looks together"),
     gain_high=maybe(NUMBER),
-    p_value=maybe(NUMBER),
-    runs_per_side=about(COUNT, "fixed before the first run"),
-    best_scores=items(NUMBER),
+    p_value=about(maybe(NUMBER), "always-valid"),
+    runs_per_side=about(COUNT, "pairs of runs that were made, failed ones included"),
+    best_scores=about(items(NUMBER), "of the pairs that could be compared, in the order taken"),
     default_scores=items(NUMBER),
     p_value_limit=NUMBER,
     note=TEXT,
     reuse_bias=maybe(NUMBER),
     reuse_bias_low=maybe(NUMBER),
     reuse_bias_high=maybe(NUMBER),
+    margin=about(NUMBER, "relative difference below which two count as equivalent; 0: never"),
+    ended=about(
+        maybe({"enum": ["separated", "equivalent", "runs-max", "time", "failures"]}),
+        "why no more pairs were made; null without a comparison",
+    ),
 )
 OUTCOME: dict[str, Schema] = {
     "run_id": about(COUNT, "in the history"),

@@ -1,17 +1,28 @@
-"""The last comparison: fixed beforehand, interleaved, honest in both directions."""
+"""The last comparison: in turns, tested after every pair, honest in both directions."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pytest
 
+from ascar.history import History
+from ascar.outcome import Event, Purpose, Trial, TrialState
+from ascar.pilot.pairs import compare_pairs, mean_at_any_time
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Plan, conclude
+from ascar.tune import tune
+from ascar.verification import Pairs, conclude
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BEST, DEFAULT = Configuration({"depth": 64}), Configuration({"depth": 1})
 
 
-def study(direction: str = "maximize") -> Study:
+def study(direction: str = "maximize", margin: float = 0.0) -> Study:
     return Study.parse(
         f"""
         [study]
@@ -20,40 +31,62 @@ def study(direction: str = "maximize") -> Study:
         budget = "1 min"
         [target]
         kind = "simulated"
+        [verify]
+        margin = {margin}
         """
     )
 
 
+def run(configuration: Configuration, score: float | None, state: TrialState | None = None) -> Trial:
+    ended = state or (TrialState.FAILED if score is None else TrialState.COMPLETE)
+    return Trial(1, configuration, Purpose.VERIFY, ended, score)
+
+
+def pairs_of(default: list[float | None], best: list[float | None]) -> Pairs:
+    pairs = Pairs(DEFAULT, BEST)
+    for one, other in zip(default, best, strict=True):
+        scores = {DEFAULT: one, BEST: other}
+        for configuration in pairs.turn():
+            pairs.take(run(configuration, scores[configuration]))
+    return pairs
+
+
 def test_the_sides_take_turns_and_the_first_of_each_pair_alternates():
-    assert Plan(BEST, DEFAULT, 3).order() == [DEFAULT, BEST, BEST, DEFAULT, DEFAULT, BEST]
+    pairs = Pairs(DEFAULT, BEST)
+    order: list[Configuration] = []
+    for _ in range(3):
+        for configuration in pairs.turn():
+            order.append(configuration)
+            pairs.take(run(configuration, 1.0))
+    assert order == [DEFAULT, BEST, BEST, DEFAULT, DEFAULT, BEST]
 
 
 def test_a_clear_gain_is_improved_with_its_interval():
-    verdict = conclude(
-        study(), Plan(BEST, DEFAULT, 5), [100, 101, 99, 100, 102], [130, 131, 129, 132, 130], 0
-    )
+    pairs = pairs_of([100, 101, 99, 100, 102], [130, 131, 129, 132, 130])
+    verdict = conclude(study(), pairs, "separated")
     assert verdict.kind == "improved"
     assert verdict.gain_relative == pytest.approx(0.2988, abs=1e-3)
     assert verdict.gain_low is not None
     assert verdict.gain_high is not None
-    assert verdict.gain_low < 0.2988 < verdict.gain_high
+    assert 0 < verdict.gain_low < 0.2988 < verdict.gain_high
     assert verdict.p_value is not None
     assert verdict.p_value < 0.01
+    assert (verdict.runs_per_side, verdict.ended) == (5, "separated")
+    assert "at all looks together" in verdict.note
+    assert "after 5 pairs" in verdict.note
 
 
 def test_a_clear_loss_is_no_improvement():
-    verdict = conclude(
-        study(), Plan(BEST, DEFAULT, 5), [130, 131, 129, 132, 130], [100, 101, 99, 100, 102], 0
-    )
+    pairs = pairs_of([130, 131, 129, 132, 130], [100, 101, 99, 100, 102])
+    verdict = conclude(study(), pairs, "separated")
     assert verdict.kind == "default-is-fine"
     assert verdict.gain_relative is not None
     assert verdict.gain_relative < 0
 
 
 def test_less_is_a_gain_where_less_is_wanted():
-    verdict = conclude(
-        study("minimize"), Plan(BEST, DEFAULT, 5), [130, 131, 129, 132, 130], [100, 101, 99, 100, 102], 0
-    )
+    pairs = pairs_of([130, 131, 129, 132, 130], [100, 101, 99, 100, 102])
+    verdict = conclude(study("minimize"), pairs, "separated")
     assert verdict.kind == "improved"
     assert verdict.gain_relative == pytest.approx(0.23, abs=0.01)
     assert verdict.gain_low is not None
@@ -62,18 +95,176 @@ def test_less_is_a_gain_where_less_is_wanted():
 
 
 def test_noise_is_not_a_gain():
-    verdict = conclude(study(), Plan(BEST, DEFAULT, 4), [100, 120, 90, 110], [104, 118, 95, 112], 0)
+    verdict = conclude(study(), pairs_of([100, 120, 90, 110], [104, 118, 95, 112]), "runs-max")
     assert verdict.kind == "default-is-fine"
     assert verdict.p_value is not None
     assert verdict.p_value > 0.01
+    assert "without a decision" in verdict.note
+
+
+def test_sides_within_the_margin_are_equivalent():
+    rng = np.random.default_rng(2)
+    default, best = (list(rng.normal(100, 0.5, 12)) for _ in range(2))
+    found = pairs_of(default, best).compared(study(margin=0.02))
+    assert found is not None
+    assert found.decision == "equivalent"
+    assert found.gain_high is not None
+    assert found.gain_high < 0.02
+    verdict = conclude(study(margin=0.02), pairs_of(default, best), "equivalent")
+    assert verdict.kind == "default-is-fine"
+    assert "differ by less than 2.0%" in verdict.note
+    undecided = pairs_of(default, best).compared(study())
+    assert undecided is not None
+    assert undecided.decision == "open"
 
 
 def test_too_many_failures_leave_nothing_to_say():
-    verdict = conclude(study(), Plan(BEST, DEFAULT, 5), [100.0, 101.0], [130.0], 7)
+    pairs = pairs_of([100.0, None, None, 101.0, None], [130.0, None, None, None, None])
+    verdict = conclude(study(), pairs, "failures")
     assert verdict.kind == "not-verified"
     assert "7 of 10 runs failed" in verdict.note
+    assert verdict.default_scores == (100.0,)
 
 
-def test_failed_runs_are_named():
-    verdict = conclude(study(), Plan(BEST, DEFAULT, 4), [100, 101, 99], [130, 131, 129, 130], 1)
+def test_a_pair_with_a_failed_run_is_left_out_and_named():
+    verdict = conclude(study(), pairs_of([100, 101, None, 99], [130, 131, 90, 129]), "runs-max")
+    assert verdict.default_scores == (100, 101, 99)
+    assert verdict.best_scores == (130, 131, 129)
     assert "1 runs failed" in verdict.note
+
+
+def test_an_interrupted_pair_is_dropped_and_other_configurations_are_none_of_ours():
+    pairs = Pairs(DEFAULT, BEST)
+    pairs.take(run(DEFAULT, 1.0))
+    pairs.take(run(BEST, None, TrialState.INTERRUPTED))
+    pairs.take(run(Configuration({"depth": 7}), 5.0))
+    assert pairs.made == 0
+    for configuration in pairs.turn():
+        pairs.take(run(configuration, 2.0))
+    assert (pairs.made, pairs.default_scores, pairs.best_scores) == (1, [2.0], [2.0])
+
+
+SIMULATED = """
+[study]
+name = "pairs"
+objective = "maximize throughput_ops_per_s"
+budget = "{budget}"
+seed = {seed}
+[target]
+kind = "simulated"
+metrics = {{ throughput_ops_per_s = "1000 * if(fast, {ratio}, 1)" }}
+noise_relative_sd = 0.02
+run_relative_sd = 0.015
+seed = {seed}
+[space.parameters.fast]
+kind = "boolean"
+default = false
+cost = "dyn-kernel"
+[stop]
+trials = 1
+[verify]
+runs_min = {runs_min}
+margin = {margin}
+"""
+
+
+def simulated(
+    *, ratio: float, seed: int = 1, budget: str = "30 min", runs_min: int = 2, margin: float = 0
+) -> Study:
+    return Study.parse(
+        SIMULATED.format(ratio=ratio, seed=seed, budget=budget, runs_min=runs_min, margin=margin)
+    )
+
+
+@pytest.fixture
+def history(tmp_path: Path):
+    with History(tmp_path / "history.sqlite") as opened:
+        yield opened
+
+
+def test_a_large_gain_takes_four_or_five_pairs(history):
+    runs = [tune(simulated(ratio=1.38, seed=seed), history).verdict for seed in range(10)]
+    assert {verdict.kind for verdict in runs} == {"improved"}
+    assert {verdict.ended for verdict in runs} == {"separated"}
+    assert max(verdict.runs_per_side for verdict in runs) <= 6
+    assert min(verdict.runs_per_side for verdict in runs) >= 3
+    assert tune(simulated(ratio=1.38, runs_min=8), history).verdict.runs_per_side == 8
+
+
+def test_a_small_gain_takes_as_many_as_it_needs(history):
+    verdict = tune(simulated(ratio=1.03), history).verdict
+    assert (verdict.kind, verdict.ended) == ("improved", "separated")
+    assert verdict.runs_per_side > 6
+
+
+def test_it_ends_when_the_two_are_shown_to_be_equivalent(history):
+    verdict = tune(simulated(ratio=1.002, margin=0.06), history).verdict
+    assert (verdict.kind, verdict.ended) == ("default-is-fine", "equivalent")
+    assert verdict.runs_per_side < 30
+
+
+def test_it_ends_when_the_time_is_spent_and_not_before_runs_min(history):
+    verdict = tune(simulated(ratio=1.002, budget="1 min", runs_min=5), history).verdict
+    assert (verdict.kind, verdict.ended) == ("default-is-fine", "time")
+    assert verdict.runs_per_side >= 5
+    late = tune(simulated(ratio=1.002, budget="24 s", runs_min=5), history).verdict
+    assert (late.runs_per_side, late.ended) == (5, "time")
+
+
+def test_an_interrupted_verification_goes_on_with_its_pairs(history):
+    def interrupt(event: Event) -> None:
+        if event.kind == "compared" and event.data["pairs"] == 3:
+            raise KeyboardInterrupt
+
+    chosen = simulated(ratio=1.03, runs_min=8)
+    with pytest.raises(KeyboardInterrupt):
+        tune(chosen, history, listener=interrupt)
+    outcome = tune(chosen, history, resume=True)
+    trials = [t for t in history.run(outcome.run_id).trials() if t.purpose is Purpose.VERIFY]
+    assert len(trials) == 2 * outcome.verdict.runs_per_side
+    assert outcome.verdict.runs_per_side >= 8
+
+
+def test_events_tell_of_every_pair(history):
+    seen: list[Event] = []
+    verdict = tune(simulated(ratio=1.38), history, listener=seen.append).verdict
+    compared = [event.data for event in seen if event.kind == "compared"]
+    assert [data["pairs"] for data in compared] == list(range(1, verdict.runs_per_side + 1))
+    assert compared[-1]["p_value"] == verdict.p_value
+    assert compared[-1]["gain_low"] == verdict.gain_low
+
+
+def looked_at(rng: np.random.Generator, ratio: float, relative_sd: float) -> tuple[bool, int]:
+    """Whether two sides were told apart within 30 pairs, and after how many."""
+    default = rng.normal(1.0, relative_sd, 30)
+    best = ratio * rng.normal(1.0, relative_sd, 30)
+    for pairs in range(5, 31):
+        if compare_pairs(list(default[:pairs]), list(best[:pairs]), 0.01).decision != "open":
+            return True, pairs
+    return False, 30
+
+
+def test_equal_sides_are_called_different_no_oftener_than_stated():
+    rng = np.random.default_rng(11)
+    wrong = sum(looked_at(rng, 1.0, 0.03)[0] for _ in range(600))
+    assert wrong <= 13, "1% of 600 is 6, with a standard deviation of 2.4"
+
+
+def test_gains_are_found_with_few_pairs():
+    rng = np.random.default_rng(12)
+    pairs = [looked_at(rng, 1.38, 0.015) for _ in range(200)]
+    assert all(found for found, _ in pairs)
+    assert max(count for _, count in pairs) <= 6
+
+
+def test_limits_of_one_side_hold_at_any_time():
+    missed = 0
+    for seed in range(300):
+        values = list(np.random.default_rng(seed).normal(10, 1, 20))
+        limits = [mean_at_any_time(values[:n], 0.05) for n in range(1, 21)]
+        known = [one for one in limits if one is not None]
+        assert len(known) >= 15
+        missed += any(not low <= 10 <= high for low, high in known)
+    assert missed <= 27, "5% of 300 is 15, with a standard deviation of 3.8"
+    widths = [one[1] - one[0] for one in known]
+    assert sum(late < early for early, late in pairwise(widths)) > len(widths) / 2

@@ -22,11 +22,13 @@ __all__ = [
     "Trial",
     "TrialState",
     "Verdict",
+    "VerdictEnd",
     "VerdictKind",
     "json_ready",
 ]
 
 VerdictKind = Literal["improved", "default-is-fine", "not-verified"]
+VerdictEnd = Literal["separated", "equivalent", "runs-max", "time", "failures"]
 
 
 class TrialState(StrEnum):
@@ -143,18 +145,22 @@ class Verdict:
             nothing better was found; "not-verified": no comparison was made, `note` says why.
         gain_relative: of the best over the default's mean, e.g. 0.31; above zero is better whichever way the
             objective points. None without a comparison.
-        gain_low: lower end of the gain's interval (confidence 1 - `p_value_limit`); None without one.
+        gain_low: lower end of the gain's interval (confidence 1 - `p_value_limit`, at all looks together);
+            None without one.
         gain_high: upper end, or None.
-        p_value: of the test that the two differ; None without a comparison.
-        runs_per_side: how often each side was measured, fixed before the first run.
-        best_scores: the best configuration's scores, in the order taken.
-        default_scores: the default's, in the order taken.
+        p_value: always-valid, of the test that the two differ; None without a comparison.
+        runs_per_side: how many pairs of runs were made, failed ones included.
+        best_scores: the best configuration's scores in the pairs that could be compared, in the order taken.
+        default_scores: the default's in the same pairs.
         p_value_limit: the level at which the two are called different.
         note: one line: the method, or why there is no comparison.
         reuse_bias: what reusing the state of the trial before did to the default's mean, e.g. -0.05; None
             where every trial started afresh.
         reuse_bias_low: lower end of its interval (confidence 1 - `p_value_limit`).
         reuse_bias_high: upper end.
+        margin: relative difference below which two count as equivalent; 0: never.
+        ended: why no more pairs were made: "separated": the two are told apart; "equivalent"; "runs-max";
+            "time"; "failures": not one pair could be compared. None without a comparison.
     """
 
     kind: VerdictKind
@@ -170,6 +176,8 @@ class Verdict:
     reuse_bias: float | None = None
     reuse_bias_low: float | None = None
     reuse_bias_high: float | None = None
+    margin: float = 0.0
+    ended: VerdictEnd | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values, key by key."""
@@ -259,7 +267,8 @@ class Event:
     """Something a loop reports while it runs.
 
     Attributes:
-        kind: "study-started", "trial-started", "reading", "trial-finished", "verifying", "study-finished".
+        kind: "study-started", "trial-started", "reading", "trial-finished", "verifying", "compared"
+            (after each pair of the verification), "study-finished".
         data: numbers and names with the unit in the key; JSON-ready.
         trial: the trial it is about, where there is one.
     """

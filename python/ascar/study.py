@@ -90,18 +90,19 @@ class StopSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[verify]`: the last comparison, best against default, interleaved.
+    """`[verify]`: the last comparison, best against default, in turns, tested after every pair of runs.
 
     Attributes:
-        p_value: the level at which two configurations are called different.
-        power: the chance with which a gain of the observed size shall be found.
+        p_value: the level at which two configurations are called different, over all looks together.
+        margin: relative difference that does not matter: the comparison ends once the two are shown to differ
+            by less; 0: never.
         runs_min: runs a side, at least.
         runs_max: runs a side, at most.
         budget_share: the share of the study's budget kept for it.
     """
 
     p_value: float = 0.01
-    power: float = 0.95
+    margin: float = 0.03
     runs_min: int = 5
     runs_max: int = 30
     budget_share: float = 0.3
@@ -326,7 +327,7 @@ def _check(file: _File) -> None:
     if stop.trials_without_gain is not None:
         _within("stop.trials_without_gain", stop.trials_without_gain, 1, 10_000_000)
     _within("verify.p_value", verify.p_value, 1e-6, 0.2)
-    _within("verify.power", verify.power, 0.5, 0.9999)
+    _within("verify.margin", verify.margin, 0.0, 0.9)
     _within("verify.runs_min", verify.runs_min, 2, 1000)
     _within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
     _within("verify.budget_share", verify.budget_share, 0.0, 0.9)

@@ -1,84 +1,157 @@
-"""The last comparison: best and default, interleaved, so often as was fixed before the first run."""
+"""The last comparison: best and default in turns, by a test that may be repeated after every pair of runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ascar.outcome import Event, Purpose, TrialState, Verdict
-from ascar.pilot import compare, runs_needed
+from ascar.pilot import compare
+from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
 from ascar.targets import Reusing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ascar.campaign import Campaign
-    from ascar.outcome import Trial
+    from ascar.outcome import Trial, VerdictEnd
+    from ascar.pilot.pairs import PairComparison
     from ascar.space import Configuration
     from ascar.study import Study
 
-__all__ = ["Plan", "plan", "verify"]
+__all__ = ["Pairs", "conclude", "verify"]
 
-# Between fresh runs of one configuration real file systems differ by a few percent even when the readings
-# inside each run agree; planning with less would promise a certainty that the machine does not have.
-_RELATIVE_SD_FLOOR = 0.03
+_ENDS: dict[VerdictEnd, str] = {
+    "separated": "they are told apart",
+    "equivalent": "they are shown to differ by less than {margin:.1%}",
+    "runs-max": "verify.runs_max was reached without a decision",
+    "time": "the time was spent without a decision",
+    "failures": "not one pair could be compared",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The comparison, fixed before it starts.
+@dataclass(slots=True)
+class Pairs:
+    """Runs of the default and of the best in turns, pair by pair.
 
     Attributes:
+        default: what has to be beaten.
         best: the configuration that the search recommends.
-        default: what it has to beat.
-        runs_per_side: how often each is measured.
+        default_scores: of the pairs of which both runs are usable, in the order taken.
+        best_scores: the same of the best; as many.
+        made: pairs of which both runs have ended, however they did.
+        failed: runs that failed or broke a constraint.
     """
 
-    best: Configuration
     default: Configuration
-    runs_per_side: int
+    best: Configuration
+    default_scores: list[float] = field(default_factory=list[float])
+    best_scores: list[float] = field(default_factory=list[float])
+    made: int = 0
+    failed: int = 0
+    _waiting: Trial | None = None
 
-    def order(self) -> list[Configuration]:
-        """Both sides in turn, the first of each pair alternating, so that a drift favours neither."""
-        pairs = ((self.default, self.best), (self.best, self.default))
-        return [configuration for run in range(self.runs_per_side) for configuration in pairs[run % 2]]
+    def turn(self) -> tuple[Configuration, Configuration]:
+        """The next pair; the first of each pair alternates, so that a drift favours neither.
+
+        What is left of a pair that an interruption broke is dropped.
+        """
+        self._waiting = None
+        return (self.best, self.default) if self.made % 2 else (self.default, self.best)
+
+    def take(self, trial: Trial) -> None:
+        """Take in a run that has ended; one of another configuration, or interrupted, is none of ours."""
+        if trial.configuration not in (self.default, self.best) or trial.state is TrialState.INTERRUPTED:
+            return
+        first, self._waiting = self._waiting, None
+        self.failed += not trial.usable
+        if first is None or first.configuration == trial.configuration:
+            self._waiting = trial  # its partner is to come, or was interrupted
+            return
+        self.made += 1
+        scores = {run.configuration: run.score for run in (first, trial) if run.usable}
+        default, best = scores.get(self.default), scores.get(self.best)
+        if default is not None and best is not None:
+            self.default_scores.append(default)
+            self.best_scores.append(best)
+
+    def compared(self, study: Study) -> PairComparison | None:
+        """How the best stands against the default; None while there are too few pairs."""
+        if len(self.best_scores) < PAIRS_MIN:
+            return None
+        wanted = study.verify
+        margin = wanted.margin if wanted.margin > 0 else None
+        return compare_pairs(self.default_scores, self.best_scores, wanted.p_value, margin)
 
 
 def verify(campaign: Campaign, best: Trial | None) -> Verdict:
-    """Compare the best with the default, interleaved, and say what that shows.
+    """Compare the best with the default, pair by pair, until it is decided, and say what that shows.
 
-    The number of runs is the plan's whatever the first ones say: stopping at the first significant look is no
-    test. Failed runs count against their side's number of runs and are named in the note.
+    The test is made for repeated looks: ending at the first that decides keeps its level. Runs that an
+    interrupted part of the study made of the same two count too. A pair with a failed run is left out, and
+    named in the note.
     """
     defaults = campaign.of(Purpose.DEFAULT)
     if best is None or best.configuration == defaults[0].configuration:
         return Verdict(kind="default-is-fine", note="the search found nothing better than the default")
-    fixed = plan(campaign, best, defaults)
-    campaign.listener(Event("verifying", {"runs_per_side": fixed.runs_per_side}, best))
-    scores: dict[Configuration, list[float]] = {fixed.best: [], fixed.default: []}
-    failed = 0
-    for configuration in fixed.order():
-        trial = campaign.attempt(configuration, Purpose.VERIFY)
-        if trial.usable and trial.score is not None:
-            scores[configuration].append(trial.score)
-        else:
-            failed += 1
-    verdict = conclude(campaign.bench.study, fixed, scores[fixed.default], scores[fixed.best], failed)
-    return _with_reuse_bias(campaign, fixed, scores[fixed.default], verdict)
+    study = campaign.bench.study
+    pairs = Pairs(defaults[0].configuration, best.configuration)
+    for trial in campaign.trials:
+        if trial.purpose is Purpose.VERIFY:
+            pairs.take(trial)
+    bounds = {"runs_min": study.verify.runs_min, "runs_max": study.verify.runs_max}
+    campaign.listener(Event("verifying", bounds, best))
+    while (end := _end(campaign, pairs)) is None:
+        for configuration in pairs.turn():
+            pairs.take(campaign.attempt(configuration, Purpose.VERIFY))
+        campaign.listener(_compared(pairs, study))
+    verdict = conclude(study, pairs, end)
+    return _with_reuse_bias(campaign, pairs, verdict)
 
 
-def _with_reuse_bias(campaign: Campaign, fixed: Plan, fresh: list[float], verdict: Verdict) -> Verdict:
+def _end(campaign: Campaign, pairs: Pairs) -> VerdictEnd | None:
+    """Why the comparison ends now; None while it should go on."""
+    wanted = campaign.bench.study.verify
+    if pairs.made < wanted.runs_min:
+        return None
+    found = pairs.compared(campaign.bench.study)
+    if found is not None and found.decision != "open":
+        return "equivalent" if found.decision == "equivalent" else "separated"
+    if pairs.made >= wanted.runs_max:
+        return "runs-max"
+    if not pairs.best_scores:
+        return "failures"
+    return "time" if campaign.left_s < 2 * campaign.trial_s else None
+
+
+def _compared(pairs: Pairs, study: Study) -> Event:
+    """What is known after a pair."""
+    found = pairs.compared(study)
+    if found is None:
+        return Event("compared", {"pairs": pairs.made})
+    low, high = _gain_limits(study, pairs, found)
+    return Event(
+        "compared",
+        {
+            "pairs": pairs.made,
+            "gain_relative": _gain_sign(study, pairs) * found.gain_relative,
+            "gain_low": low,
+            "gain_high": high,
+            "p_value": found.p_value,
+        },
+    )
+
+
+def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verdict:
     """Where trials reuse what the one before left: how far that moved the default's score (Cao 6.6.2).
 
     The verification's runs started afresh; as many more on the aged system tell the difference.
     """
-    target = campaign.bench.target
+    target, fresh = campaign.bench.target, pairs.default_scores
     if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
         return verdict
     aged: list[float] = []
     for _ in range(campaign.bench.study.verify.runs_min):
-        trial = campaign.attempt(fixed.default, Purpose.BIAS)
+        trial = campaign.attempt(pairs.default, Purpose.BIAS)
         if trial.state is TrialState.COMPLETE and trial.score is not None:
             aged.append(trial.score)
     if len(aged) < 2:
@@ -96,58 +169,63 @@ def _with_reuse_bias(campaign: Campaign, fixed: Plan, fresh: list[float], verdic
     )
 
 
-def plan(campaign: Campaign, best: Trial, defaults: Sequence[Trial]) -> Plan:
-    """How many runs a side: enough for the observed difference and variance, as far as time allows.
+def conclude(study: Study, pairs: Pairs, end: VerdictEnd) -> Verdict:
+    """The verdict on the pairs of runs.
 
     Args:
-        campaign: its study's `[verify]` section gives level, power and bounds; its clock the time left.
-        best: the best usable trial of the search.
-        defaults: complete trials of the default configuration, at least one.
+        study: its `[verify]` section gives the level.
+        pairs: all that were made.
+        end: why no more are.
     """
-    wanted, trial_s = campaign.bench.study.verify, campaign.trial_s
-    assert best.score is not None, "a usable trial has a score"
-    scores = [trial.score for trial in defaults if trial.score is not None]
-    needed = runs_needed(scores, [best.score], _RELATIVE_SD_FLOOR, wanted.p_value, wanted.power)
-    affordable = int(campaign.left_s / (2 * trial_s)) if trial_s > 0 else wanted.runs_max
-    runs = max(wanted.runs_min, min(needed, affordable, wanted.runs_max))
-    return Plan(best.configuration, defaults[0].configuration, runs)
-
-
-def conclude(
-    study: Study, plan: Plan, default_scores: list[float], best_scores: list[float], failed: int
-) -> Verdict:
-    """The verdict on two sets of independent runs."""
-    limit = study.verify.p_value
-    if min(len(default_scores), len(best_scores)) < 2:
-        return Verdict(
-            kind="not-verified",
-            runs_per_side=plan.runs_per_side,
-            best_scores=tuple(best_scores),
-            default_scores=tuple(default_scores),
-            p_value_limit=limit,
-            note=f"{failed} of {2 * plan.runs_per_side} runs failed or broke a constraint; too few are left",
+    limit, margin = study.verify.p_value, study.verify.margin
+    known = Verdict(
+        kind="not-verified",
+        runs_per_side=pairs.made,
+        best_scores=tuple(pairs.best_scores),
+        default_scores=tuple(pairs.default_scores),
+        p_value_limit=limit,
+        margin=margin,
+        ended=end,
+    )
+    found = pairs.compared(study)
+    if found is None:
+        failed = (
+            f"{pairs.failed} of {2 * pairs.made} runs failed or broke a constraint; too few pairs are left"
         )
-    found = compare(default_scores, best_scores, 1 - limit)
-    # A gain is better whichever way the objective points: half the latency is a gain of 1 in speed-up terms
-    # to some, of 50% to others; ours is the change in the objective's own unit over the default's mean.
-    sign = study.objective.sign * (1 if fmean(default_scores) >= 0 else -1)
-    low, high = found.gain_low, found.gain_high
-    if sign < 0 and low is not None and high is not None:
-        low, high = -high, -low
-    separated = found.p_value is not None and found.p_value < limit
-    improved = separated and study.objective.better(fmean(best_scores), fmean(default_scores))
-    note = f"Welch's t-test over {plan.runs_per_side} interleaved runs a side, the number fixed beforehand"
-    if failed:
-        note += f"; {failed} runs failed or broke a constraint and were left out"
-    return Verdict(
+        return replace(known, note=failed)
+    low, high = _gain_limits(study, pairs, found)
+    separated = found.decision in ("higher", "lower")
+    improved = separated and study.objective.better(fmean(pairs.best_scores), fmean(pairs.default_scores))
+    note = (
+        "an always-valid t-test of the pairs' differences, asked after every pair of interleaved runs; its "
+        f"interval and p-value hold at all looks together; it ended after {pairs.made} pairs: "
+        f"{_ENDS[end].format(margin=margin)}"
+    )
+    if pairs.failed:
+        note += f"; {pairs.failed} runs failed or broke a constraint, and their pairs were left out"
+    return replace(
+        known,
         kind="improved" if improved else "default-is-fine",
-        gain_relative=sign * found.gain_relative,
+        gain_relative=_gain_sign(study, pairs) * found.gain_relative,
         gain_low=low,
         gain_high=high,
         p_value=found.p_value,
-        runs_per_side=plan.runs_per_side,
-        best_scores=tuple(best_scores),
-        default_scores=tuple(default_scores),
-        p_value_limit=limit,
         note=note,
     )
+
+
+def _gain_sign(study: Study, pairs: Pairs) -> int:
+    """What makes a gain better whichever way the objective points.
+
+    Half the latency is a gain of 1 in speed-up terms to some, of 50% to others; ours is the change in the
+    objective's own unit over the default's mean.
+    """
+    return study.objective.sign * (1 if fmean(pairs.default_scores) >= 0 else -1)
+
+
+def _gain_limits(study: Study, pairs: Pairs, found: PairComparison) -> tuple[float | None, float | None]:
+    """The gain's interval, its lower end first."""
+    low, high = found.gain_low, found.gain_high
+    if _gain_sign(study, pairs) < 0 and low is not None and high is not None:
+        return -high, -low
+    return low, high

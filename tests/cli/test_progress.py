@@ -30,8 +30,11 @@ def events(space, trial_of):
         listed.append(Event("trial-started", {"trial": trial.number, "left_s": left_s + 5}, running))
         listed += [Event("reading", {"trial": trial.number, "second": s, "score": s * 10}) for s in (1, 2)]
         listed.append(Event("trial-finished", {"trial": trial.number, "left_s": left_s}, trial))
-    listed.append(Event("verifying", {"runs_per_side": 5}, better))
+    listed.append(Event("verifying", {"runs_min": 2, "runs_max": 5}, better))
     listed.append(Event("trial-finished", {"trial": 5, "left_s": 500}, verified))
+    gain = {"pairs": 1, "gain_relative": 0.5, "gain_low": 0.1, "gain_high": 0.9, "p_value": 0.002}
+    listed.append(Event("compared", {"pairs": 0}))
+    listed.append(Event("compared", gain))
     return listed
 
 
@@ -76,13 +79,14 @@ def test_every_trial_has_one_line_and_readings_have_none(events):
         progress.take(event)
         lines.append(line_of(progress, event))
     shown = [line for line in lines if line]
-    assert len(shown) == 1 + 4 + 1 + 1
+    assert len(shown) == 1 + 4 + 1 + 1 + 1
     assert shown[0] == "study s, run 7, 9 valid configurations, budget 10 min"
     assert shown[1].startswith("trial 1 (default), 100.0 [98.00, 102.0] throughput_ops_per_s, 5.0 s")
     assert "failed in change: mkfs.xfs: no space" in shown[2]
     assert "best so far" in shown[3]
     assert "breaks latency_ms_p99 <= 50" in shown[4]
-    assert "5 runs a side" in shown[5]
+    assert "at most 5 runs a side" in shown[5]
+    assert shown[7] == "after 1 pairs: +50.0% (+10.0% to +90.0%), p = 0.002"
 
 
 def _drawn(progress, *, encoding="utf-8") -> str:
@@ -107,13 +111,13 @@ def test_the_live_view_shows_what_matters(events):
     assert "9:25" in drawn or "9:24" in drawn
     assert "trial 4 (search)" in drawn
     assert "▅█" in drawn
-    assert "verifying against the default: run 2 of 10" in _drawn(_verifying(events))
+    assert "verifying against the default: run 2, at most 10" in _drawn(_verifying(events))
 
 
 def _verifying(events):
     """The second run of the comparison is under way."""
     progress = _after(events)
-    progress.take(Event("trial-started", {"left_s": 490.0}, replace(events[-1].trial, number=6)))
+    progress.take(Event("trial-started", {"left_s": 490.0}, replace(events[-3].trial, number=6)))
     return progress
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import blended_transform_factory
-from scipy import stats
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label, number, percent, seconds
 from ascar.outcome import Purpose
+from ascar.pilot.pairs import mean_at_any_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -172,7 +172,7 @@ def stages(stage_s: Mapping[str, float]) -> Drawing | None:
 
 
 def comparison(verdict: Verdict, objective: Objective) -> Drawing | None:
-    """The last, interleaved comparison: a dot a run, each side's mean with its interval."""
+    """The last comparison: a dot a run, each side's mean with an interval that holds after every run."""
     sides = [("default", verdict.default_scores), ("best found", verdict.best_scores)]
     if not all(scores for _, scores in sides):
         return None
@@ -182,13 +182,14 @@ def comparison(verdict: Verdict, objective: Objective) -> Drawing | None:
         figure, axes = axes_of(1.75)
         for row, (name, scores) in enumerate(sides):
             colour = COLOURS["default" if row == 0 else "best"]
-            mean, half = _interval(scores, confidence)
+            mean, limits = fmean(scores), mean_at_any_time(scores, verdict.p_value_limit)
             jitter = row + 0.2 * np.linspace(-1, 1, len(scores)) if len(scores) > 1 else np.array([row])
             axes.plot(scores, jitter, "o", ms=4.5, color=colour, alpha=0.55, mew=0)
-            if half is not None:
-                axes.errorbar(mean, row, xerr=half, color=colour, lw=2, capsize=6, capthick=2)
+            if limits is not None:
+                below_above = [[mean - limits[0]], [limits[1] - mean]]
+                axes.errorbar(mean, row, xerr=below_above, color=colour, lw=2, capsize=6, capthick=2)
             axes.plot(mean, row, "D", ms=7, color=colour, mec=COLOURS["ink"], mew=0.8)
-            spread = "" if half is None else f" \N{PLUS-MINUS SIGN} {number(half)}"
+            spread = "" if limits is None else f" ({number(limits[0])} to {number(limits[1])})"
             said.append(f"{name} {number(mean)}{spread} over {len(scores)} runs")
         axes.set_yticks([0, 1], [name for name, _ in sides])
         axes.tick_params(axis="y", length=0, labelsize=9.5, labelcolor=COLOURS["ink"])
@@ -257,15 +258,6 @@ def _pieces(
         if kept.any():
             pieces.append((trial, start_s + series.seconds[kept], series.values[kept]))
     return pieces
-
-
-def _interval(scores: Sequence[float], confidence: float) -> tuple[float, float | None]:
-    """Mean and half the t interval of independent runs; no interval for a single one."""
-    mean = fmean(scores)
-    if len(scores) < 2:
-        return mean, None
-    error = float(np.std(scores, ddof=1)) / len(scores) ** 0.5
-    return mean, float(stats.t.ppf(0.5 + confidence / 2, len(scores) - 1)) * error
 
 
 def _legend(axes: Axes) -> None:

@@ -161,8 +161,9 @@ def _comparison(outcome: Outcome, objective: Objective) -> Html:
     if drawing is None:
         return Html("")
     caption = (
-        f"Each dot is one run, measured in turn with the other side; the diamonds are the means with their "
-        f"{percent(1 - outcome.verdict.p_value_limit)} intervals."
+        f"Each dot is one run, measured in turn with the other side; the diamonds are the means with "
+        f"{percent(1 - outcome.verdict.p_value_limit)} intervals, each side's alone, valid after every run. "
+        "The verdict rests on the pairs, whose differences are known better than either side."
     )
     return each(tag("h2", "Best and default, measured again"), _figure(drawing, "comparison", caption))
 

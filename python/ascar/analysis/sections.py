@@ -383,10 +383,11 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
         f"Interval of a trial ({confidence}): neighbouring readings are alike, so the interval rests on "
         "fewer independent samples than there are readings. It says how sure the mean of this one run is, "
         "not how much one run differs from the next.",
-        f"Verdict: the best configuration and the default are measured again, in turn, a number of times "
-        "fixed before the first of these runs. They are called different only at p < "
-        f"{verdict.p_value_limit:g}. The search's own scores are not used for it: the best of many looks "
-        "better than it is.",
+        "Verdict: the best configuration and the default are measured again, in turn, and compared after "
+        "every pair of runs by a test that is made for repeated looks: over all of them together, equal "
+        f"configurations are called different with a probability of at most {verdict.p_value_limit:g}, and "
+        "interval and p-value are valid whenever it ends. The search's own scores are not used for it: the "
+        "best of many looks better than it is.",
         "Gain: the difference of the two means over the default's, with its interval; above zero is better, "
         "whichever way the objective points.",
         "Time lines count the seconds of trials alone; pauses of a study that was resumed are left out.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.text import duration, score, seconds
+from ascar.cli.text import duration, p_value, percent, score, seconds
 from ascar.outcome import TrialState
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ def line_of(progress: Progress, event: Event) -> str:
         case "trial-finished" if event.trial is not None:
             return _finished(progress, event.trial)
         case "verifying":
-            return f"verifying: best and default, interleaved, {progress.planned // 2} runs a side"
+            return f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
+        case "compared":
+            return _compared(event)
         case _:
             return ""
 
@@ -37,6 +39,16 @@ def _started(progress: Progress, event: Event) -> str:
     if recalled:
         parts.append(f"{recalled} trials recalled")
     return ", ".join(parts)
+
+
+def _compared(event: Event) -> str:
+    known = {name: value for name, value in event.data.items() if isinstance(value, float)}
+    if "gain_relative" not in known:
+        return ""
+    line = f"after {event.data['pairs']} pairs: {percent(known['gain_relative'])}"
+    if "gain_low" in known and "gain_high" in known:
+        line += f" ({percent(known['gain_low'])} to {percent(known['gain_high'])})"
+    return f"{line}, {p_value(known.get('p_value'))}"
 
 
 def _finished(progress: Progress, trial: Trial) -> str:

@@ -103,5 +103,5 @@ class Live:
         if trial is None:
             return "between trials"
         if trial.purpose is Purpose.VERIFY:
-            return f"verifying against the default: run {progress.verified + 1} of {progress.planned}"
+            return f"verifying against the default: run {progress.verified + 1}, at most {progress.planned}"
         return f"trial {trial.number} ({trial.purpose.value})"

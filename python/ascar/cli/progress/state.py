@@ -79,7 +79,7 @@ class Progress:
             case "reading":
                 self.scores = [*self.scores[1 - READINGS_SHOWN :], _number(data.get("score"))]
             case "verifying":
-                self.planned = 2 * int(_number(data.get("runs_per_side")))
+                self.planned = 2 * int(_number(data.get("runs_max")))
             case "trial-finished" if event.trial is not None:
                 self._finish(event.trial)
             case _:
