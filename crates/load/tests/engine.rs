@@ -557,3 +557,21 @@ fn a_fill_that_cannot_fit_is_refused_before_it_begins() {
     );
     assert_eq!(scratch.files(), 0);
 }
+
+#[test]
+fn delays_that_end_late_shorten_the_next() {
+    let scratch = Scratch::new();
+    let text = wml(
+        "size=4k,prealloc",
+        "thread name=t { flowop delay name=d,value=0.0002 }",
+    );
+    let file = scratch.wml(&text);
+    let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+    // A sleep ends some 0.06 ms late even on an idle machine: alone, that would leave 3,900.
+    let passed = summary["load_s"].as_f64().unwrap() / 0.0002;
+    let delays = ops(&summary, "d");
+    assert!(
+        (0.9 * passed..=passed + 1.0).contains(&delays),
+        "{delays} of {passed}"
+    );
+}

@@ -11,6 +11,8 @@ use crate::definition::Kind;
 
 /// Bytes of one event of bwlimit.
 const EVENT_BYTES: f64 = 1_048_576.0;
+/// More than this a thread does not catch up with.
+const LATENESS_MOST: Duration = Duration::from_secs(1);
 
 impl Worker {
     /// Count a step that moves no data.
@@ -30,8 +32,13 @@ impl Worker {
     ) -> Result<Flow, LoadError> {
         let begun_ns = now_ns();
         let seconds = step.flowop.value.draw(&mut self.streams[place]);
-        plan.control
-            .sleep(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        // A sleep that ended late, on a busy machine, makes the next one shorter: so their mean is what was asked for.
+        let wanted = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
+        plan.control.sleep(wanted.saturating_sub(self.late));
+        let slept = Duration::from_nanos(now_ns() - begun_ns);
+        self.late = (self.late + slept)
+            .saturating_sub(wanted)
+            .min(LATENESS_MOST);
         self.waited(place, begun_ns, !plan.control.stopped())
     }
 

@@ -47,6 +47,8 @@ pub(super) struct Worker {
     pub(super) queue: Arc<Queue>,
     /// Limits: work counted at the last look, by step.
     pub(super) limited: Vec<u64>,
+    /// By how much its delays have been too long so far.
+    pub(super) late: Duration,
     events: Vec<Event>,
     harvested: Vec<Event>,
 }
@@ -153,6 +155,7 @@ impl Worker {
             path: PathBuffer::new(),
             queue: Arc::default(),
             limited: vec![0; steps.len()],
+            late: Duration::ZERO,
             events: Vec::new(),
             harvested: Vec::new(),
             plan: Arc::clone(plan),
