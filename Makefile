@@ -12,9 +12,10 @@ BLKIO := /sys/fs/cgroup/blkio/blkio.throttle.write_iops_device
 ROOTS := $(if $(wildcard $(BLKIO)),examples/cloud-volume.toml,examples/mailserver.toml)
 STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo $(ROOTS) || echo examples/sqlite.toml)
 BIN := .venv/bin
+PREFIX ?= /usr/local
 
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install what `ascar` needs (SYSTEM=no: leave the system alone)
 	@SYSTEM=$(SYSTEM) scripts/setup run
@@ -47,7 +48,15 @@ static: ## Build the node binary with no shared libraries
 	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package ascard \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
+c-library: ## Build the C library (pilot.h) into target/c
+	cargo build --quiet --release --locked --package ascar-ffi
+	@scripts/install-c "$(CURDIR)/target/c"
+
+install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
+	@[ -f target/release/libascar.so ] || $(MAKE) --no-print-directory c-library
+	@DESTDIR="$(DESTDIR)" scripts/install-c "$(PREFIX)" $(LIBDIR)
+
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup setup-dev tune test lint bench docs static clean
+.PHONY: help setup setup-dev tune test lint bench docs static c-library install-c clean
