@@ -3,8 +3,8 @@
     python -m benchmarks.optimizer_speed --optimizers auto --runs 3
 
 Each run searches a made-up system with 10% noise. What is timed is the ask and the tell of each trial, in
-seconds of processor time on one thread: what they take on a machine that does nothing else, and hardly more on a busy
-one. The figure at trial 100 is the median over runs of the mean over trials 91 to 110.
+seconds of processor time on one thread: what they take on a machine that does nothing else, and hardly more
+on a busy one. The figure at trial 100 is the median over runs of the mean over trials 91 to 110.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from ascar.optimizers.annealing import SimulatedAnnealing
 from ascar.optimizers.auto import Auto
+from ascar.optimizers.dqn import DeepQNetwork
 from ascar.optimizers.genetic import GeneticAlgorithm
 from ascar.optimizers.gp import GaussianSearch
 from ascar.optimizers.random import RandomSearch
@@ -41,3 +42,7 @@ class TestTreesSearch(OptimizerContract):
 class TestAuto(OptimizerContract):
     make = Auto
     options = MappingProxyType({"remeasure": False})
+
+
+class TestDeepQNetwork(OptimizerContract):
+    make = DeepQNetwork
