@@ -295,6 +295,62 @@ DIFFERENCES = about(
             "note": TEXT,
         },
     ),
+    "compare": (
+        "Which of several commands or recordings is better.",
+        {
+            "mode": {"enum": ["live", "recorded"]},
+            "metric": about(TEXT, "what was compared"),
+            "lower_is_better": FLAG,
+            "p": about(NUMBER, "probability of any wrong verdict, over all pairs and looks"),
+            "margin": about(NUMBER, "a relative difference that does not matter"),
+            "verdict": about(
+                {"enum": ["decided", "undecided"]}, "if commands are undecided, this is a partial result"
+            ),
+            "ended": about(TEXT, "why it ended; empty for recordings"),
+            "seconds": maybe(NUMBER),
+            "rounds": about(maybe(COUNT), "of each, that count; null for recordings"),
+            "warm_up": about(maybe(COUNT), "rounds of each that were run before and not used"),
+            "seed": about(maybe(COUNT), "of the order of the commands"),
+            "ranking": about(
+                items(
+                    record(
+                        rank=about(COUNT, "shared with the one before where the two are not separated"),
+                        name=TEXT,
+                        command=maybe(items(TEXT)),
+                        file=maybe(TEXT),
+                        readings=about(COUNT, "of all phases"),
+                        **MEAN,
+                        verdict=about(
+                            {"enum": ["separated", "equivalent", "undecided", "no-interval", "last"]},
+                            "against the next",
+                        ),
+                    )
+                ),
+                "the best first",
+            ),
+            "pairs": about(
+                items(
+                    record(
+                        better=TEXT,
+                        worse=TEXT,
+                        ratio=about(maybe(NUMBER), "mean of the better over mean of the worse"),
+                        ratio_low=maybe(NUMBER),
+                        ratio_high=maybe(NUMBER),
+                        p_value=maybe(NUMBER),
+                        samples=about(
+                            COUNT, "pairs of rounds, or independent samples of the side with fewer"
+                        ),
+                        verdict={"enum": ["separated", "equivalent", "undecided", "no-interval"]},
+                        verdict_line=TEXT,
+                        method=TEXT,
+                        more=about(maybe(COUNT), "about how many more rounds or readings would decide"),
+                    )
+                ),
+                "neighbours in the ranking",
+            ),
+            "bottlenecks": items(record("a resource that was used up", resource=TEXT, used=NUMBER)),
+        },
+    ),
     "tune": ("What a study came to.", OUTCOME),
     "sweep": (
         "What a sweep saw.",

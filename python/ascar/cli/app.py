@@ -9,6 +9,7 @@ import typer
 from ascar.cli import (
     analyze,
     apply,
+    compare,
     doctor,
     export,
     history,
@@ -38,6 +39,7 @@ _COMMANDS = (
     (space.space, space.EXAMPLES, "Show parameters, change costs, valid configurations."),
     (measure.measure, measure.EXAMPLES, "Run a command until its result can be trusted."),
     (analyze.analyze, analyze.EXAMPLES, "Recorded readings: a mean with an honest interval."),
+    (compare.compare, compare.EXAMPLES, "Which command, or which recording, is better."),
     (tune.tune, tune.EXAMPLES, "Search for the best configuration, and verify it."),
     (apply.apply, apply.EXAMPLES, "Put a configuration in force."),
     (restore.restore, restore.EXAMPLES, "Put back what was there before."),

@@ -220,25 +220,29 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
 
 
 def _run(runner: CommandRunner, plan: Plan, outputs: _Outputs) -> int:
+    from functools import partial
+
     from ascar.cli.interrupts import Interrupted
-    from ascar.cli.measure_progress import showing
+    from ascar.cli.measure_progress import progress_line, showing
     from ascar.cli.measure_result import Result
-    from ascar.errors import WorkError
+    from ascar.errors import AscarError, WorkError
     from ascar.pilot import Sampler, run_session
     from ascar.pilot.command import start_cost_s
 
     cost_s = start_cost_s()
     sampler = Sampler()
-    with showing(plan, quiet=outputs.quiet) as told:
+    with showing(partial(progress_line, plan), quiet=outputs.quiet) as told:
         try:
             with sampler:
                 session = run_session(runner, plan, told.take)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, AscarError) as error:
             # With --json there is one document, the error's; people see what was measured until then.
             if told.last is not None and told.last.used and not outputs.json:
                 told.close()
                 Result(runner, plan, told.last, sampler.used, cost_s).show()
-            raise Interrupted("interrupted; nothing of the command is left running") from None
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted("interrupted; nothing of the command is left running") from None
+            raise
     if not session.used:
         raise WorkError(
             f"no round was long enough to be used: {session.ended}; allow more work, a longer --limit, or a "

@@ -1,53 +1,63 @@
-"""What a session under way shows: one line, with the time left; always on stderr."""
+"""What measuring under way shows: one line, with the time left; always on stderr."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.cli.output import notes, say
 from ascar.cli.text import clock, number
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from rich.status import Status
 
-    from ascar.pilot import Plan, Session
+    from ascar.pilot import ContestPlan, ContestSession, Plan, Session
 
-__all__ = ["Told", "progress_line", "showing"]
+__all__ = ["Told", "contest_line", "progress_line", "showing"]
 
 # Where there is no terminal, a line after a round, but not more often than this.
 _LINE_EVERY_S = 5.0
 
 
-class Told:
-    """Takes what a session tells after each round, and keeps the last.
+class _State(Protocol):
+    """What is known after a round."""
+
+    @property
+    def ended(self) -> str: ...
+
+
+_S = TypeVar("_S", bound=_State)
+
+
+class Told(Generic[_S]):
+    """Takes what is told after each round, and keeps the last.
 
     Args:
-        plan: of the session.
+        line_of: what to show of it.
         status: the line on a terminal; None: lines are printed, unless it is quiet.
         quiet: nothing is shown.
     """
 
-    def __init__(self, plan: Plan, status: Status | None, *, quiet: bool) -> None:
-        self.plan = plan
-        self.last: Session | None = None
+    def __init__(self, line_of: Callable[[_S], str], status: Status | None, *, quiet: bool) -> None:
+        self.last: _S | None = None
+        self._line_of = line_of
         self._status = status
         self._quiet = quiet
         self._said_s = time.monotonic()
 
-    def take(self, session: Session) -> None:
+    def take(self, state: _S) -> None:
         """Show what is known."""
-        self.last = session
-        if self._quiet or session.ended:
+        self.last = state
+        if self._quiet or state.ended:
             return
         if self._status is not None:
-            self._status.update(progress_line(self.plan, session))
+            self._status.update(self._line_of(state))
         elif time.monotonic() - self._said_s >= _LINE_EVERY_S:
             self._said_s = time.monotonic()
-            say(progress_line(self.plan, session))
+            say(self._line_of(state))
 
     def close(self) -> None:
         """Take the line away."""
@@ -56,19 +66,19 @@ class Told:
 
 
 @contextmanager
-def showing(plan: Plan, *, quiet: bool = False) -> Generator[Told]:
-    """What shows a session's progress while the context lasts.
+def showing(line_of: Callable[[_S], str], *, quiet: bool = False) -> Generator[Told[_S]]:
+    """What shows progress while the context lasts.
 
     Args:
-        plan: of the session.
+        line_of: what to show of what is told after each round.
         quiet: show nothing.
     """
     console = notes()
     if quiet or not console.is_terminal:
-        yield Told(plan, None, quiet=quiet)
+        yield Told(line_of, None, quiet=quiet)
         return
     with console.status("first round ...", refresh_per_second=2) as status:
-        yield Told(plan, status, quiet=False)
+        yield Told(line_of, status, quiet=False)
 
 
 def progress_line(plan: Plan, session: Session) -> str:
@@ -83,12 +93,25 @@ def progress_line(plan: Plan, session: Session) -> str:
             if goal is not None and found is not None:
                 name = finding.indicator.name
                 parts.append(_known(name, found.mean, found.ci_width_relative, goal.interval_width))
-    most_s = max(0.0, plan.limits.session_s - session.seconds)
-    left = f"at most {clock(most_s)}"
-    if session.left_s is not None:
-        left = f"about {clock(session.left_s)} left, {left}"
     known = ", ".join(parts) or "nothing known yet"
+    left = _left(session.left_s, plan.limits.session_s - session.seconds)
     return f"round {len(session.rounds)}: {known}; {left}"
+
+
+def contest_line(plan: ContestPlan, labels: Sequence[str], session: ContestSession) -> str:
+    """E.g. "round 12: gzip ahead; 1 of 2 pairs decided; about 0:40 left, at most 9:13"."""
+    pairs = session.standing.pairs
+    decided = sum(pair.decided for pair in pairs)
+    known = "warming up"
+    if session.blocks:
+        known = f"{labels[session.standing.order[0]]} ahead; {decided} of {len(pairs)} pairs decided"
+    left = _left(session.left_s, plan.limits.session_s - session.seconds)
+    return f"round {len(session.blocks)}: {known}; {left}"
+
+
+def _left(left_s: float | None, most_s: float) -> str:
+    at_most = f"at most {clock(max(0.0, most_s))}"
+    return at_most if left_s is None else f"about {clock(left_s)} left, {at_most}"
 
 
 def _known(name: str, mean: float, width: float | None, goal: float) -> str:

@@ -18,6 +18,7 @@ __all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_f
 SCHEMAS: dict[str, int] = {
     "analyze": 1,
     "apply": 1,
+    "compare": 1,
     "doctor": 1,
     "error": 1,
     "export": 1,

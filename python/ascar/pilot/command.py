@@ -84,6 +84,8 @@ class CommandRunner:
             harvest.feed(chunk, seconds)
             return False
 
+        # What nobody wants to know is not looked at: that would slow down a program that prints a lot.
+        heard = hear if self._extractors else None
         program = Program(
             "round",
             [argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv],
@@ -94,18 +96,27 @@ class CommandRunner:
         )
         start_s = time.monotonic()
         try:
-            ended = run_program(program, Workspace(Path.cwd()), hear)
+            ended = run_program(program, Workspace(Path.cwd()), heard)
         except StageFailed:
             if time.monotonic() - start_s >= left_s:
-                return None  # it did not end when asked, and was killed
+                # It did not end when asked, and was killed.
+                return self._cut_off(harvest, left_s, work_amount)
             raise
         if ended.interrupted:
-            return None
+            return self._cut_off(harvest, left_s, work_amount)
         check(program, ended)
         readings = {DURATION: ended.seconds, **harvest.metrics()}
         self._check_told(readings, harvest)
         units = {name: series.values.tolist() for name, series in harvest.series().items()}
         return Round(ended.seconds, work_amount, readings, units)
+
+    def _cut_off(self, harvest: Harvest, left_s: float, work_amount: float | None) -> Round | None:
+        """What is kept of a round that had to end early: unit readings, which tell of no whole round.
+
+        Nothing where the work can be adjusted, for how long the work would have taken is not known.
+        """
+        units = {name: series.values.tolist() for name, series in harvest.series().items()}
+        return Round(left_s, None, {}, units) if units and work_amount is None else None
 
     def _check_told(self, readings: Mapping[str, float], harvest: Harvest) -> None:
         missing = [name for name in self._extractors if name not in readings]

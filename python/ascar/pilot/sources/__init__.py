@@ -14,7 +14,7 @@ from ascar.pilot.sources.table import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FILE_BYTES_MAX", "Recorded", "read_all", "read_column"]
+__all__ = ["ENDINGS", "FILE_BYTES_MAX", "Recorded", "read_all", "read_column"]
 
 _READERS = {
     ".csv": read_table,
@@ -24,6 +24,9 @@ _READERS = {
     ".json": read_json,
     ".log": read_fio_log,
 }
+
+ENDINGS = tuple(_READERS)
+"""What the names of files of readings end in."""
 
 
 def read_column(path: Path, column: str | None = None, time: str | None = None) -> Recorded:
