@@ -202,11 +202,6 @@ PHASE = record(
     reason=about(TEXT, "why it was removed; empty for the stable phase"),
 )
 
-DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
-    "measure": (
-        "What a session of rounds of a command came to; the mean that decided first, then all of them.",
-        {
-            "command": items(TEXT),
 # What is told of a trace.
 TRACE: dict[str, Schema] = {
     "operations": COUNT,
@@ -221,7 +216,25 @@ DIFFERENCES = about(
     table(maybe(NUMBER)),
     "by feature, |other - original| / |original|, of shares |other - original|; null: only one has it",
 )
+SHIFT: dict[str, Schema] = {
+    "found_s": about(NUMBER, "on the readings' own clock, as all times here"),
+    "began_s": about(NUMBER, "most likely when it began"),
+    "began_low_s": about(maybe(NUMBER), "earliest; null: it may have begun before what is remembered"),
+    "began_high_s": about(NUMBER, "latest"),
+    "form": about({"enum": ["step", "drift", "either"]}, "either: the readings fit both"),
+    "direction": {"enum": ["up", "down"]},
+    "before": about(NUMBER, "the level before"),
+    "size": about(NUMBER, "how far the level had moved when the shift was found"),
+    "size_low": NUMBER,
+    "size_high": NUMBER,
+    "relative": about(maybe(NUMBER), "the size over the level before; null where that is 0"),
+}
 
+DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
+    "measure": (
+        "What a session of rounds of a command came to; the mean that decided first, then all of them.",
+        {
+            "command": items(TEXT),
             "name": about(TEXT, "of the mean at the top: a metric, duration_s, or work_per_s"),
             **MEAN,
             **JUDGED,
@@ -352,6 +365,33 @@ DIFFERENCES = about(
         },
     ),
     "tune": ("What a study came to.", OUTCOME),
+    "watch-shift": (
+        "A line of `ascar watch`: a shift of the mean, printed as soon as it is found.",
+        {"name": about(TEXT, "of the column"), **SHIFT},
+    ),
+    "watch": (
+        "The last line of `ascar watch`: what was seen altogether.",
+        {
+            "files": items(TEXT),
+            "name": about(TEXT, "of the column"),
+            "readings": COUNT,
+            "nodes": COUNT,
+            "start_s": NUMBER,
+            "end_s": NUMBER,
+            "period_s": about(maybe(NUMBER), "null: no pattern"),
+            "batch_s": NUMBER,
+            "batches": COUNT,
+            "batches_left_out": about(COUNT, "in which some node was not heard"),
+            "false_alarm_s": about(NUMBER, "mean time to an alarm while nothing shifts, at least"),
+            "false_alarm_probability_max": about(NUMBER, "of an alarm by now if nothing had shifted"),
+            "verdict": {"enum": ["shifted", "steady", "too-short"]},
+            "verdict_line": TEXT,
+            "shifts": items(record(**SHIFT)),
+            "levels": items(
+                record("between shifts", start_s=NUMBER, end_s=NUMBER, batches=COUNT, mean=NUMBER)
+            ),
+        },
+    ),
     "sweep": (
         "What a sweep saw.",
         {**OUTCOME, "complete": about(FLAG, "every configuration measured"), "file": maybe(TEXT)},
@@ -458,11 +498,6 @@ DIFFERENCES = about(
     "history-export": ("Which runs were written where.", {"runs": items(COUNT), "file": TEXT}),
     "history-import": ("The numbers that the added runs got.", {"runs": items(COUNT), "file": TEXT}),
     "history-purge": ("Which runs were removed.", {"runs": items(COUNT), "removed": COUNT}),
-    "error": (
-        "What any command prints instead of its own document when it fails; also on stderr, as one line.",
-        {
-            "error": record(
-                kind=about(TEXT, "the error's class"),
     "workload-record": (
         "A workload, and the short one that stands for it.",
         {
@@ -511,6 +546,11 @@ DIFFERENCES = about(
             ),
         },
     ),
+    "error": (
+        "What any command prints instead of its own document when it fails; also on stderr, as one line.",
+        {
+            "error": record(
+                kind=about(TEXT, "the error's class"),
                 message=about(TEXT, "one line: the offending key or name, its value, what is allowed"),
                 exit_status={"enum": [0, 1, 2, 130]},
             )

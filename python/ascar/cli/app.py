@@ -20,6 +20,7 @@ from ascar.cli import (
     space,
     sweep,
     tune,
+    watch,
     workload,
 )
 from ascar.cli.options import examples
@@ -40,6 +41,7 @@ _COMMANDS = (
     (measure.measure, measure.EXAMPLES, "Run a command until its result can be trusted."),
     (analyze.analyze, analyze.EXAMPLES, "Recorded readings: a mean with an honest interval."),
     (compare.compare, compare.EXAMPLES, "Which command, or which recording, is better."),
+    (watch.watch, watch.EXAMPLES, "Readings over days: has the mean shifted, and since when?"),
     (tune.tune, tune.EXAMPLES, "Search for the best configuration, and verify it."),
     (apply.apply, apply.EXAMPLES, "Put a configuration in force."),
     (restore.restore, restore.EXAMPLES, "Put back what was there before."),

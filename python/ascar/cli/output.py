@@ -34,6 +34,8 @@ SCHEMAS: dict[str, int] = {
     "space": 1,
     "sweep": 1,
     "tune": 1,
+    "watch": 1,
+    "watch-shift": 1,
     "workload-features": 1,
     "workload-record": 1,
 }
@@ -65,15 +67,16 @@ def stdout_for_json() -> Generator[None]:
         os.close(own)
 
 
-def emit(schema: str, document: Mapping[str, Any]) -> None:
+def emit(schema: str, document: Mapping[str, Any], *, line: bool = False) -> None:
     """Print the one JSON document of this command.
 
     Args:
         schema: the document's name, a key of `SCHEMAS`.
         document: JSON-ready values.
+        line: on a single line, for commands that print several.
     """
     whole = {"schema": f"ascar/{schema}/{SCHEMAS[schema]}", **document}
-    text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(whole, indent=None if line else 2, ensure_ascii=False, allow_nan=False)
     # Lone surrogates, from a program's last words that are no text, have no UTF-8.
     rest = f"{text}\n".encode("utf-8", "backslashreplace")
     while rest:  # unbuffered: what cannot be written is known here, not when the interpreter ends

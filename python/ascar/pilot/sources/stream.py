@@ -6,7 +6,6 @@ import csv
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
@@ -16,6 +15,7 @@ from ascar.pilot.sources.recorded import number, pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from typing import Self
 
 __all__ = ["Columns", "Stream"]
@@ -46,7 +46,7 @@ class Columns:
         """
         if (self.time is None) == (self.every_s is None):
             raise InputError(
-                "readings need their times: name the column with --time, or the seconds between them with --every"
+                "readings need their times: name the column with --time, or the time between them, --every"
             )
 
 
@@ -164,7 +164,8 @@ class Stream:
             return None
         if len(cells) != len(self._head):
             raise InputError(
-                f"{str(self.path)!r} line {self._line}: has {len(cells)} cells: must be {len(self._head)}, as the header"
+                f"{str(self.path)!r} line {self._line}: has {len(cells)} cells: "
+                f"must be {len(self._head)}, as the header"
             )
         return dict(zip(self._head, cells, strict=True))
 
