@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import AscarError, InputError
+from ascar.errors import AscarError, EnvironmentLacks, InputError
 from ascar.pilot import CommandRunner
 from ascar.pilot.command import DURATION, WORK_AMOUNT
 from ascar.pilot.sources import ENDINGS, read_all
@@ -148,7 +148,12 @@ def _contestants(
     labels = _labels([shlex.join(words) for words in commands], names)
     runners: list[Runner] = []
     for label, words in zip(labels, commands, strict=True):
-        runner = CommandRunner(words, metrics, limit_s)
+        try:
+            runner = CommandRunner(words, metrics, limit_s)
+        except EnvironmentLacks as error:
+            if all(len(each) == 1 for each in commands):
+                error.message += f"; quote each command as one argument, or put {BETWEEN} between commands"
+            raise
         if runner.adjustable:
             raise InputError(
                 f"COMMAND {label!r} has {WORK_AMOUNT}: commands are compared at one amount of work each; "

@@ -15,21 +15,20 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError
+from ascar.measurement import Measurement
 from ascar.pilot.analysis import analyze
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from ascar.measurement import Measurement
 
 __all__ = ["Contest", "Pair", "Standing", "Terms", "means_of_subsessions"]
 
@@ -195,18 +194,22 @@ class Contest:
             InputError: it has no reading yet, or the confidence is impossible.
         """
         values = self.values(contestant)
-        found = analyze(values, confidence, whole=True)
+        if len(values) < 2:
+            return analyze(values, confidence)
         merged, zeros, size = means_of_subsessions(values, np.zeros(len(values)))
-        if len(merged) < 2:
-            return found
         limits = _core.sequential_pairs(merged, zeros, alpha=1 - confidence)
         known = math.isfinite(limits.ci_low) and math.isfinite(limits.ci_high)
-        return replace(
-            found,
+        return Measurement(
+            mean=float(values.mean()),
             ci_low=limits.ci_low if known else None,
             ci_high=limits.ci_high if known else None,
-            subsession_size=size,
+            confidence=confidence,
+            n=len(values),
             independent_samples=len(merged),
+            autocorrelation=_core.autocorrelation(values),
+            subsession_size=size,
+            stable_start=0,
+            stable_end=len(values),
             method="always-valid interval",
             reason="" if known else "too few rounds for an interval that holds at every look",
         )
