@@ -285,7 +285,9 @@ def _span(low: float, high: float) -> str:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LABEL_MAX else f"{label[: _LABEL_MAX - 3]}..."
+    """A label that fits; commands that are alike mostly differ at their ends."""
+    half = (_LABEL_MAX - 3) // 2
+    return label if len(label) <= _LABEL_MAX else f"{label[:half]}...{label[-half:]}"
 
 
 def _plain(text: str) -> Any:
