@@ -147,6 +147,7 @@ def needs() -> tuple[Need, ...]:
         _program("mkfs.xfs", "make xfs", ("xfsprogs", "xfsprogs")),
         _program("mkfs.btrfs", "make btrfs", ("btrfs-progs", "btrfs-progs")),
         _program("fio", "the load of most studies", _FIO, ("localfs",)),
+        _program("strace", "record a workload (ascar workload record)", ("strace", "strace")),
         _file_system("ext4"),
         _file_system("xfs"),
         _file_system("btrfs"),

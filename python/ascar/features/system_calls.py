@@ -41,6 +41,7 @@ _CALL = re.compile(r"(\w+)\((.*)\)\s+=\s+(-?\d{1,19})(?:<([^>]*)>)?.*?(?:<(\d+\.
 _DESCRIPTOR = re.compile(r"\s*(\d{1,9})<(.*?)>(?=\s*(?:,|$))", re.DOTALL)
 _LAST = re.compile(r",\s*(-?\d{1,19})\s*$")
 _LAST_BUT_FLAGS = re.compile(r",\s*(-?\d{1,19}),\s*[A-Z_|x0-9]+\s*$")
+_WORKING = re.compile(r"\s*AT_FDCWD<(/[^>]*)>")
 _BASE = re.compile(r"\s*(?:AT_FDCWD|\d{1,9})<(/[^>]*)>", re.ASCII)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -105,6 +106,9 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
     if found is None or int(found[3]) < 0:
         return
     name, arguments, result = found[1], found[2], int(found[3])
+    working = _WORKING.match(arguments)
+    if working is not None:
+        state.directory = working[1]
     latency_s = float(found[5]) if found[5] else float("nan")
 
     def row(operation: Operation, path: str, offset: int = 0, size: int = 0) -> None:
@@ -127,8 +131,6 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
 def _absolute(state: _State, arguments: str, path: str) -> str:
     """A path with the directory that it is relative to, as far as that was told."""
     found = _BASE.match(arguments)
-    if found is not None and arguments.lstrip().startswith("AT_FDCWD"):
-        state.directory = found[1]
     if path.startswith("/"):
         return path
     base = found[1] if found is not None else state.directory

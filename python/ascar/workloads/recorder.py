@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ascar.features import Trace
 
-__all__ = ["RECORD_BYTES_MAX", "Recording", "record_command", "record_process"]
+__all__ = ["RECORD_BYTES_MAX", "Recording", "need_strace", "record_command", "record_process"]
 
 RECORD_BYTES_MAX = 2 * 2**30
 """A record that grows beyond this is ended early."""
@@ -90,6 +90,15 @@ def record_command(command: Sequence[str], recording: Recording) -> Trace:
 def _check(recording: Recording) -> None:
     if not recording.seconds > 0:
         raise InputError(f"seconds = {recording.seconds!r}: must be more than 0")
+    need_strace()
+
+
+def need_strace() -> None:
+    """Refuse to record where strace is missing.
+
+    Raises:
+        EnvironmentLacks: it is; the message says how to get it.
+    """
     if shutil.which("strace") is None:
         raise EnvironmentLacks(
             "the program strace is missing; install it: "

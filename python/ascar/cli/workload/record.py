@@ -128,13 +128,16 @@ class _Source:
         return "trace" if self.trace is not None else "process" if self.pid is not None else "command"
 
     def check(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse what does not go together, and what this machine lacks."""
         from ascar.errors import InputError
+        from ascar.workloads.recorder import need_strace
 
         given = [self.pid is not None, self.trace is not None, bool(self.command)]
         if sum(given) != 1:
             raise InputError("--pid, --trace, -- COMMAND: give one of them; `ascar workload record --help`")
         wanted = self.wanted
+        if self.trace is None:
+            need_strace()
         if self.trace is None and self.form is not None:
             raise InputError(f"--form = {self.form!r}: goes with --trace")
         if self.trace is not None and (wanted.under or wanted.keep):
