@@ -173,10 +173,13 @@ def percent(estimate: tuple[float, float, float], digits: int = 1) -> str:
 
 def number(estimate: tuple[float, float, float]) -> str:
     """`12.3 (11.9 to 12.7)`, to three digits; the interval is left out where there is none."""
-    center, low, high = estimate
-    if math.isnan(low):
-        return f"{center:.3g}"
-    return f"{center:.3g} ({low:.3g} to {high:.3g})"
+    center, low, high = (digits(value) for value in estimate)
+    return center if math.isnan(estimate[1]) else f"{center} ({low} to {high})"
+
+
+def digits(value: float) -> str:
+    """A number to three digits, or whole where it has more."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
