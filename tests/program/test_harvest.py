@@ -84,3 +84,11 @@ def test_the_last_lines_are_kept():
     assert one.tail()[-1] == "line 99"
     assert len(one.tail()) == 20
     assert one.lines == 100
+
+
+def test_a_summary_tells_of_the_whole_run_and_is_no_reading():
+    one = harvest(ops_per_s="json:ops", text=r"regex:ops\D+(\d+)")
+    one.feed(b'{"kind": "reading", "ops": 10}\n{"kind": "reading", "ops": 30}\n', 1.0)
+    assert not one.feed(b'{"kind": "summary", "ops": 19}\n', 2.0)
+    assert one.series()["ops_per_s"].values.tolist() == [10, 30]
+    assert one.metrics() == {"ops_per_s": 19, "text": 30}

@@ -1,11 +1,15 @@
-"""What a program prints, as unit readings and metrics; bounded, whatever it prints."""
+"""What a program prints, as unit readings and metrics; bounded, whatever it prints.
+
+A line of JSON with `"kind": "summary"`, as `ascard load` ends with, tells of the whole run: what it says is
+no unit reading.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ascar.measurement import Series
 from ascar.program.extraction import Extractor, JsonPath, decode
@@ -41,6 +45,7 @@ class Harvest:
     _found: dict[str, tuple[list[float], list[float]]] = field(
         default_factory=dict[str, tuple[list[float], list[float]]]
     )
+    _summed_up: dict[str, float] = field(default_factory=dict[str, float])
 
     def feed(self, chunk: bytes, seconds: float) -> bool:
         """Take in a piece of output; True when it brought a unit reading."""
@@ -61,11 +66,15 @@ class Harvest:
         }
 
     def metrics(self) -> dict[str, float]:
-        """The last that was told of each metric; where no line told it, the whole output as one document."""
+        """Each metric over the whole run.
+
+        What a summary said of it, else the last that was told; where no line told it, the whole output is
+        read as one document.
+        """
         if self._rest:
             self._take(bytes(self._rest), self._end_s())
             self._rest.clear()
-        found = {name: values[-1] for name, (_, values) in self._found.items()}
+        found = {name: values[-1] for name, (_, values) in self._found.items()} | self._summed_up
         absent = {name: path for name, path in self.extractors.items() if name not in found}
         if any(isinstance(path, JsonPath) for path in absent.values()):
             document = self._whole()
@@ -97,6 +106,9 @@ class Harvest:
             return False
         self._tail = [*self._tail[-(_TAIL_LINES - 1) :], line[:500]]
         document = decode(line) if line.startswith("{") else None
+        if isinstance(document, dict) and cast("dict[str, Any]", document).get("kind") == "summary":
+            self._sum_up(document)
+            return False
         taken_s = self._find(self.time, line, document) if self.time is not None else seconds
         told = False
         for name, extractor in self.extractors.items():
@@ -104,6 +116,13 @@ class Harvest:
             if value is not None and taken_s is not None:
                 told = self._keep(name, taken_s, value) or told
         return told
+
+    def _sum_up(self, document: Any) -> None:
+        """What a summary says of the whole run."""
+        for name, extractor in self.extractors.items():
+            value = extractor.find(document) if isinstance(extractor, JsonPath) else None
+            if value is not None:
+                self._summed_up[name] = value
 
     def _keep(self, name: str, taken_s: float, value: float) -> bool:
         """Keep a reading; time never stands still or runs backwards within a series."""

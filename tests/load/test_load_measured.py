@@ -1,0 +1,50 @@
+"""`ascar measure -- ascard load`: its lines are unit readings, its summary is the round's reading."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WML = """
+define fileset name=f,size=1m,prealloc
+define process name=p { thread name=t {
+  flowop read name=fetch,filesetname=f,iosize=4k,random
+  flowop opslimit name=limit } }
+eventgen rate=2000
+"""
+
+
+def measured(*words: str | Path) -> dict:
+    """The document of a session of `ascar measure`."""
+    command = [sys.executable, "-m", "ascar", "measure", "--json", "--rounds-max", "2", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.timeout(200)
+def test_every_second_is_a_unit_reading_and_the_summary_none(ascard: Path, memory: Path) -> None:
+    wml = memory / "paced.f"
+    wml.write_text(WML)
+    load = [ascard, "load", "--wml", wml, "--dir", memory, "--seconds", "1.05", "--reading-ms", "100"]
+    document = measured(
+        *("--metric", "ops_per_s=json:throughput_ops_per_s"),
+        *("--metric", "fetch_ms=json:flowops.fetch.latency_ms_p99"),
+        *("--preset", "strict", "--", *load),
+    )
+    by_name = {indicator["name"]: indicator for indicator in document["indicators"]}
+    assert set(by_name) == {"ops_per_s", "fetch_ms"}
+    for name, indicator in by_name.items():
+        assert indicator["basis"] == "unit readings"
+        told = [one["unit_readings"][name] for one in document["rounds"]]
+        # A busy machine may skip a reading that came late; it never makes one more.
+        assert all(5 <= count <= 10 for count in told), told
+    for one in document["rounds"]:
+        assert one["readings"]["ops_per_s"] == pytest.approx(2000, rel=0.3)
