@@ -98,8 +98,8 @@ enum {
  * One round of the benchmark.
  *
  * Does `work_amount` units of work (0 where the work cannot be adjusted) and says what it read with
- * pilot_round_reading and pilot_round_unit_readings. The library takes the time. No exception and no longjmp may
- * leave it.
+ * pilot_round_reading and pilot_round_unit_readings. The library takes the time. No longjmp may leave it, and no
+ * exception: one that does ends the program.
  *
  * @param user what was given to pilot_set_workload
  */
@@ -196,7 +196,7 @@ typedef struct pilot_summary_t {
     char why[96];       /**< Why it ended, one line; "" while it goes on. */
 } pilot_summary_t;
 
-/** Told after each round. No exception and no longjmp may leave it. */
+/** Told after each round. As with a workload, no exception and no longjmp may leave it. */
 typedef void (*pilot_progress_t)(void *user, const pilot_summary_t *summary);
 
 /** Sets who is told after each round; NULL: nobody. */
@@ -204,8 +204,8 @@ int pilot_set_progress(pilot_session_t *session, pilot_progress_t progress, void
 
 /**
  * Runs rounds until every goal is reached or a limit is; PILOT_OK in both cases (pilot_summary tells which).
- * Run again, a session begins anew and forgets its results. What the workload gives must suit the indicators'
- * kinds, and each of its calls must succeed, else the session ends with PILOT_ERROR_WORKLOAD.
+ * Run again, a session begins anew and forgets its results. Where a call of the workload has failed (a reading
+ * that is NAN, or not of its indicator's kind), the session ends with PILOT_ERROR_WORKLOAD.
  */
 int pilot_run(pilot_session_t *session);
 
