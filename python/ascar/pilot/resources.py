@@ -25,6 +25,9 @@ _NETWORK_LIMIT = 0.85
 _MEMORY_LEFT_LIMIT = 0.03
 _PRESSURE_LIMIT = 0.2
 _RUN_QUEUE_LIMIT = 2.0
+_SECONDS_MIN = 0.25
+# The kernel counts a disk's milliseconds in 32 bits, which last for 50 days.
+_DISK_WRAPS_S = 2**32 / 1000
 # A program that keeps this much of one core busy, and no more than one, waits for that core.
 _ONE_CORE = (0.9, 1.1)
 
@@ -76,7 +79,14 @@ class Bottleneck:
 
 
 def bottlenecks(used: Resources) -> tuple[Bottleneck, ...]:
-    """The resources that limited a result, the fullest first; empty where none was near its limit."""
+    """The resources that limited a result, the fullest first; empty where none was near its limit.
+
+    A disk that is never idle need not be at its limit: one that serves many requests at once can be busy all
+    the time and have more to give. Nothing is said of less than a quarter of a second: the kernel counts in
+    steps of 10 ms.
+    """
+    if used.seconds < _SECONDS_MIN:
+        return ()
     found = [Bottleneck(f"disk {name}", share) for name, share in used.disk.items() if share >= _DISK_LIMIT]
     found += [Bottleneck(f"network {name}", s) for name, s in used.network.items() if s >= _NETWORK_LIMIT]
     if used.cpu >= _CPU_LIMIT:
@@ -99,19 +109,20 @@ def used_between(usages: list[Usage]) -> Resources:
     """What was used between the first and the last of at least two looks at the counters."""
     first, last = usages[0], usages[-1]
     seconds = max(last.at_s - first.at_s, 1e-9)
-    busy = [(b - a) / seconds for a, b in zip(first.cpu_busy_s, last.cpu_busy_s, strict=False)]
+    busy = list(_shares(first.cpu_busy_s, last.cpu_busy_s, seconds).values())
     return Resources(
         seconds=seconds,
         cpu=sum(busy) / len(busy) if busy else 0.0,
         cpu_busiest=max(busy, default=0.0),
-        programs_cores=(last.programs_cpu_s - first.programs_cpu_s) / seconds,
+        programs_cores=max(last.programs_cpu_s - first.programs_cpu_s, 0.0) / seconds,
         cores=len(busy),
         run_queue_mean=sum(usage.run_queue for usage in usages) / len(usages),
         memory_available_min=min(usage.memory_available for usage in usages),
-        disk=_shares(first.disk_busy_s, last.disk_busy_s, seconds),
+        disk=_shares(first.disk_busy_s, last.disk_busy_s, seconds, _DISK_WRAPS_S),
         network={
-            name: (last.network_bytes[name] - first.network_bytes.get(name, 0)) / seconds / most
+            name: _moved(first.network_bytes[name], last.network_bytes[name]) / seconds / most
             for name, most in last.network_bytes_per_s_max.items()
+            if name in first.network_bytes and name in last.network_bytes
         },
         pressure=_shares(first.pressure_s, last.pressure_s, seconds),
         own_cores=(last.own_cpu_s - first.own_cpu_s) / seconds,
@@ -119,8 +130,23 @@ def used_between(usages: list[Usage]) -> Resources:
     )
 
 
-def _shares(first: Mapping[str, float], last: Mapping[str, float], seconds: float) -> dict[str, float]:
-    return {name: (last[name] - first[name]) / seconds for name in last if name in first}
+def _shares(
+    first: Mapping[str, float], last: Mapping[str, float], seconds: float, wraps_s: float = 0.0
+) -> dict[str, float]:
+    """Share of the time, 0 to 1, by name; a counter that fell has wrapped, or else begun again."""
+    shares: dict[str, float] = {}
+    for name, now in last.items():
+        if name in first:
+            grown = now - first[name]
+            if grown < 0 and wraps_s:
+                grown += wraps_s
+            shares[name] = min(max(grown / seconds, 0.0), 1.0)
+    return shares
+
+
+def _moved(first: tuple[int, int], last: tuple[int, int]) -> int:
+    """Bytes in the direction in which more were moved; each has the interface's whole speed."""
+    return max(0, *(b - a for a, b in zip(first, last, strict=True)))
 
 
 @dataclass(slots=True)
@@ -158,7 +184,7 @@ class Sampler:
             self._usages.append(self.read())
             if len(self._usages) > _LOOKS_MAX:
                 # A session may last for days: every other look goes, and looks become as many fewer.
-                self._usages[1:-1:2] = []
+                del self._usages[1:-1:2]
                 self.period_s *= 2
 
     @property

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Usage", "read_usage"]
 
+# 2^64 has 20.
+_DIGITS_MAX = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -21,25 +24,25 @@ class Usage:
 
     Attributes:
         at_s: monotonic seconds.
-        cpu_busy_s: seconds of work, one number a core.
+        cpu_busy_s: seconds of work, by core; a core may go and come.
         programs_cpu_s: seconds of processor time of the programs that we ran and that have ended.
         own_cpu_s: seconds of processor time of this process.
-        run_queue: processes that run or could run, a gauge.
+        run_queue: threads that run or could run, but for the one that reads this, a gauge.
         memory_available: share of the memory that is available, a gauge.
         disk_busy_s: seconds with a request under way, by whole disk.
-        network_bytes: received or sent, whichever is more, by interface.
+        network_bytes: received and sent, by interface.
         network_bytes_per_s_max: what an interface can do one way, where it tells.
         pressure_s: seconds in which some process waited, by resource (PSI), where the kernel has it on.
     """
 
     at_s: float
-    cpu_busy_s: tuple[float, ...]
+    cpu_busy_s: Mapping[str, float]
     programs_cpu_s: float
     own_cpu_s: float
     run_queue: int
     memory_available: float
     disk_busy_s: Mapping[str, float]
-    network_bytes: Mapping[str, int]
+    network_bytes: Mapping[str, tuple[int, int]]
     network_bytes_per_s_max: Mapping[str, float]
     pressure_s: Mapping[str, float]
 
@@ -75,49 +78,70 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _cpu(proc: Path) -> tuple[tuple[float, ...], int]:
+def _count(text: str) -> int | None:
+    """A counter; None for what is none, so that one strange line costs no more than itself."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None
+
+
+def _counts(cells: list[str]) -> list[int]:
+    return [-1 if (count := _count(cell)) is None else count for cell in cells]
+
+
+def _cpu(proc: Path) -> tuple[dict[str, float], int]:
     tick = os.sysconf("SC_CLK_TCK")
-    cores: list[float] = []
+    cores: dict[str, float] = {}
     running = 0
     for line in _lines(proc / "stat"):
         cells = line.split()
         if line.startswith("cpu") and not line.startswith("cpu ") and len(cells) > 5:
             # user nice system idle iowait irq softirq steal; time of guests is in user already.
-            total, idle = sum(map(int, cells[1:9])), int(cells[4]) + int(cells[5])
-            cores.append((total - idle) / tick)
-        elif line.startswith("procs_running"):
-            running = int(cells[1])
-    return tuple(cores), running
+            counts = _counts(cells[1:9])
+            if min(counts) >= 0:
+                cores[cells[0]] = (sum(counts) - counts[3] - counts[4]) / tick
+        elif line.startswith("procs_running") and len(cells) > 1:
+            running = _count(cells[1]) or 0
+    # Whoever reads this is running.
+    return cores, max(running - 1, 0)
 
 
 def _memory(proc: Path) -> float:
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in _lines(proc / "meminfo") if ":" in line}
+    kib: dict[str, int] = {}
+    for line in _lines(proc / "meminfo"):
+        name, _, rest = line.partition(":")
+        cells = rest.split()
+        count = _count(cells[0]) if cells else None
+        if count is not None:
+            kib[name] = count
     total = kib.get("MemTotal", 0)
-    return kib.get("MemAvailable", total) / total if total else 1.0
+    return min(kib.get("MemAvailable", total) / total, 1.0) if total else 1.0
 
 
 def _disks(proc: Path, sys: Path) -> dict[str, float]:
     busy: dict[str, float] = {}
     for line in _lines(proc / "diskstats"):
         cells = line.split()
-        if len(cells) > 12 and (sys / "block" / cells[2].replace("/", "!")).exists():
-            busy[cells[2]] = int(cells[12]) / 1000
+        if len(cells) <= 12 or not (sys / "block" / cells[2].replace("/", "!")).exists():
+            continue
+        milliseconds = _count(cells[12])
+        if milliseconds is not None:
+            busy[cells[2]] = milliseconds / 1000
     return busy
 
 
-def _network(proc: Path, sys: Path) -> tuple[dict[str, int], dict[str, float]]:
-    moved: dict[str, int] = {}
+def _network(proc: Path, sys: Path) -> tuple[dict[str, tuple[int, int]], dict[str, float]]:
+    moved: dict[str, tuple[int, int]] = {}
     limits: dict[str, float] = {}
     for line in _lines(proc / "net/dev")[2:]:
         name, _, rest = line.partition(":")
-        cells = rest.split()
-        if len(cells) < 9:
+        name, cells = name.strip(), rest.split()
+        received, sent = _counts([cells[0], cells[8]]) if len(cells) > 8 else (-1, -1)
+        if not name or received < 0 or sent < 0:
             continue
-        moved[name.strip()] = max(int(cells[0]), int(cells[8]))
+        moved[name] = received, sent
         # Megabits a second; interfaces that have no speed give -1, or an error.
-        speed = "".join(_lines(sys / "class/net" / name.strip() / "speed"))
-        if speed.isdigit() and int(speed) > 0:
-            limits[name.strip()] = int(speed) * 1e6 / 8
+        speed = _count("".join(_lines(sys / "class/net" / name.replace("/", "!") / "speed")).strip())
+        if speed:
+            limits[name] = speed * 1e6 / 8
     return moved, limits
 
 
@@ -125,7 +149,7 @@ def _pressure(proc: Path) -> dict[str, float]:
     waited: dict[str, float] = {}
     for kind in ("cpu", "io", "memory"):
         for line in _lines(proc / "pressure" / kind):
-            total = line.rpartition("total=")[2]
-            if line.startswith("some") and total.isdigit():
-                waited[kind] = int(total) / 1e6
+            total = _count(line.rpartition("total=")[2].strip())
+            if line.startswith("some") and total is not None:
+                waited[kind] = total / 1e6
     return waited
