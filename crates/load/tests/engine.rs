@@ -466,6 +466,33 @@ fn nothing_foreign_is_touched() {
 }
 
 #[test]
+fn cleaning_leaves_what_no_load_made() {
+    let scratch = Scratch::new();
+    let words = ["--personality", "webserver", "--scale", "0.2"];
+    scratch
+        .load(&[&words[..], &["--fill-only"]].concat())
+        .unwrap();
+    let set = std::fs::read_dir(scratch.path())
+        .unwrap()
+        .map(|item| item.unwrap().path())
+        .find(|path| path.is_dir() && path.join("000001").is_dir())
+        .unwrap();
+    let outside = scratch.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("000000001"), "x").unwrap();
+    std::fs::write(set.join("000001/notes.txt"), "x").unwrap();
+    std::os::unix::fs::symlink(&outside, set.join("999999")).unwrap();
+    let refused = scratch.load(&["--clean"]).unwrap_err();
+    assert!(refused.0 == 1 && refused.1.contains("stays"), "{refused:?}");
+    assert!(set.join("000001/notes.txt").exists() && outside.join("000000001").exists());
+    std::fs::remove_file(set.join("000001/notes.txt")).unwrap();
+    std::fs::remove_file(set.join("999999")).unwrap();
+    scratch.load(&["--clean"]).unwrap();
+    assert!(!set.exists() && outside.join("000000001").exists());
+    assert!(!scratch.path().join(".ascar-load.json").exists());
+}
+
+#[test]
 fn options_are_refused_by_name() {
     let scratch = Scratch::new();
     let mail = ["--personality", "mailserver"];

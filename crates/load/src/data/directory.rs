@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::removal::{Removed, remove_set};
 use crate::LoadError;
 use crate::definition::FileSet;
 use crate::random::mix;
@@ -171,18 +172,22 @@ impl Directory {
         Ok(())
     }
 
-    /// Remove the file sets of a note, and nothing else; the note becomes empty.
+    /// Remove the files of a note's sets, and nothing else; the note becomes empty.
     ///
     /// # Errors
-    /// Something cannot be removed.
+    /// Something cannot be removed, or lies there that no load made: that stays.
     pub fn remove_files(&mut self, note: &Note) -> Result<(), LoadError> {
         for name in &note.filesets {
-            let path = self.path.join(name);
-            match fs::remove_dir_all(&path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed("remove", &path, &e));
+            match remove_set(&self.path.join(name)) {
+                Ok(Removed::All) => {}
+                Ok(Removed::But(foreign)) => {
+                    let text = format!(
+                        "{} stays: no load made it; move it away, and clean again",
+                        foreign.display()
+                    );
+                    return Err(LoadError::Work(text));
                 }
-                _ => {}
+                Err((path, error)) => return Err(failed("remove files in", &path, &error)),
             }
         }
         self.note

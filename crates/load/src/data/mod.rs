@@ -3,4 +3,5 @@
 pub mod directory;
 pub mod fill;
 pub mod layout;
+pub mod removal;
 pub mod tree;
