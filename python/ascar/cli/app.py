@@ -14,6 +14,7 @@ from ascar.cli import (
     export,
     history,
     init,
+    lab,
     measure,
     report,
     restore,
@@ -52,6 +53,7 @@ _COMMANDS = (
 for _command, _examples, _summary in _COMMANDS:
     app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
 app.add_typer(history.app, name="history")
+app.add_typer(lab.app, name="lab")
 app.add_typer(workload.app, name="workload")
 
 

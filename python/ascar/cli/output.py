@@ -28,6 +28,7 @@ SCHEMAS: dict[str, int] = {
     "history-purge": 1,
     "history-show": 1,
     "init": 1,
+    "lab-optimizers": 1,
     "measure": 1,
     "report": 1,
     "restore": 1,

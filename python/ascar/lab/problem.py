@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ascar.errors import StudyError
-from ascar.lab.synthetic import Landscape
+from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
+from ascar.space import Choices
 from ascar.targets.recording import Columns, Recording, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.space import Configuration, Space
+    from ascar.space import Configuration, Space, Value
 
 __all__ = ["Noise", "Problem", "Specification", "SyntheticSpecification", "TableSpecification"]
 
@@ -60,6 +62,7 @@ class Problem(Protocol):
     Attributes:
         name: for tables and plots.
         space: what is searched.
+        start: configurations that searches begin with; empty: as each optimizer likes.
         sign: -1 where the measured value is maximised (the loss is its negative), else 1.
         best: the lowest true loss.
         median: the true loss of the middling configuration: what random picking gets.
@@ -67,6 +70,7 @@ class Problem(Protocol):
 
     name: str
     space: Space
+    start: tuple[Configuration, ...]
     sign: int
     best: float
     median: float
@@ -81,7 +85,20 @@ class Problem(Protocol):
 
 
 class Specification(Protocol):
-    """A recipe for a problem: small, and sent to workers in place of it."""
+    """A recipe for a problem: small, and sent to workers in place of it.
+
+    Attributes:
+        name: for tables and plots.
+    """
+
+    @property
+    def name(self) -> str:
+        """For tables and plots."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that results depend on, JSON-ready: contents, not places."""
+        ...
 
     def build(self) -> Problem:
         """The problem."""
@@ -98,7 +115,10 @@ class TableSpecification:
         maximize: whether more is better.
         columns: which columns are parameters; see `Columns` (its metrics are set to the objective).
         noise: on top of, or drawn from, the table.
-        name: for tables and plots; empty: the file's stem.
+        label: for tables and plots; empty: the file's stem.
+        fixed: parameters that are not changed, with their values as text; what is found is still judged by
+            the whole table.
+        start: configurations that searches begin with, as pairs of name and text.
     """
 
     file: str
@@ -106,7 +126,27 @@ class TableSpecification:
     maximize: bool
     columns: Columns = field(default_factory=Columns)
     noise: Noise = Noise()
-    name: str = ""
+    label: str = ""
+    fixed: tuple[tuple[str, str], ...] = ()
+    start: tuple[tuple[tuple[str, str], ...], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The label, or the file's stem."""
+        return self.label or Path(self.file).stem
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that results depend on.
+
+        Raises:
+            StudyError: the file cannot be read.
+        """
+        try:
+            with Path(self.file).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise StudyError(f"table {self.file!r}: {error.strerror}; give a CSV or Parquet file") from error
+        return {**asdict(self), "file": digest, "label": ""}
 
     def build(self) -> TableProblem:
         """Read the table.
@@ -124,9 +164,10 @@ class TableProblem:
     """A recorded table; a configuration that was not measured stands for the nearest one that was."""
 
     def __init__(self, specification: TableSpecification, recording: Recording) -> None:
-        self.name = specification.name or Path(specification.file).stem
-        self.space = recording.space
+        self.name = specification.name
         self.recording = recording
+        self.start = tuple(_configuration(recording.space, start) for start in specification.start)
+        self.space = _pinned(recording.space, specification.fixed)
         self.sign = -1 if specification.maximize else 1
         self._noise = specification.noise
         self._losses: NDArray[np.float64] = self.sign * recording.truth(name_of(specification.objective))
@@ -172,6 +213,10 @@ class SyntheticSpecification:
     seed: int
     noise: Noise = Noise(relative_sd=0.1)
 
+    def identity(self) -> dict[str, Any]:
+        """Everything that results depend on; the landscape's own code is counted in."""
+        return {**asdict(self), "name": "", "landscape": LANDSCAPE_VERSION}
+
     def build(self) -> SyntheticProblem:
         """Make it up."""
         return SyntheticProblem(self, Landscape.make(self.parameters, self.effective, self.seed))
@@ -181,6 +226,7 @@ class SyntheticProblem:
     """A landscape as a system whose throughput is maximised."""
 
     sign = -1
+    start: tuple[Configuration, ...] = ()
 
     def __init__(self, specification: SyntheticSpecification, landscape: Landscape) -> None:
         self.name = specification.name
@@ -198,3 +244,45 @@ class SyntheticProblem:
     def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
         """The truth with relative Gaussian noise."""
         return self.truth(configuration) * (1 + self._noise.relative_sd * float(rng.normal())), float("nan")
+
+
+def _configuration(space: Space, texts: tuple[tuple[str, str], ...]) -> Configuration:
+    """The space's default, with these values."""
+    return space.validate({**space.default(), **_values(space, texts)})
+
+
+def _pinned(space: Space, texts: tuple[tuple[str, str], ...]) -> Space:
+    """The space with some parameters fixed."""
+    return space.pin(_values(space, texts)) if texts else space
+
+
+def _values(space: Space, texts: tuple[tuple[str, str], ...]) -> dict[str, Value]:
+    """Values of parameters from text; an empty text stands for the default, the table's first row.
+
+    Raises:
+        StudyError: no such parameter, or the table has no such value.
+    """
+    values: dict[str, Value] = {}
+    for name, text in texts:
+        key = name_of(name)
+        if key not in space.names:
+            raise StudyError(f"{name!r} is no parameter; the table has {', '.join(space.names)}")
+        values[key] = _value(space, key, text) if text else space[key].default
+    return values
+
+
+def _value(space: Space, name: str, text: str) -> Value:
+    domain = space.domain(name)
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not isinstance(domain, Choices):
+        if domain.low <= number <= domain.high:
+            return domain.canonical(int(number) if domain.integer else number)
+        raise StudyError(f"{name} = {text!r}: must be from {domain.low} to {domain.high}")
+    for value in domain.values:
+        alike = not isinstance(value, (str, bool)) and float(value) == number
+        if str(value).lower() == text.lower() or alike:
+            return value
+    raise StudyError(f"{name} = {text!r}: must be one of {', '.join(map(str, domain.values[:40]))}")

@@ -16,6 +16,7 @@ from ascar.errors import Exhausted
 from ascar.extension import load
 from ascar.optimizers import Evaluation, Optimizer
 from ascar.optimizers.recommendation import recommend
+from ascar.optimizers.stopping import Diversity
 from ascar.outcome import TrialState
 
 if TYPE_CHECKING:
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.lab.problem import Problem, Specification
+    from ascar.optimizers.stopping import Generation
 
     Clock = Callable[[], float]
 
-__all__ = ["Budget", "Contender", "Run", "simulate"]
+__all__ = ["Budget", "Contender", "Run", "built", "follow", "search", "simulate", "worker_pool"]
+
+_WALKERS = ("random", "annealing", "dqn")
+_CONVERGED = Diversity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,10 @@ class Contender:
     def label(self) -> str:
         """What it is called."""
         return self.name or self.kind
+
+    def __hash__(self) -> int:
+        """Of everything; options are small tables."""
+        return hash((self.kind, self.name, repr(sorted(self.options.items()))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class Run:
         observed: float64 (n,), the loss that the optimizer was told; NaN where the evaluation failed.
         seconds: float64 (n,), what each evaluation took on the recorded system; NaN where unknown.
         ask_tell_s: float64 (n,), what the optimizer took for each.
+        mutations: float64 (n,), of a genetic search the mutations since its population converged (Cao 9.6,
+            M = N = 80); NaN before that, and in other searches.
         recommended: float64 (checkpoints, 2): true and reported loss of the recommendation; NaN without one.
     """
 
@@ -94,6 +105,7 @@ class Run:
     observed: NDArray[np.float64]
     seconds: NDArray[np.float64]
     ask_tell_s: NDArray[np.float64]
+    mutations: NDArray[np.float64]
     recommended: NDArray[np.float64]
 
 
@@ -119,10 +131,10 @@ def simulate(
     seeds = range(budget.seed, budget.seed + budget.runs)
     workers = (os.cpu_count() or 1) if workers is None else workers
     if workers == 0 or budget.runs == 1:
-        problem = specification.build()
+        problem = built(specification)
         return [_noted(search(problem, contender, budget, seed), each) for seed in seeds]
     # Workers are spawned: forking a process that has threads (Polars, BLAS) can hang it.
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+    with worker_pool(workers) as pool:
         chunk = max(1, min(16, budget.runs // (4 * workers)))
         tasks = [(specification, contender, budget, seed) for seed in seeds]
         return [_noted(run, each) for run in pool.map(_task, tasks, chunksize=chunk)]
@@ -137,7 +149,9 @@ def search(
 ) -> Run:
     """One simulated search; `clock` tells the seconds that the optimizer took."""
     make = load("ascar.optimizers", contender.kind, "optimizer.kind")
-    optimizer: Optimizer = make(problem.space, seed=seed, start=(), options=dict(contender.options))
+    # As in Cao 5.2: methods that walk begin at one configuration, the others at all that are known.
+    start = problem.start[:1] if contender.kind in _WALKERS else problem.start
+    optimizer: Optimizer = make(problem.space, seed=seed, start=start, options=dict(contender.options))
     return replace(follow(optimizer, problem, budget, seed, clock), contender=contender.label)
 
 
@@ -151,7 +165,7 @@ def follow(
     """Feed an optimizer until the budget is spent, or nothing is left to propose."""
     rng = np.random.default_rng([seed, 0xA5CA])
     history: list[Evaluation] = []
-    rows: list[tuple[float, float, float, float]] = []
+    rows: list[tuple[float, float, float, float, float]] = []
     judged: dict[int, tuple[float, float]] = {}
     for number in range(1, budget.evaluations + 1):
         start_s = clock()
@@ -168,13 +182,14 @@ def follow(
         told_s = clock()
         optimizer.tell(evaluation)
         spent_s = asked_s - start_s + clock() - told_s
-        rows.append((problem.truth(configuration), loss, seconds, spent_s))
+        since = _mutations(optimizer)
+        rows.append((problem.truth(configuration), loss, seconds, spent_s, since))
         if number in budget.judged:
             judged[number] = _judge(optimizer, history, problem)
     last = _judge(optimizer, history, problem)
-    truth, observed, seconds, spent = np.array(rows, np.float64).reshape(-1, 4).T
+    truth, observed, seconds, spent, mutations = np.array(rows, np.float64).reshape(-1, 5).T
     recommended = np.array([judged.get(at, last) for at in budget.judged], np.float64)
-    return Run("", problem.name, seed, truth, observed, seconds, spent, recommended)
+    return Run("", problem.name, seed, truth, observed, seconds, spent, mutations, recommended)
 
 
 def _judge(optimizer: Optimizer, history: Sequence[Evaluation], problem: Problem) -> tuple[float, float]:
@@ -191,16 +206,25 @@ def _noted(run: Run, each: Callable[[Run], None] | None) -> Run:
     return run
 
 
-def _one_thread() -> None:
-    """One thread a worker: the matrices are small, and the cores are taken by the other workers."""
-    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+def worker_pool(workers: int) -> ProcessPoolExecutor:
+    """Processes of one thread each: the matrices are small, and the cores are taken by the other workers."""
+    # Libraries read these when they are loaded, which in a spawned worker is before its initializer runs.
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))
+    return ProcessPoolExecutor(workers, get_context("spawn"))
 
 
-@lru_cache(maxsize=8)
-def _built(specification: Specification) -> Problem:
+def _mutations(optimizer: Optimizer) -> float:
+    generations: Sequence[Generation] = getattr(optimizer, "generations", ())
+    since = _CONVERGED.since(generations)
+    return float("nan") if since is None else float(since)
+
+
+@lru_cache(maxsize=32)
+def built(specification: Specification) -> Problem:
+    """The problem of a specification, made once a process."""
     return specification.build()
 
 
 def _task(task: tuple[Specification, Contender, Budget, int]) -> Run:
     specification, contender, budget, seed = task
-    return search(_built(specification), contender, budget, seed)
+    return search(built(specification), contender, budget, seed)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Value
 
-__all__ = ["Landscape"]
+__all__ = ["LANDSCAPE_VERSION", "Landscape"]
+
+LANDSCAPE_VERSION = 1
+"""Raised when the same seed makes another landscape."""
 
 _KNOTS = 9
 _COST = ChangeCost.DYN_APP

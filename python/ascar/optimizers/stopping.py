@@ -181,20 +181,26 @@ class Diversity:
     mutations: int = 9
 
     def __call__(self, progress: Progress) -> str | None:
-        """Why to stop, or None. A population that diversifies again starts the count anew."""
-        since = 0
-        converged = False
-        for generation in reversed(progress.generations):
-            if generation.converged_share(self.members_percent) < self.genes_percent:
-                break
-            converged = True
-            since += generation.mutations
-        if not converged or since < self.mutations:
+        """Why to stop, or None."""
+        since = self.since(progress.generations)
+        if since is None or since < self.mutations:
             return None
         return (
             f"the population has converged: {self.genes_percent:g}% of the parameters share one value among "
             f"{self.members_percent:g}% of its members, {since} mutations ago"
         )
+
+    def since(self, generations: Sequence[Generation]) -> int | None:
+        """Mutations since the search converged; None where it has not.
+
+        A population that diversifies again starts the count anew.
+        """
+        since: int | None = None
+        for generation in reversed(generations):
+            if generation.converged_share(self.members_percent) < self.genes_percent:
+                break
+            since = (since or 0) + generation.mutations
+        return since
 
 
 @dataclass(frozen=True, slots=True)

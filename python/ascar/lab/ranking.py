@@ -1,0 +1,115 @@
+"""Which of several optimizers is better, and how sure that is: paired tests and ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Comparison", "Rank", "compare", "holm", "ranks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two optimizers on one problem, by the regrets of the same seeds.
+
+    Attributes:
+        problem: its name.
+        one: an optimizer.
+        other: another.
+        runs: how many seeds both have.
+        difference: mean regret of the one less that of the other: below zero, the one is better.
+        p_value: of Wilcoxon's signed-rank test, two-sided.
+        p_value_holm: corrected for all pairs of optimizers on all problems (Holm 1979).
+    """
+
+    problem: str
+    one: str
+    other: str
+    runs: int
+    difference: float
+    p_value: float
+    p_value_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """An optimizer across problems.
+
+    Attributes:
+        name: the optimizer.
+        rank_mean: mean over problems of its rank by mean regret, 1 the best; equals share their rank.
+        problems: how many.
+        first: on how many no other has a lower mean regret.
+    """
+
+    name: str
+    rank_mean: float
+    problems: int
+    first: int
+
+
+def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Comparison]:
+    """All pairs of optimizers on each problem.
+
+    Args:
+        regrets: by problem, optimizer and seed.
+    """
+    found: list[tuple[str, str, str, int, float, float]] = []
+    for problem, by_name in regrets.items():
+        for one, other in combinations(by_name, 2):
+            seeds = sorted(set(by_name[one]) & set(by_name[other]))
+            differences = np.array([by_name[one][seed] - by_name[other][seed] for seed in seeds])
+            if seeds:
+                mean = float(differences.mean())
+                found.append((problem, one, other, len(seeds), mean, _p_value(differences)))
+    corrected = holm([row[-1] for row in found])
+    return [Comparison(*row, p) for row, p in zip(found, corrected, strict=True)]
+
+
+def ranks(means: Mapping[str, Mapping[str, float]]) -> list[Rank]:
+    """Optimizers by their mean rank, the best first.
+
+    Args:
+        means: mean regret by problem and optimizer; problems that not all were tried on are left out.
+    """
+    names = list(dict.fromkeys(name for by_name in means.values() for name in by_name))
+    whole = [by_name for by_name in means.values() if set(by_name) == set(names)]
+    if not whole:
+        return []
+    values = np.array([[by_name[name] for name in names] for by_name in whole])
+    placed = np.array([cast("Any", stats).rankdata(row) for row in values])
+    first = (values == values.min(1, keepdims=True)).sum(0)
+    found = [
+        Rank(name, float(placed[:, index].mean()), len(whole), int(first[index]))
+        for index, name in enumerate(names)
+    ]
+    return sorted(found, key=lambda rank: rank.rank_mean)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number (Holm, "A simple sequentially rejective ... procedure", 1979)."""
+    count = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.empty(count)
+    highest = 0.0
+    for place, index in enumerate(order):
+        highest = max(highest, min(1.0, (count - place) * p_values[int(index)]))
+        corrected[int(index)] = highest
+    return [float(p) for p in corrected]
+
+
+def _p_value(differences: NDArray[np.float64]) -> float:
+    """Wilcoxon's signed-rank test (1945), equal pairs split between both signs; 1 where all are equal."""
+    if not differences.any():
+        return 1.0
+    test = cast("Any", stats).wilcoxon(differences, zero_method="zsplit", method="approx")
+    return float(test.pvalue)
