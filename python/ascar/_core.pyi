@@ -133,7 +133,9 @@ def sequential_compare(
 def sequential_pairs(
     a: NDArray[np.float64], b: NDArray[np.float64], *, alpha: float = 0.05, margin: float | None = None
 ) -> SequentialComparison: ...
-def sequential_mean(values: NDArray[np.float64], *, alpha: float = 0.05) -> tuple[float, float] | None: ...
+def sequential_mean(
+    values: NDArray[np.float64], *, alpha: float = 0.05, large_effects: bool = False
+) -> tuple[float, float] | None: ...
 def sequential_first_decision(
     a: NDArray[np.float64],
     b: NDArray[np.float64],

@@ -180,6 +180,20 @@ def test_five_pairs_decide_a_gain_of_a_third() -> None:
     assert decided >= 198
 
 
+def test_limits_for_large_effects_hold_at_all_looks_and_are_there_early() -> None:
+    missed = 0
+    first: list[bool] = []
+    for seed in range(300):
+        values = autoregressive(np.random.default_rng(seed), 120, 0.3)
+        looks = [sequential_mean(values[:n], alpha=0.05, large_effects=True) for n in range(8, 121, 4)]
+        given = [one for one in looks if one is not None]
+        missed += any(not low <= 100.0 <= high for low, high in given)
+        first.append(looks[0] is not None)
+        assert sequential_mean(values[:8], alpha=0.01) is None
+    assert sum(first) >= 200, "at a level of 5% eight readings nearly always suffice"
+    assert missed <= 30, "5% of 300 is 15, with a standard deviation of 4"
+
+
 def test_pairs_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(ValueError, match="a"):
         sequential_pairs(np.array([1.0]), np.array([1.0, 2.0]))

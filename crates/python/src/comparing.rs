@@ -158,14 +158,15 @@ pub fn sequential_pairs(
 }
 
 #[pyfunction]
-#[pyo3(signature = (values, *, alpha=0.05))]
+#[pyo3(signature = (values, *, alpha=0.05, large_effects=false))]
 pub fn sequential_mean(
     py: Python<'_>,
     values: Array<'_>,
     alpha: f64,
+    large_effects: bool,
 ) -> PyResult<Option<(f64, f64)>> {
     let values = slice("values", &values)?;
-    py.detach(|| sequential::mean_limits(values, alpha))
+    py.detach(|| sequential::mean_limits(values, alpha, large_effects))
         .map_err(refuse)
 }
 

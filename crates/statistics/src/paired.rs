@@ -10,12 +10,13 @@
 
 use crate::error::{Result, check_values};
 use crate::moments::mean;
-use crate::sequential::{Comparison, Options, Verdict, critical_under, log_factor};
+use crate::sequential::{
+    Comparison, Options, PRIOR_SAMPLES_LARGE, Verdict, critical_under, log_factor,
+};
 
-/// Pairs that each of the averaged priors on effects is worth: effects around one, three and ten standard
-/// deviations of a difference. Fresh runs differ by a few percent, and gains worth having by tens of them; with
-/// the priors for readings no number of pairs below seven could decide.
-const PRIOR_PAIRS: [f64; 3] = [0.01, 0.1, 1.0];
+/// Fresh runs differ by a few percent, and gains worth having by tens of them; with the priors for small effects
+/// no number of pairs below seven could decide.
+const PRIOR_PAIRS: [f64; 3] = PRIOR_SAMPLES_LARGE;
 const PAIRS_MIN: usize = 2;
 
 /// Compares runs of a and b, the i-th of a with the i-th of b; may be called after every pair.

@@ -22,6 +22,10 @@ use crate::welch::fieller;
 /// configuration to be abandoned at once), one around a third, one around a tenth.
 const PRIOR_SAMPLES: [f64; 3] = [1.0, 10.0, 100.0];
 
+/// The same for large effects, around one, three and ten standard deviations: with the priors above a handful of
+/// samples never decides.
+pub(crate) const PRIOR_SAMPLES_LARGE: [f64; 3] = [0.01, 0.1, 1.0];
+
 /// What a comparison may be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
@@ -138,12 +142,18 @@ pub fn compare_means(
 
 /// The limits of one series' mean that hold at all looks together; None while nothing can be said.
 ///
-/// For differences of interleaved rounds, paired so that what both sides share cancels.
-pub fn mean_limits(values: &[f64], alpha: f64) -> Result<Option<(f64, f64)>> {
+/// For differences of interleaved rounds, paired so that what both sides share cancels. For large effects
+/// (`large`) the limits are narrower while there are few readings, and wider when there are many.
+pub fn mean_limits(values: &[f64], alpha: f64, large: bool) -> Result<Option<(f64, f64)>> {
     check_level("alpha", alpha)?;
     let found = CorrelatedMean::cautious(values)?;
-    let half =
-        critical_value(found.effective_n(), found.dof(), alpha) * found.squared_error().sqrt();
+    let priors = if large {
+        &PRIOR_SAMPLES_LARGE
+    } else {
+        &PRIOR_SAMPLES
+    };
+    let critical = critical_under(priors, found.effective_n(), found.dof(), alpha);
+    let half = critical * found.squared_error().sqrt();
     Ok(half
         .is_finite()
         .then(|| (found.mean() - half, found.mean() + half)))
