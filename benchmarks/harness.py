@@ -67,17 +67,19 @@ class Benchmark:
     Attributes:
         budget_s: no piece is begun later than this.
         path: of the results file, JSON lines.
+        only: the keys that are wanted match this pattern.
         build: lines of other builds are not used.
     """
 
     budget_s: float
     path: Path
+    only: re.Pattern[str] = re.compile("")
     build: str = field(default_factory=build)
     _found: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
 
     @classmethod
     def from_arguments(cls, document: str, budget: str) -> Benchmark:
-        """Read `--budget`, `--results` and `--again` from the command line."""
+        """Read `--budget`, `--results`, `--only` and `--again` from the command line."""
         name = Path(sys.argv[0]).stem
         parser = argparse.ArgumentParser(
             description=document, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -87,17 +89,18 @@ class Benchmark:
         )
         parser.add_argument("--results", type=Path, default=RESULTS / f"{name}.jsonl", help="results file")
         parser.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
+        parser.add_argument("--only", type=re.compile, default="", help="pattern of the pieces to carry out")
         given = parser.parse_args()
         given.results.parent.mkdir(parents=True, exist_ok=True)
         if given.again:
             given.results.unlink(missing_ok=True)
-        return cls(given.budget, given.results)
+        return cls(given.budget, given.results, re.compile(given.only))
 
     def run(self, pieces: Iterable[Piece]) -> dict[str, dict[str, Any]]:
         """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""
         wanted = list(pieces)
         self._read()
-        waiting = [piece for piece in wanted if piece.key not in self._found]
+        waiting = [one for one in wanted if one.key not in self._found and self.only.search(one.key)]
         start_s = time.monotonic()
         with self.path.open("a") as file:
             for done, piece in enumerate(waiting):

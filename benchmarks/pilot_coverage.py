@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ascar.pilot import Runner
+
 SESSIONS = 2000
 BATCH = 100
 INDEPENDENT_MIN = 30
@@ -107,8 +109,8 @@ class Machine:
     setup_sd_s: float = 0.0
     rounds: int = 200
 
-    def session(self) -> tuple[float, float | None, float | None]:
-        """The true speed and the interval after a number of rounds drawn at random."""
+    def runner(self) -> tuple[Runner, float]:
+        """What runs its rounds, and its true speed."""
         deviations = autoregressive(self.rng, self.rounds, self.correlation).tolist()
         speed = 50.0
 
@@ -119,6 +121,11 @@ class Machine:
             taken_s = work_s + setup_s + self.noise(work_s) * deviations.pop()
             return Round(max(taken_s, 0.05 * work_s), work_amount)
 
+        return run, speed
+
+    def session(self) -> tuple[float, float | None, float | None]:
+        """The true speed and the interval after a number of rounds drawn at random."""
+        run, speed = self.runner()
         wanted = int(self.rng.integers(10, 61))
         plan = Plan((), Goal(1e-9, 1), WorkAmounts(10, 1e6), Limits(rounds_max=wanted))
         found = run_session(run, plan).speed
