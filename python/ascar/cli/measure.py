@@ -251,6 +251,10 @@ def _run(runner: CommandRunner, plan: Plan, outputs: _Outputs) -> int:
             else f"not one round ended: {session.ended}; raise --limit"
         )
     result = Result(runner, plan, session, sampler.used, cost_s)
+    if not result.measurements():
+        raise WorkError(
+            f"{len(session.used)} rounds that count are too few to tell a speed: {session.ended}; raise that"
+        )
     result.write(outputs.export, outputs.plot, outputs.readings)
     if outputs.json:
         result.emit()
