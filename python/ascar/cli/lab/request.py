@@ -199,9 +199,10 @@ def _table(asked: Asked) -> TableSpecification:
         raise InputError(f"--direction = {asked.direction!r}: must be min or max")
     if asked.parameters is not None and asked.ignore is not None:
         raise InputError("--parameters and --ignore: give one of the two; what is not named is ignored")
+    ignored = () if asked.ignore is None else names_of("--ignore", asked.ignore)
     columns = Columns(
         parameters=() if asked.parameters is None else names_of("--parameters", asked.parameters),
-        ignore=() if asked.ignore is None else names_of("--ignore", asked.ignore),
+        ignore=tuple(name for name in ignored if name != asked.seconds),
         seconds=asked.seconds,
     )
     return TableSpecification(
