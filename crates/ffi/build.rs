@@ -3,6 +3,10 @@
 use std::env::var;
 
 fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+        return;
+    }
     let part = |name: &str| var(format!("CARGO_PKG_VERSION_{name}")).unwrap_or_default();
     // Before 1.0, versions with another minor number are incompatible.
     let compatible = match part("MAJOR").as_str() {
@@ -10,5 +14,4 @@ fn main() {
         major => major.to_owned(),
     };
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libascar.so.{compatible}");
-    println!("cargo:rerun-if-changed=build.rs");
 }

@@ -348,3 +348,40 @@ def test_many_threads_of_a_workload_may_read(pilot, session):
     pilot.call("finding", session, 0, finding)
     assert finding.readings == 80_000
     del keep
+
+
+def test_sessions_in_many_threads_do_not_meet(pilot):
+    """Each measures a constant of its own, at once, and a call that fails in one is not told in another."""
+    found: dict[int, tuple[float, int, str]] = {}
+    together = threading.Barrier(4, timeout=60)
+
+    def measure(number):
+        handle = ctypes.c_void_p()
+        pilot.call("create", pilot.constants["PILOT_QUICK"], handle)
+        pilot.call("add_indicator", handle.value, b"value", pilot.constants["PILOT_ORDINARY"], 1, None)
+        values = number + np.random.default_rng(number).normal(size=500) / 100
+
+        def round_(user, work, at):
+            if user == 1:
+                pilot.dll.pilot_mean_interval(None, 2, 0.95, None)
+            together.wait()
+            return pilot.dll.pilot_round_unit_readings(at, 0, values.ctypes.data, len(values))
+
+        workload = pilot.workload_t(round_)
+        pilot.call("set_workload", handle.value, workload, number)
+        pilot.call("run", handle.value)
+        finding = pilot.new("finding")
+        pilot.call("finding", handle.value, 0, finding)
+        found[number] = (finding.measurement.mean, finding.reached, pilot.last_error())
+        pilot.call("free", handle.value)
+
+    threads = [threading.Thread(target=measure, args=(number,)) for number in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(found) == [1, 2, 3, 4]
+    for number, (mean, reached, said) in found.items():
+        assert mean == pytest.approx(number, abs=0.01)
+        assert reached == 1
+        assert bool(said) == (number == 1)
