@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORD_BYTES_MAX", "Recording", "need_strace", "record_command", "record_process"]
 
-RECORD_BYTES_MAX = 2 * 2**30
+RECORD_BYTES_MAX = 512 * 2**20
 """A record that grows beyond this is ended early."""
 _LOOK_S = 0.1
 _END_S = 10.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRACE_BYTES_MAX", "Form", "TracedFile", "nullable", "read_trace"]
 
-TRACE_BYTES_MAX = 4 * 2**30
+TRACE_BYTES_MAX = 2**30
 """Larger files are refused: a trace is read as a whole."""
 
 Form = Annotated[
