@@ -172,6 +172,16 @@ def test_recordings_are_ranked(ascar, recorded):
     assert pair["ratio_low"] < 1.03 < pair["ratio_high"]
 
 
+def test_names_are_shown_as_they_are_whatever_brackets_they_have(ascar, tmp_path):
+    path = tmp_path / "[red]odd[b].csv"
+    path.write_text("v[/bold]\n" + "\n".join(map(str, [1.0, 2.0] * 50)) + "\n")
+    done = ascar("compare", path, path, "--name", "[b]x[/b]", "--name", "[/]")
+    assert done.status == 0
+    assert "[b]x[/b]" in done.out
+    assert "mean v[/bold]" in done.out
+    assert ascar("compare", path, path).status == 0
+
+
 def test_recordings_that_are_too_short_say_how_many_more_readings_would_do(ascar, recorded):
     done = ascar("compare", recorded("a.csv", 100, 60), recorded("b.csv", 101, 60, seed=1))
     assert done.status == 0

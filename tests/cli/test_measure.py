@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
 import os
@@ -9,9 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import pytest
+from rich.console import Console
 
+from ascar.cli.measure_progress import showing
 from ascar.cli.measure_result import Result
 from ascar.pilot import CommandRunner, Goal, Plan, Round, Sampler, WorkAmounts, run_session
 
@@ -309,6 +313,23 @@ def test_piped_progress_is_a_line_now_and_then(ascar, monkeypatch):
     assert "at most" in lines[-1]
     assert "\x1b" not in done.err
     assert ascar("measure", "--rounds-max", "9", "--quiet", "--", "true").err == ""
+
+
+@dataclass(frozen=True)
+class _State:
+    ended: str
+
+
+def test_on_a_terminal_names_with_brackets_are_shown_as_they_are(monkeypatch):
+    seen = io.StringIO()
+    terminal = Console(file=seen, force_terminal=True, width=120)
+    monkeypatch.setattr("ascar.cli.measure_progress.notes", lambda: terminal)
+    with showing(lambda state: "round 1: [/bold] [red]x ahead") as told:
+        told.take(_State(""))
+        terminal.print("")  # draws the line once more
+        told.take(_State("done"))
+    assert "[/bold] [red]x ahead" in seen.getvalue()
+    assert told.last == _State("done")
 
 
 def test_interrupted_it_shows_what_there_is_and_leaves_nothing_running(tmp_path):

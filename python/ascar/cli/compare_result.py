@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.measured import interval, to_document
+from ascar.cli.measured import interval, limit_line, to_document
 from ascar.cli.sheets import Sheet, write_sheet
 from ascar.cli.text import number, p_value
 
@@ -121,7 +121,7 @@ class Result:
         console.print(self._headline(), style=style, markup=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for heading in ("rank", "", f"mean {self.metric}", "n", "against the next"):
-            table.add_column(heading, justify="right" if heading in ("rank", "n") else "left")
+            table.add_column(_plain(heading), justify="right" if heading in ("rank", "n") else "left")
         for place, (rank, index) in enumerate(zip(self.standing.ranks, self.standing.order, strict=True)):
             entry = self.entries[index]
             pair = self._pair_at(place)
@@ -133,8 +133,8 @@ class Result:
         better = "lower" if self.terms.lower_is_better else "higher"
         console.print(f"{better} is better; {self._basis()}", style="dim", markup=False)
         if self.used is not None:
-            limits = ", ".join(f"{one.resource} ({one.used:.0%})" for one in bottlenecks(self.used))
-            console.print(f"limited by: {limits or 'no watched resource'}", style="dim", markup=False)
+            limits = ", ".join(map(limit_line, bottlenecks(self.used)))
+            console.print(f"limited by: {limits or 'no resource that is watched'}", style="dim", markup=False)
 
     def _headline(self) -> str:
         session = self.session

@@ -54,7 +54,10 @@ class Told(Generic[_S]):
         if self._quiet or state.ended:
             return
         if self._status is not None:
-            self._status.update(self._line_of(state))
+            from rich.text import Text
+
+            # As it is: a label or a metric's name may have brackets, which would be markup.
+            self._status.update(Text(self._line_of(state)))
         elif time.monotonic() - self._said_s >= _LINE_EVERY_S:
             self._said_s = time.monotonic()
             say(self._line_of(state))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.goals import judged
-from ascar.cli.measured import interval, lines_of, sheet_of, to_document
+from ascar.cli.measured import interval, limit_line, lines_of, sheet_of, to_document
 from ascar.cli.text import number
 from ascar.measurement import Measurement
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ascar.pilot import Bottleneck, CommandRunner, Finding, Plan, Resources, Session, Speed
+    from ascar.pilot import CommandRunner, Finding, Plan, Resources, Session, Speed
 
 __all__ = ["Result", "measurement_of"]
 
@@ -172,7 +172,7 @@ class Result:
         yield "", ""
         short = len(session.rounds) - len(session.used)
         yield "rounds", f"{len(session.rounds)}" + (f", {short} set aside as too short" if short else "")
-        limits = ", ".join(map(_limit, bottlenecks(self.used)))
+        limits = ", ".join(map(limit_line, bottlenecks(self.used)))
         yield "limited by", limits or "no resource that is watched was near its limit"
         start = "" if self.start_cost_s is None else f"; starting a program {1000 * self.start_cost_s:.1f} ms"
         own = f"{self.used.own_cores:.1%} of a core; {self._between_rounds():.1%} of the time between rounds"
@@ -276,12 +276,6 @@ def _speed_lines(speed: Speed | None, measurement: Measurement) -> Iterator[tupl
     yield "mean", f"{interval(measurement)}, {measurement.confidence:.4g} confidence"
     yield "rounds", f"{speed.rounds} that the line rests on, autocorrelation {speed.autocorrelation:.2f}"
     yield "alpha", f"{number(speed.alpha_s)} s of a round are set-up, warm-up and cool-down"
-
-
-def _limit(bottleneck: Bottleneck) -> str:
-    if bottleneck.resource == "run queue":
-        return f"run queue ({bottleneck.used:.1f} processes a core)"
-    return f"{bottleneck.resource} ({bottleneck.used:.0%} used)"
 
 
 def _line(text: str) -> str:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ascar.measurement import Measurement
-    from ascar.pilot import Phase
+    from ascar.pilot import Bottleneck, Phase
 
-__all__ = ["interval", "lines_of", "phase_document", "phase_line", "sheet_of", "to_document"]
+__all__ = ["interval", "limit_line", "lines_of", "phase_document", "phase_line", "sheet_of", "to_document"]
 
 _SHEET = (
     "name",
@@ -97,6 +97,13 @@ def lines_of(measurement: Measurement, readings: int) -> Iterator[tuple[str, str
 def phase_line(phase: Phase) -> str:
     """A phase that was removed, e.g. "warm-up, readings 0 to 212: on another level, +31.2%"."""
     return f"{phase.kind.value}, readings {phase.start:,} to {phase.end - 1:,}: {phase.reason}"
+
+
+def limit_line(bottleneck: Bottleneck) -> str:
+    """A resource that limited a result, e.g. "disk sda (97% used)"."""
+    if bottleneck.resource == "run queue":
+        return f"run queue ({bottleneck.used:.1f} processes a core)"
+    return f"{bottleneck.resource} ({bottleneck.used:.0%} used)"
 
 
 def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> Sheet:

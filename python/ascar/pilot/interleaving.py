@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ContestPlan", "ContestSession", "OnBlock", "orders", "round_value", "run_contest"]
 
+# The test allows any number of looks; of thousands of quick rounds each would cost more than a round.
+_LOOK_GROWTH = 1.01
+
 
 @dataclass(frozen=True, slots=True)
 class ContestPlan:
@@ -128,20 +131,24 @@ def run_contest(
     contest = Contest(len(runners), plan.terms)
     blocks: list[Mapping[int, float]] = []
     start_s, running = clock(), frozenset(range(len(runners)))
+    standing, looked_at = contest.standing(), 0
     for number, order in enumerate(orders(len(runners), plan.seed)):
         block = _block(runners, [one for one in order if one in running], plan, start_s, clock)
         if block is not None and number >= plan.warm_up:
             contest.add(block)
             blocks.append(block)
         seconds = clock() - start_s
-        standing = contest.standing()
-        ended = _ended(standing, len(blocks), cut_off=block is None, seconds=seconds, plan=plan)
+        over = _over(len(blocks), cut_off=block is None, seconds=seconds, limits=plan.limits)
+        if over or len(blocks) >= _LOOK_GROWTH * looked_at:
+            standing, looked_at = contest.standing(), len(blocks)
+        reached = standing.decided and bool(blocks)
+        ended = "everything is decided" if reached else over
         running = contest.undecided(standing) or running
         session = ContestSession(
             contest,
             standing,
             tuple(blocks),
-            standing.decided and bool(blocks),
+            reached,
             ended,
             seconds,
             None if ended else _left_s(standing, seconds / (number + 1), plan.limits.session_s - seconds),
@@ -170,13 +177,12 @@ def _block(
     return readings
 
 
-def _ended(standing: Standing, blocks: int, *, cut_off: bool, seconds: float, plan: ContestPlan) -> str:
-    if blocks and standing.decided:
-        return "everything is decided"
-    if cut_off or seconds >= plan.limits.session_s:
-        return f"the limit of {plan.limits.session_s:g} s was reached"
-    if blocks >= plan.limits.rounds_max:
-        return f"the limit of {plan.limits.rounds_max} rounds of each was reached"
+def _over(blocks: int, *, cut_off: bool, seconds: float, limits: Limits) -> str:
+    """The limit that was reached; empty while there is none."""
+    if cut_off or seconds >= limits.session_s:
+        return f"the limit of {limits.session_s:g} s was reached"
+    if blocks >= limits.rounds_max:
+        return f"the limit of {limits.rounds_max} rounds of each was reached"
     return ""
 
 
