@@ -20,6 +20,12 @@ def _file(tmp_path, name, text):
     return path
 
 
+def test_a_name_with_brackets_is_no_pattern(tmp_path):
+    path = tmp_path / "[ab]*?.csv"
+    path.write_text("v\n1\n2\n")
+    assert read_column(path).values.tolist() == [1.0, 2.0]
+
+
 def test_csv_gives_the_named_column_in_order_with_its_times(tmp_path):
     path = _file(tmp_path, "run.csv", "t,mb_per_s,note\n0.5, 10 ,a\n1.0,12.5,b\n1.5,1e1,c\n")
     found = read_column(path, "mb_per_s", "t")

@@ -42,7 +42,7 @@ def text_frame(path: Path, **options: Any) -> pl.DataFrame:
         InputError: it is no such file.
     """
     try:
-        return pl.read_csv(path, infer_schema=False, **options)
+        return pl.read_csv(path, infer_schema=False, glob=False, **options)
     except pl.exceptions.NoDataError:
         return pl.DataFrame()
     except pl.exceptions.PolarsError as error:
