@@ -16,7 +16,10 @@ from ascar.errors import HistoryError, StudyError
 COMMANDS = ["init", "doctor", "space", "tune", "apply", "restore", "export", "sweep", "report", "history"]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "history ls", "history show", "history export"])
+@pytest.mark.parametrize(
+    "command",
+    [*COMMANDS, "history ls", "history show", "history export", "workload record", "workload features"],
+)
 def test_every_command_has_help_with_examples(ascar, command):
     done = ascar(*command.split(), "--help")
     assert done.status == 0

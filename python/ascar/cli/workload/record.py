@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "record"]
 
 EXAMPLES = examples(
-    "ascar workload record --pid $(pgrep -o mysqld) --under /var/lib/mysql --out signature.f",
+    "ascar workload record --pid 4711 --under /var/lib/mysql --out signature.f",
     "ascar workload record --seconds '20 s' --out signature.f -- ./application --its options",
-    "blktrace -d /dev/sdb -w 60 -o - | blkparse -i - > trace.txt; "
-    "ascar workload record --trace trace.txt --out signature.f",
-    "ascar workload record --pid 4711 --out signature.f --check /mnt/test     replay it, and compare",
+    "ascar workload record --trace trace.txt --out signature.f    what blkparse printed",
+    "ascar workload record --pid 4711 --out signature.f --check /mnt/test    replay it, and compare",
 )
 SHARE_MIN = 0.02
 ALIKE = 0.1
