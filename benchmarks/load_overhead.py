@@ -1,12 +1,15 @@
 """What the load generator itself costs: `python benchmarks/load_overhead.py` on an otherwise idle machine.
 
 On tmpfs, with two threads, it measures statfile and reads of 4 KiB, and takes from the time of an operation
-what the operation itself took: the rest is the generator's (choosing, reading the clock, counting).
+what the operation itself took: the rest is the generator's (choosing, reading the clock, counting). Where a
+program `filebench` is in PATH it runs the same files, and its own operations a second stand beside.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -45,15 +48,36 @@ def measure(text: str, place: Path) -> tuple[float, float]:
     return rate, THREADS * 1e9 / rate - summary["latency_ms_mean"] * 1e6
 
 
+def filebench(text: str, place: Path) -> float | None:
+    """Filebench's operations a second of the same workload; None where it is missing, fails or hangs."""
+    program = shutil.which("filebench")
+    if program is None:
+        return None
+    wml = place / "filebench.f"
+    sets = text.format(threads=THREADS).replace("define fileset ", f"define fileset path={place},")
+    wml.write_text(f"{sets}run {SECONDS}\n")
+    try:
+        done = subprocess.run(
+            [program, "-f", wml], capture_output=True, text=True, timeout=SECONDS + 60, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    found = re.search(r"IO Summary:\s+\d+ ops,?\s+([0-9.]+) ops/s", done.stdout + done.stderr)
+    return float(found[1]) if found else None
+
+
 def main() -> None:
     """Measure and print a table."""
-    print(
-        f"{'flowop':<12}{'ops/s':>14}{'required':>12}{'own ns/op':>12}   median of {RUNS} runs of {SECONDS} s"
-    )
+    head = f"{'flowop':<12}{'ops/s':>14}{'required':>12}{'own ns/op':>12}{'filebench ops/s':>18}"
+    print(f"{head}   median of {RUNS} runs of {SECONDS} s")
     for name, (text, required) in WORKLOADS.items():
         with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-            rates, own = zip(*(measure(text, Path(directory)) for _ in range(RUNS)), strict=True)
-        print(f"{name:<12}{statistics.median(rates):>14,.0f}{required:>12,}{statistics.median(own):>12.0f}")
+            place = Path(directory)
+            rates, own = zip(*(measure(text, place) for _ in range(RUNS)), strict=True)
+            others = [rate for _ in range(RUNS) if (rate := filebench(text, place)) is not None]
+        other = f"{statistics.median(others):,.0f}" if others else "-"
+        figures = f"{statistics.median(rates):>14,.0f}{required:>12,}{statistics.median(own):>12.0f}"
+        print(f"{name:<12}{figures}{other:>18}")
 
 
 if __name__ == "__main__":
