@@ -25,7 +25,8 @@ Form = Literal["step", "drift", "either"]
 _CONFIDENCE = 0.95
 # The likelihood falls off on both sides of a step; each side's greatest excess over it is exponential.
 _LIMIT = -math.log(1 - math.sqrt(_CONFIDENCE))
-_CANDIDATES_MAX = 400
+# Beginnings that are tried: so many over all, and each of so many last ones, where large steps begin.
+_CANDIDATES = 200
 _NORMAL_QUANTILE = 1.96
 
 
@@ -64,7 +65,8 @@ def onset_of(at: NDArray[np.float64], values: NDArray[np.float64], bins: int, *,
         upwards: the direction.
     """
     n = len(at)
-    places = np.unique(np.linspace(1, n - 1, min(n - 1, _CANDIDATES_MAX)).astype(np.int64))
+    spread = np.linspace(1, n - 1, min(n - 1, _CANDIDATES)).astype(np.int64)
+    places = np.union1d(spread, np.arange(max(1, n - _CANDIDATES), n))
     steps = (at[None, :] >= at[places][:, None]).astype(np.float64)
     # A drift begins between two batches and is whole at the last.
     ramps = np.maximum(at[None, :] - at[places - 1][:, None], 0.0)

@@ -43,6 +43,9 @@ _LEARN_MIN = 20
 _LEARN_DELAY = 48
 # What is learned from a single residual is limited to so many standard deviations.
 _LEARN_LIMIT = 4.0
+# The evidence asked for, over what would do if the prediction of residuals were known and not estimated. By
+# simulation of 10 days, alarms without it come up to 1.6 times as often as allowed, with it as often at most.
+_CAUTION = 2.0
 # Smaller differences are rounding.
 _ROUNDING = 1e-12
 
@@ -167,7 +170,7 @@ class Watcher:
             self._run = _Run(self.plan.bins)
         run = self._run
         run.add(batch.index, batch.value)
-        if run.evidence.log < math.log(self.plan.false_alarm_s / self.plan.batch_s):
+        if run.evidence.log < math.log(_CAUTION * self.plan.false_alarm_s / self.plan.batch_s):
             return None
         shift = self._shift(run.onset(), batch.index)
         level = self.level
