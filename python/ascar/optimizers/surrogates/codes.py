@@ -89,6 +89,59 @@ class Gene:
         return self.domain.nearest(code)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kinds:
+    """What genes are, as arrays (genes,), so that many codes are changed at once.
+
+    Attributes:
+        size: how many indexes there are; 0 where a gene is coded by position.
+        ordered: whether neighbouring indexes are near each other.
+        special: how many special values there are.
+        varies: whether it is free and has other values.
+    """
+
+    size: NDArray[np.intp]
+    ordered: NDArray[np.bool_]
+    special: NDArray[np.intp]
+    varies: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, genes: tuple[Gene, ...]) -> _Kinds:
+        """Of these genes."""
+        return cls(
+            np.array([gene.size for gene in genes], np.intp),
+            np.array([gene.ordered for gene in genes], np.bool_),
+            np.array([len(gene.special) for gene in genes], np.intp),
+            np.array([gene.free and (gene.size > 1 or gene.values is None) for gene in genes], np.bool_),
+        )
+
+    def changed(
+        self, genes: NDArray[np.intp], codes: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Other codes: near the old ones where a gene is ordered, or anywhere.
+
+        Args:
+            genes: int (n,), of which gene each code is.
+            codes: float64 (n,), not NaN.
+            rng: of the random choices.
+        """
+        n, size, special = len(codes), self.size[genes], self.special[genes]
+        several = np.maximum(size, 2)
+        anywhere = rng.integers(0, several)
+        other = (codes + rng.integers(1, several)) % several
+        stepped = codes + np.where(rng.random(n) < 0.5, -1.0, 1.0)
+        near = self.ordered[genes] & (rng.random(n) < _NEAR_SHARE) & (stepped >= 0) & (stepped < size)
+        indexed = np.where(codes < 0, anywhere, np.where(near, stepped, other))
+        width = 10.0 ** rng.uniform(-2, 0, n)
+        moved = np.abs(codes + width * rng.normal(size=n)) % 2.0
+        moved = np.where(moved > 1, 2 - moved, moved)  # reflected at both ends
+        move = (rng.random(n) < _MOVE_SHARE) & (codes >= 0)
+        placed = np.where(move, moved, rng.random(n))
+        found = np.where(size > 0, indexed, placed)
+        named = -1.0 - rng.integers(0, np.maximum(special, 1))
+        return np.where((special > 0) & (rng.random(n) < _SPECIAL_SHARE), named, found)
+
+
 @dataclass(slots=True)
 class Codes:
     """The coding of one space.
@@ -100,6 +153,7 @@ class Codes:
 
     space: Space
     genes: tuple[Gene, ...]
+    _kinds: _Kinds
     _cache: dict[Configuration, NDArray[np.float64]] = field(
         default_factory=dict["Configuration", "NDArray[np.float64]"]
     )
@@ -117,7 +171,8 @@ class Codes:
             )
             for parameter in space.parameters
         ]
-        return cls(space, tuple(gene for gene in genes if gene.conditional or gene.domain.size != 1))
+        kept = tuple(gene for gene in genes if gene.conditional or gene.domain.size != 1)
+        return cls(space, kept, _Kinds.of(kept))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,20 +212,15 @@ class Codes:
         Returns:
             (n, genes); a row without free active genes comes back as it was.
         """
-        free = np.array(
-            [gene.free and (gene.size > 1 or gene.values is None) for gene in self.genes], np.bool_
-        )
-        can = free & ~np.isnan(rows)
+        can = self._kinds.varies & ~np.isnan(rows)
         # The k greatest of log weight + Gumbel noise are k genes drawn by weight without replacement.
         keys = np.where(can, np.log(weights) + rng.gumbel(size=rows.shape), -np.inf)
         rank = np.argsort(np.argsort(-keys, axis=1, kind="stable"), axis=1, kind="stable")
         count = 1 + rng.poisson(max(genes_mean - 1, 0.0), size=(len(rows), 1))
         change = (rank < count) & can
         varied = rows.copy()
-        for index, gene in enumerate(self.genes):
-            at = np.flatnonzero(change[:, index])
-            if len(at):
-                varied[at, index] = _changed(gene, rows[at, index], rng)
+        cells = np.nonzero(change)
+        varied[cells] = self._kinds.changed(cells[1], rows[cells], rng)
         return varied
 
     def _row(self, configuration: Configuration) -> NDArray[np.float64]:
@@ -189,26 +239,3 @@ def _gene(name: str, domain: Domain, conditional: bool, free: bool) -> Gene:
         grid = tuple(value for value in domain.each() if value not in domain.special)
         return Gene(name, domain, grid, True, conditional, free)
     return Gene(name, domain, None, True, conditional, free)
-
-
-def _changed(gene: Gene, codes: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Other codes of one gene: near the old ones where it is ordered, or anywhere."""
-    n = len(codes)
-    if gene.size:
-        other = np.where(
-            codes < 0, rng.integers(0, gene.size, n), (codes + rng.integers(1, gene.size, n)) % gene.size
-        )
-        if gene.ordered:
-            stepped = codes + np.where(rng.random(n) < 0.5, -1.0, 1.0)
-            near = (rng.random(n) < _NEAR_SHARE) & (codes >= 0) & (stepped >= 0) & (stepped < gene.size)
-            other = np.where(near, stepped, other)
-    else:
-        width = 10.0 ** rng.uniform(-2, 0, n)
-        moved = np.abs(codes + width * rng.normal(size=n)) % 2.0
-        moved = np.where(moved > 1, 2 - moved, moved)  # reflected at both ends
-        move = (rng.random(n) < _MOVE_SHARE) & (codes >= 0)
-        other = np.where(move, moved, rng.random(n))
-    if gene.special:
-        named = -1.0 - rng.integers(0, len(gene.special), n)
-        other = np.where(rng.random(n) < _SPECIAL_SHARE, named, other)
-    return other

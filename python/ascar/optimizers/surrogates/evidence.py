@@ -116,32 +116,39 @@ def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
     """
     worst = max((record.loss or 0.0 for _, record in ledger.usable()), default=None)
     known = {} if worst is None else {one: record for one, record in ledger.records.items() if record.seen}
-    losses = [np.clip(_losses(record, worst or 0.0), -_LOSS_MAX, _LOSS_MAX) for record in known.values()]
-    every = np.concatenate(losses) if losses else np.empty(0)
+    losses = [_losses(record, worst or 0.0) for record in known.values()]
+    every = np.clip(np.array([loss for one in losses for loss in one], np.float64), -_LOSS_MAX, _LOSS_MAX)
     scale = Scale.of(every, sign if sign in Scale.signs(every) else 0)
-    standard = [scale.standard(one) for one in losses]
+    standard = scale.standard(every)
     repeats = np.array([len(one) for one in losses], np.float64)
-    slope = scale.slope(np.array([one.mean() for one in losses], np.float64))
+    owner = np.repeat(np.arange(len(losses)), [len(one) for one in losses])
+    mean = _sums(owner, standard, len(losses)) / repeats
+    slope = scale.slope(_sums(owner, every, len(losses)) / repeats)
     errors = np.array([_variance(record) for record in known.values()], np.float64)
     observations = Observations(
         columns=columns.rows(known),
         groups=columns.groups,
-        loss=np.array([one.mean() for one in standard], np.float64),
+        loss=mean,
         variance=errors * slope**2,
         repeats=repeats,
-        scatter=np.array([((one - one.mean()) ** 2).sum() for one in standard], np.float64),
+        scatter=_sums(owner, (standard - mean[owner]) ** 2, len(losses)),
     )
     usable = np.array([record.usable for record in known.values()], np.bool_)
     return Evidence(observations, tuple(known), usable, scale, float((repeats * np.log(slope)).sum()))
 
 
-def _losses(record: Record, worst: float) -> NDArray[np.float64]:
+def _sums(owner: NDArray[np.intp], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """(count,): sums of the values that belong together."""
+    return np.bincount(owner, values, count).astype(np.float64)
+
+
+def _losses(record: Record, worst: float) -> list[float]:
     """Losses that a record stands for; one where it was not measured, or failed too."""
     if record.usable:
-        return np.array(record.losses, np.float64)
+        return record.losses
     failed = bool(record.failures or record.quarantined)
     bound = worst if failed else min(record.bounds, default=worst)
-    return np.array([max(bound, record.loss if record.loss is not None else bound)], np.float64)
+    return [max(bound, record.loss if record.loss is not None else bound)]
 
 
 def _variance(record: Record) -> float:
