@@ -93,3 +93,21 @@ def test_too_little_work_is_avoided_but_not_by_one_wild_estimate():
 def test_a_range_must_start_above_zero_and_end_later(low, high):
     with pytest.raises(InputError, match="0 < least <= most"):
         WorkAmounts(low, high)
+
+
+def test_rounds_differ_where_set_up_outweighs_the_whole_range():
+    schedule = WorkAmounts(1, 16)
+    amounts = []
+    for _ in range(20):
+        amount = schedule.next()
+        schedule.learn(Round(3 + amount / 10, amount))
+        amounts.append(amount)
+    assert amounts[:5] == [1, 2, 4, 8, 16]
+    assert all(8 <= amount <= 16 for amount in amounts[5:])
+    assert len(set(amounts[5:])) > 5
+
+
+def test_whole_amounts_are_at_least_one():
+    assert WorkAmounts(0.2, 3.9, whole=True).next() == 1
+    with pytest.raises(InputError, match="whole number"):
+        WorkAmounts(0.2, 0.9, whole=True)

@@ -218,8 +218,12 @@ impl WorkAmounts {
             self.trial = (2.0 * work).min(self.rules.high);
             return false;
         }
-        (self.low, self.trial) = (work, work);
-        let line = Line::through(before, work, seconds);
+        let mut line = Line::through(before, work, seconds);
+        if let Some(before) = before.filter(|_| long_enough && !working) {
+            // Not even the most work outweighs what is no work: rounds differ as far as the range lets them.
+            line = line.back_to(before, self.rules.short_round_s);
+        }
+        (self.low, self.trial) = (line.work, work);
         self.line = Some(line);
         self.growing = self.grown(&line);
         self.widest = self
@@ -311,6 +315,16 @@ impl Line {
             work_per_s,
         }
     }
+    /// The same line from the round before on, or from where rounds take so many seconds.
+    fn back_to(self, (work, seconds): (f64, f64), seconds_min: f64) -> Self {
+        let seconds = seconds.max(seconds_min).min(self.seconds);
+        let less = self.work - (self.seconds - seconds) * self.work_per_s;
+        Self {
+            work: work.max(less),
+            seconds,
+            ..self
+        }
+    }
 }
 
 #[cfg(test)]
@@ -355,6 +369,18 @@ mod tests {
         assert_eq!(trials, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]);
         assert_eq!(told[6], (64.0, true));
         assert!(told[7].0 > 64.0);
+    }
+
+    #[test]
+    fn rounds_differ_where_set_up_outweighs_the_whole_range() {
+        let told = session(Schedule::over(1.0, 16.0), |work| 3.0 + work / 10.0, 20);
+        assert_eq!(told[4], (16.0, true));
+        let amounts: Vec<f64> = told[4..].iter().map(|(work, _)| *work).collect();
+        assert!(amounts.iter().all(|work| (8.0..=16.0).contains(work)));
+        assert!(
+            amounts.iter().any(|&work| work < 10.0)
+                && amounts[1..].windows(2).any(|two| two[0] != two[1])
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@ follow the halving sequence of Fig. 4.3, which spreads any number of them evenly
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
@@ -87,12 +88,18 @@ class WorkAmounts:
         """Check the range.
 
         Raises:
-            InputError: it is empty, or does not start above zero.
+            InputError: it is empty, does not start above zero, or has no whole number where one is needed.
         """
         if not 0 < self.low <= self.high < float("inf"):
             raise InputError(
                 f"work amounts from {self.low:g} to {self.high:g}: must be 0 < least <= most, e.g. 1,1000"
             )
+        if self.whole:
+            if math.ceil(self.low) > math.floor(self.high):
+                raise InputError(
+                    f"work amounts from {self.low:g} to {self.high:g}: must have a whole number among them"
+                )
+            self.low, self.high = float(math.ceil(self.low)), float(math.floor(self.high))
         self._trial = self.low
 
     def next(self) -> float:
@@ -137,8 +144,12 @@ class WorkAmounts:
         if not at_end and not (long_enough and working):
             self._trial = min(2 * done.work_amount, self.high)
             return False
-        self.low = self._trial = done.work_amount
+        self._trial = done.work_amount
         self._line = _Line.through(before, done)
+        if before is not None and long_enough and not working:
+            # Not even the most work outweighs what is no work: rounds differ as far as the range lets them.
+            self._line = self._line.back_to(before, self.short_round_s)
+        self.low = self._line.work
         self._growing = list(self._grown(self._line))
         self._widest = max(self._growing, default=2 * done.work_amount)
         return True
@@ -210,3 +221,10 @@ class _Line:
             if more > 0:
                 return cls(done.work_amount, seconds, more / longer_s)
         return cls(done.work_amount, seconds, done.work_amount / seconds)
+
+    def back_to(self, before: Round, seconds_min: float) -> _Line:
+        """The same line from the round before on, or from where rounds take so many seconds."""
+        assert before.work_amount is not None
+        seconds = min(max(before.seconds, seconds_min), self.seconds)
+        less = max(before.work_amount, self.work - (self.seconds - seconds) * self.work_per_s)
+        return replace(self, work=less, seconds=seconds)
