@@ -107,6 +107,16 @@ TRIAL = record(
     stage_s=about(table(NUMBER), "seconds by stage"),
     unmet=about(items(TEXT), "constraints on results that this trial breaks"),
     failure=maybe(record(stage=TEXT, message=TEXT, stderr=TEXT)),
+    abandonment=maybe(
+        record(
+            "why the load of a pruned trial was ended early",
+            rival=about({"type": "integer", "minimum": 1}, "the trial that it was worse than"),
+            after_s=about(NUMBER, "age of the load"),
+            worse_relative=about(NUMBER, "share of the rival's level by which its readings were worse"),
+            worse_least=about(NUMBER, "the same at least, noise of readings and of runs taken into account"),
+            saved_s=about(NUMBER, "against the usual load of a trial"),
+        )
+    ),
     started_at=about(TEXT, "ISO 8601, UTC"),
 )
 VERDICT = record(
@@ -146,6 +156,7 @@ OUTCOME: dict[str, Schema] = {
     ),
     "stopped": about(TEXT, "why the search ended"),
     "machine": about(FACTS, "what the result is valid for"),
+    "saved_s": about(NUMBER, "seconds of load that abandoning worse configurations saved"),
 }
 LAB_FIGURES: dict[str, Schema] = {
     "evaluations": about(COUNT, "after which the recommendation is judged"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ascar.abandonment import Rival
 from ascar.evaluation import Clock, Evaluator
-from ascar.outcome import Event, Failure, Purpose, Trial, TrialState
+from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
 from ascar.space import study_space
 from ascar.targets import Reusing, open_target
 from ascar.workloads import Workload, open_workload
@@ -132,7 +133,7 @@ class Campaign:
             bench.target.start_afresh()  # what is claimed must hold on a newly made system
         evaluator = Evaluator(bench.study, bench.target, bench.workload, self.listener, bench.clock)
         try:
-            trial = evaluator.evaluate(trial)
+            trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:
             self.run.finish_trial(replace(trial, state=TrialState.INTERRUPTED))
             raise
@@ -169,10 +170,27 @@ class Campaign:
         return {**total, "other": max(0.0, self.elapsed_s - sum(total.values()))}
 
     @property
+    def saved_s(self) -> float:
+        """Seconds of load that abandoning worse configurations saved."""
+        return saved_s(self.trials)
+
+    @property
     def counts(self) -> dict[TrialState, int]:
         """Trials by how they ended."""
         states = [trial.state for trial in self.trials]
         return {state: states.count(state) for state in TrialState if state in states}
+
+    def _rival(self, trial: Trial) -> Rival | None:
+        """What a search trial is held against; None for one that must be carried through.
+
+        A configuration that was measured before is measured again for precision: half a measurement of it
+        would be none.
+        """
+        known = any(one.configuration == trial.configuration and one.score is not None for one in self.trials)
+        if trial.purpose is not Purpose.SEARCH or known:
+            return None
+        study = self.bench.study
+        return Rival.of(self.trials, study.objective, study.measurement.abandon)
 
     def _quarantine(self, configuration: Configuration) -> None:
         """A configuration during which the machine went down twice is not tried a third time."""

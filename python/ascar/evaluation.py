@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ascar.abandonment import Lookout
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.measurement import Measurement, Series
 from ascar.objective import unmet
-from ascar.outcome import Event, Failure, Trial, TrialState
+from ascar.outcome import Abandonment, Event, Failure, Trial, TrialState
 from ascar.pilot import PRESETS, Goal, analyze
 from ascar.study import duration
 from ascar.workspace import Pace
@@ -20,6 +21,7 @@ from ascar.workspace import Pace
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ascar.abandonment import Rival, Shortfall
     from ascar.measurement import Readings
     from ascar.objective import Objective
     from ascar.outcome import Listener
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Evaluator", "goal_of"]
 
 Clock = Callable[[], float]
+
+# What readings' instants may be off by as binary fractions.
+_INSTANT_S = 1e-6
 
 
 def goal_of(study: Study) -> Goal:
@@ -80,8 +85,12 @@ class Evaluator:
     listener: Listener
     clock: Clock = time.monotonic
 
-    def evaluate(self, trial: Trial) -> Trial:
+    def evaluate(self, trial: Trial, rival: Rival | None = None) -> Trial:
         """Carry out a running trial; a failing stage makes it a failed one, never an exception.
+
+        Args:
+            trial: number, configuration and purpose.
+            rival: the load is ended as soon as the trial is worse than this; None: it is carried through.
 
         Raises:
             InputError: the objective or a constraint names a metric that the load does not report.
@@ -89,6 +98,7 @@ class Evaluator:
         stages = _Stages(self.clock)
         trial = replace(trial, started_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
         change: Change | None = None
+        watch = _Watch(self, trial.number, None if rival is None else Lookout(rival))
         try:
             with stages.stage("change"):
                 change = self.target.apply(trial.configuration)
@@ -99,11 +109,16 @@ class Evaluator:
                 self.target.settle()
             before = self.target.counters()
             with stages.stage("load"):
-                readings = self.workload.run(self.target.workspace, self._pace(trial))
+                readings = self.workload.run(self.target.workspace, watch.pace())
             after = self.target.counters()
             with stages.stage("measurement"):
                 spent = {name: after[name] - before[name] for name in after if name in before}
-                trial = self._measure(trial, readings, {**spent, "change_s": change.total_s})
+                spent["change_s"] = change.total_s
+                trial = replace(trial, series=dict(readings.series), metrics=self._metrics(readings, spent))
+                if rival is not None and watch.shortfall is not None:
+                    trial = _pruned(trial, watch.shortfall, rival, stages.stage_s["load"])
+                else:
+                    trial = self._measure(trial, readings)
         except StageFailed as failure:
             trial = replace(
                 trial,
@@ -112,55 +127,96 @@ class Evaluator:
             )
         return replace(trial, change=change, stage_s=dict(stages.stage_s))
 
-    def _pace(self, trial: Trial) -> Pace:
-        wanted, goal, objective = self.study.measurement, goal_of(self.study), self.study.objective
-
-        def enough(series: Mapping[str, Series]) -> bool:
-            scores = objective.series(series, {})
-            if scores is None or len(scores) == 0:
-                return False
-            self.listener(
-                Event(
-                    "reading",
-                    {
-                        "trial": trial.number,
-                        "second": float(scores.seconds[-1]),
-                        "score": float(scores.values[-1]),
-                    },
-                )
-            )
-            return len(scores) >= goal.readings_min and goal.met_by(analyze(scores.values, goal.confidence))
-
-        return Pace(
-            load_min_s=duration("measurement.load_min", wanted.load_min),
-            load_max_s=duration("measurement.load_max", wanted.load_max),
-            reading_s=duration("measurement.reading", wanted.reading),
-            enough=enough,
-        )
-
-    def _measure(self, trial: Trial, readings: Readings, spent: Mapping[str, float]) -> Trial:
-        """Readings to metrics, a score with its interval, and the constraints it breaks."""
+    def _metrics(self, readings: Readings, spent: Mapping[str, float]) -> dict[str, float]:
+        """Every metric of a run: of series, the mean of the stable phase."""
         confidence = self.study.measurement.confidence
         means = {
             name: analyze(series.values, confidence).mean
             for name, series in readings.series.items()
             if len(series) > 0
         }
-        metrics = {**spent, **readings.metrics, **means}
+        return {**spent, **readings.metrics, **means}
+
+    def _measure(self, trial: Trial, readings: Readings) -> Trial:
+        """A score with its interval, and the constraints that the trial breaks."""
         try:
-            measurement = _score(self.study.objective, readings, metrics, confidence)
-            broken = unmet(self.study.constraints, metrics)
+            measurement = _score(
+                self.study.objective, readings, trial.metrics, self.study.measurement.confidence
+            )
+            broken = unmet(self.study.constraints, trial.metrics)
         except ExpressionError as error:
             raise InputError(error.message) from error
         return replace(
-            trial,
-            state=TrialState.COMPLETE,
-            score=measurement.mean,
-            measurement=measurement,
-            metrics=metrics,
-            series=dict(readings.series),
-            unmet=broken,
+            trial, state=TrialState.COMPLETE, score=measurement.mean, measurement=measurement, unmet=broken
         )
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What is asked after a reading: is it enough, is it hopeless?
+
+    Attributes:
+        evaluator: its study says what is enough.
+        trial: number of the trial under way.
+        lookout: compares with the best so far; None: the trial is carried through.
+        shortfall: why it was abandoned; None as long as it was not.
+    """
+
+    evaluator: Evaluator
+    trial: int
+    lookout: Lookout | None
+    shortfall: Shortfall | None = None
+
+    def pace(self) -> Pace:
+        """How long the load runs; a trial that may be abandoned is asked about from its first reading on."""
+        wanted = self.evaluator.study.measurement
+        return Pace(
+            load_min_s=self._load_min_s,
+            load_max_s=duration("measurement.load_max", wanted.load_max),
+            reading_s=duration("measurement.reading", wanted.reading),
+            enough=self.enough,
+            ask_from_s=None if self.lookout is None else 0.0,
+        )
+
+    def enough(self, series: Mapping[str, Series]) -> bool:
+        """Whether the load may end."""
+        study = self.evaluator.study
+        scores = study.objective.series(series, {})
+        if scores is None or len(scores) == 0:
+            return False
+        second, score = float(scores.seconds[-1]), float(scores.values[-1])
+        self.evaluator.listener(Event("reading", {"trial": self.trial, "second": second, "score": score}))
+        goal = goal_of(study)
+        if (
+            second + _INSTANT_S >= self._load_min_s
+            and len(scores) >= goal.readings_min
+            and goal.met_by(analyze(scores.values, goal.confidence))
+        ):
+            return True
+        if self.lookout is not None:
+            self.shortfall = self.lookout.look(scores)
+        return self.shortfall is not None
+
+    @property
+    def _load_min_s(self) -> float:
+        return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+
+
+def _pruned(trial: Trial, shortfall: Shortfall, rival: Rival, load_s: float) -> Trial:
+    """A trial whose load was ended early: its score is that of the readings that decided it."""
+    return replace(
+        trial,
+        state=TrialState.PRUNED,
+        score=shortfall.measurement.mean,
+        measurement=shortfall.measurement,
+        abandonment=Abandonment(
+            rival=rival.number,
+            after_s=shortfall.seconds,
+            worse_relative=shortfall.worse_relative,
+            worse_least=shortfall.worse_least,
+            saved_s=max(0.0, rival.load_s - load_s),
+        ),
+    )
 
 
 def _score(

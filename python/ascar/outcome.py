@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ascar.workspace import Change
 
 __all__ = [
+    "Abandonment",
     "Event",
     "Failure",
     "Listener",
@@ -25,6 +26,7 @@ __all__ = [
     "VerdictEnd",
     "VerdictKind",
     "json_ready",
+    "saved_s",
 ]
 
 VerdictKind = Literal["improved", "default-is-fine", "not-verified"]
@@ -68,6 +70,33 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Abandonment:
+    """Why a trial's load was ended early.
+
+    Attributes:
+        rival: number of the trial that it was worse than, the best at that time.
+        after_s: age of the load.
+        worse_relative: share of the rival's level by which its readings so far were worse on the average.
+        worse_least: by so much at least, noise between readings and between runs taken into account.
+        saved_s: seconds that the load would have taken longer, had it lasted as long as usual.
+    """
+
+    rival: int
+    after_s: float
+    worse_relative: float
+    worse_least: float
+    saved_s: float = 0.0
+
+    @property
+    def line(self) -> str:
+        """It in one line."""
+        return (
+            f"abandoned after {self.after_s:.1f} s: {self.worse_relative:.1%} worse than trial {self.rival} "
+            f"so far, at least {self.worse_least:.1%}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One evaluation of one configuration.
 
@@ -76,7 +105,7 @@ class Trial:
         configuration: what was tried.
         purpose: why.
         state: how it ended.
-        score: the objective's value; None unless complete or pruned.
+        score: the objective's value; None unless complete or pruned, and then of the readings so far.
         measurement: the objective's mean with its interval; None unless complete or pruned.
         metrics: every metric of the run.
         series: unit readings by metric.
@@ -84,6 +113,7 @@ class Trial:
         stage_s: seconds by stage: "change", "fill", "settle", "load", "measurement", "other".
         unmet: constraints on results that this one breaks.
         failure: why it failed; None unless failed or quarantined.
+        abandonment: why its load was ended early; None unless pruned.
         started_at: ISO 8601, UTC.
     """
 
@@ -99,6 +129,7 @@ class Trial:
     stage_s: Mapping[str, float] = field(default_factory=dict[str, float])
     unmet: tuple[str, ...] = ()
     failure: Failure | None = None
+    abandonment: Abandonment | None = None
     started_at: str = ""
 
     @property
@@ -114,6 +145,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON-ready values, without its unit readings."""
         measurement, change, failure = self.measurement, self.change, self.failure
+        abandonment = self.abandonment
         return {
             "number": self.number,
             "purpose": self.purpose.value,
@@ -132,6 +164,9 @@ class Trial:
             "failure": None
             if failure is None
             else {"stage": failure.stage, "message": failure.message, "stderr": failure.stderr},
+            "abandonment": None
+            if abandonment is None
+            else {field.name: json_ready(getattr(abandonment, field.name)) for field in fields(abandonment)},
             "started_at": self.started_at,
         }
 
@@ -216,6 +251,7 @@ class Outcome:
         counts: trials by how they ended.
         stopped: why the search ended, one line.
         machine: what the result is valid for, as the target describes it; JSON-ready.
+        saved_s: seconds of load that abandoning worse configurations saved.
     """
 
     run_id: int
@@ -228,6 +264,7 @@ class Outcome:
     counts: Mapping[TrialState, int]
     stopped: str
     machine: Mapping[str, Any]
+    saved_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON-ready values; trials without their unit readings."""
@@ -244,7 +281,13 @@ class Outcome:
             },
             "stopped": self.stopped,
             "machine": json_ready(self.machine),
+            "saved_s": json_ready(self.saved_s),
         }
+
+
+def saved_s(trials: Iterable[Trial]) -> float:
+    """Seconds of load that abandoning these trials saved."""
+    return sum(trial.abandonment.saved_s for trial in trials if trial.abandonment is not None)
 
 
 def json_ready(value: Any) -> Any:

@@ -61,9 +61,11 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         interval_width: of the mean's interval, over the mean, e.g. 0.1; None: the preset's.
         confidence: of the intervals.
         readings_min: the fewest readings in the stable phase; None: the preset's.
-        load_min: the load runs at least this long.
+        load_min: the load runs at least this long, unless it is abandoned.
         load_max: and at most this long.
         reading: time between unit readings.
+        abandon: the load of a search trial is ended as soon as it is worse than the best so far; so often, at
+            most, that happens to one that is as good; 0: never.
     """
 
     preset: str = "quick"
@@ -73,6 +75,7 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     load_min: str = "3 s"
     load_max: str = "10 s"
     reading: str = "250 ms"
+    abandon: float = 0.01
 
 
 class StopSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -322,6 +325,7 @@ def _check(file: _File) -> None:
             f"{measurement.load_min!r}"
         )
     _within("measurement.reading (seconds)", duration("measurement.reading", measurement.reading), 0.1, 60)
+    _within("measurement.abandon", measurement.abandon, 0.0, 0.2)
     if stop.trials is not None:
         _within("stop.trials", stop.trials, 1, 10_000_000)
     if stop.trials_without_gain is not None:

@@ -79,4 +79,5 @@ def _outcome(
         counts=campaign.counts,
         stopped=stopped,
         machine=campaign.run.machine,
+        saved_s=campaign.saved_s,
     )

@@ -65,7 +65,8 @@ def commands_for(run: Run, outcome: Outcome) -> Mapping[str, Sequence[str]]:
     try:
         target = open_target(run.study.target)
         # This machine may offer less than the one that was measured.
-        return target.commands(study_space(run.study, target.space).validate(outcome.recommended))
+        configuration = study_space(run.study, target.space).validate(outcome.recommended)
+        return target.commands(configuration, run.space.departures(configuration))
     except AscarError as error:
         return {"shell": [f"# not known here: {error.message}", f"ascar export {run.id} --as shell"]}
 
@@ -143,7 +144,13 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
         best = fmean(verdict.best_scores) if verdict.best_scores else outcome.best.score
         pairs.append(("best found", number(best)))
     failed = sum(outcome.counts.get(state, 0) for state in (TrialState.FAILED, TrialState.QUARANTINED))
-    pairs.append(("trials", f"{sum(outcome.counts.values()):,}" + (f", {failed:,} failed" if failed else "")))
+    pruned = outcome.counts.get(TrialState.PRUNED, 0)
+    said = [f"{sum(outcome.counts.values()):,}"]
+    said += [f"{pruned:,} abandoned early"] if pruned else []
+    said += [f"{failed:,} failed"] if failed else []
+    pairs.append(("trials", ", ".join(said)))
+    if pruned:
+        pairs.append(("load saved", format_duration(outcome.saved_s)))
     pairs.append(("time", format_duration(max(0.0, total_s))))
     if total_s > 0:
         pairs.append(("of it in the load", percent(outcome.stage_s.get("load", 0.0) / total_s)))

@@ -295,6 +295,8 @@ def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[objec
     ]
     differs = [f"{name}={value_text(trial.configuration[name])}" for name in names]
     state = trial.state.value + (f"; breaks {', '.join(trial.unmet)}" if trial.unmet else "")
+    if trial.abandonment is not None:
+        state = trial.abandonment.line
     return [
         trial.number,
         trial.purpose.value,
@@ -393,6 +395,12 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
         "Time lines count the seconds of trials alone; pauses of a study that was resumed are left out.",
         "Distribution of scores: what a search tried is no random sample of all configurations.",
     ]
+    if any(trial.state is TrialState.PRUNED for trial in trials):
+        notes.append(
+            "Abandoned trials: the load was ended as soon as the configuration was worse than the best so "
+            "far by more than the noise of readings and runs explains, by a test that is made for repeated "
+            "looks. Their scores are of the readings until then. Load saved: against a trial's usual load."
+        )
     if not any(trial.state is TrialState.COMPLETE for trial in trials):
         notes = notes[:2]
     return tag("ul", *(tag("li", note) for note in notes))

@@ -165,7 +165,10 @@ def _time_table(outcome: Outcome) -> Table:
 def _counts(outcome: Outcome) -> str:
     total = sum(outcome.counts.values())
     parts = [f"{outcome.counts[state]} {state.value}" for state in TrialState if outcome.counts.get(state)]
-    return f"{total} trials: {', '.join(parts)}"
+    text = f"{total} trials: {', '.join(parts)}"
+    if outcome.counts.get(TrialState.PRUNED):
+        text += f" (abandoned early, which saved about {duration(outcome.saved_s)} of load)"
+    return text
 
 
 def _facts(machine: Mapping[str, Any]) -> Iterator[str]:

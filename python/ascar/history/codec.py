@@ -13,7 +13,7 @@ import numpy as np
 
 from ascar.errors import HistoryError
 from ascar.measurement import Measurement, Series
-from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.outcome import Abandonment, Failure, Purpose, Trial, TrialState
 from ascar.space import Configuration
 from ascar.workspace import Change
 
@@ -117,6 +117,7 @@ def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
         "stage_s": dump(trial.stage_s),
         "unmet": dump(trial.unmet),
         "failure": None if trial.failure is None else dump(trial.failure),
+        "abandonment": None if trial.abandonment is None else dump(trial.abandonment),
         "boot_id": boot_id,
         "started_at": trial.started_at,
         "crashed": int(_crashed(trial)),
@@ -206,6 +207,7 @@ def trial_of(
         stage_s=decode(load(row.stage_s, where), dict[str, float], where),
         unmet=decode(load(row.unmet, where), tuple[str, ...], where),
         failure=_maybe(row.failure, Failure, where),
+        abandonment=_maybe(row.abandonment, Abandonment, where),
         started_at=row.started_at,
     )
 

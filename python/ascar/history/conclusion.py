@@ -9,7 +9,7 @@ import msgspec
 
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
-from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict
+from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict, saved_s
 from ascar.space import Configuration
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class _Record(msgspec.Struct, frozen=True):
     stage_s: dict[str, float]
     counts: dict[TrialState, int]
     stopped: str
+    saved_s: float = 0.0
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -39,6 +40,7 @@ def outcome_text(outcome: Outcome) -> str:
         "stage_s": outcome.stage_s,
         "counts": outcome.counts,
         "stopped": outcome.stopped,
+        "saved_s": outcome.saved_s,
     }
     return codec.dump(record)
 
@@ -75,6 +77,7 @@ def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
         counts=record.counts,
         stopped=record.stopped,
         machine=run.machine,
+        saved_s=record.saved_s,
     )
 
 
@@ -98,4 +101,5 @@ def outcome_so_far(run: Run, trials: list[Trial]) -> Outcome:
         counts=Counter(trial.state for trial in trials),
         stopped="",
         machine=run.machine,
+        saved_s=saved_s(trials),
     )

@@ -23,5 +23,13 @@ def _crashes_as_column(connection: sa.Connection) -> None:
             connection.execute(crashed, {"study_id": study_id, "number": number})
 
 
-MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {1: _crashes_as_column}
+def _abandonment_as_column(connection: sa.Connection) -> None:
+    """2 -> 3: why a pruned trial's load was ended early; before, none was."""
+    connection.execute(sa.text("ALTER TABLE trial ADD COLUMN abandonment TEXT"))
+
+
+MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {
+    1: _crashes_as_column,
+    2: _abandonment_as_column,
+}
 """From a version to the step that leads to the next one."""

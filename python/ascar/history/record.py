@@ -13,7 +13,7 @@ from ascar.history import codec
 from ascar.history.conclusion import check_outcome
 from ascar.measurement import Measurement, Series
 from ascar.objective import Objective
-from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.outcome import Abandonment, Failure, Purpose, Trial, TrialState
 from ascar.space.document import space_from_document
 from ascar.workspace import Change
 
@@ -62,6 +62,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
     stage_s: dict[str, float] = {}
     unmet: tuple[str, ...] = ()
     failure: Failure | None = None
+    abandonment: Abandonment | None = None
 
     def trial(self, configuration: Configuration) -> Trial:
         """The trial itself.
@@ -94,6 +95,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
             stage_s=self.stage_s,
             unmet=self.unmet,
             failure=self.failure,
+            abandonment=self.abandonment,
             started_at=self.started_at,
         )
 
@@ -144,7 +146,7 @@ def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
         readings: with its unit readings.
     """
     parts = ("number", "purpose", "state", "started_at", "score", "measurement", "metrics", "change")
-    record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure")}
+    record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure", "abandonment")}
     record["configuration"] = dict(trial.configuration)
     kept = trial.series.items() if readings else ()
     record["series"] = {

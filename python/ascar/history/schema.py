@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 __all__ = ["SCHEMA_VERSION", "machine", "metadata", "metric", "reading", "schema_version", "study", "trial"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 metadata = MetaData()
 
@@ -73,6 +73,8 @@ trial = Table(
     Column("started_at", Text, nullable=False),
     # Since version 2: 1 where the machine went down while this configuration was in force.
     Column("crashed", Integer, nullable=False, server_default="0"),
+    # Since version 3: why the load was ended early, JSON; NULL unless pruned.
+    Column("abandonment", Text),
     Index("trial_by_configuration", "study_id", "configuration_key"),
     Index("trial_by_score", "study_id", "state", "number", "purpose", "score", "duration_s"),
 )

@@ -119,8 +119,8 @@ class SimulatedAnnealing(Stateful):
                 return neighbour
             record = self.ledger.records.get(neighbour)
             self._free += 1
-            if record is not None and record.usable and record.loss is not None:
-                self._consider(neighbour, record.loss, rng)
+            if record is not None and record.estimate is not None:
+                self._consider(neighbour, record.estimate, rng)
         wandered = self._place[0]
         for _ in range(_WANDER_MAX):
             wandered = self._neighbour(wandered, rng)
@@ -131,8 +131,8 @@ class SimulatedAnnealing(Stateful):
     def learn(self, configuration: Configuration, record: Record) -> None:
         """A neighbour was evaluated: move there, or stay; the temperature falls either way."""
         self._moves += 1
-        if record.usable and record.loss is not None:
-            self._consider(configuration, record.loss, self.ledger.rng(_ACCEPT, len(self.ledger.history)))
+        if record.estimate is not None:  # pruned ones are worse than the best, not than every place
+            self._consider(configuration, record.estimate, self.ledger.rng(_ACCEPT, len(self.ledger.history)))
 
     def _neighbour(self, place: Configuration, rng: np.random.Generator) -> Configuration:
         names = self._genes.mutable(place)

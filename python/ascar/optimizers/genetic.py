@@ -120,7 +120,7 @@ class GeneticAlgorithm(Stateful):
         )
         self._population: list[_Member] = []
         self._offspring: list[_Member] = []
-        self._dead = 0  # children that were evaluated and are no members: failed, pruned
+        self._dead = 0  # children that were evaluated and are no members: they failed
         self._bred = 0
         self._mutations = 0
         self._past: list[Generation] = []
@@ -131,9 +131,13 @@ class GeneticAlgorithm(Stateful):
         return (*self._past, self._snapshot()) if self._population else tuple(self._past)
 
     def learn(self, configuration: Configuration, record: Record) -> None:
-        """A child of this generation was evaluated; one that failed or was pruned is no member."""
-        if record.usable and record.loss is not None:
-            self._join(_Member(configuration, record.loss))
+        """A child of this generation was evaluated; one that failed is no member.
+
+        One that was pruned is: without bad ones a generation of which most are pruned would lose its
+        diversity at once (Cao 5.4), and its loss so far says how bad it is.
+        """
+        if record.estimate is not None:
+            self._join(_Member(configuration, record.estimate))
         else:
             self._dead += 1
             self._advance()
@@ -157,8 +161,8 @@ class GeneticAlgorithm(Stateful):
             if self.ledger.fresh(child):
                 return child
             record = self.ledger.records.get(child)
-            if record is not None and record.usable and record.loss is not None:
-                self._join(_Member(child, record.loss))
+            if record is not None and record.estimate is not None:
+                self._join(_Member(child, record.estimate))
         rng = self.ledger.rng(_WANDER, self.ledger.step)
         return (child and self._wander(child, rng)) or self.ledger.draw(rng)
 

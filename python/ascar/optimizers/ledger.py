@@ -35,7 +35,7 @@ class Record:
     Attributes:
         losses: of its complete evaluations, in the order told.
         standard_errors: one a loss; None where unknown.
-        bounds: losses of pruned evaluations: it is probably no better than these.
+        bounds: losses of pruned evaluations, of the readings until then: worse than the best at that time.
         failures: failed evaluations, also those that broke a constraint on results.
         quarantined: it must not be tried again.
     """
@@ -60,6 +60,17 @@ class Record:
     def loss(self) -> float | None:
         """Mean of the complete evaluations; None without any."""
         return sum(self.losses) / len(self.losses) if self.losses else None
+
+    @property
+    def estimate(self) -> float | None:
+        """What to take its loss for: the mean of the complete evaluations, else the least it was pruned at.
+
+        None where neither is known, or where it failed. An evaluation is pruned for being worse than the
+        best, so an estimate of this kind never is the best.
+        """
+        if self.failures or self.quarantined:
+            return None
+        return self.loss if self.losses else min(self.bounds, default=None)
 
 
 @dataclass(slots=True)

@@ -128,7 +128,7 @@ class SimulatedSystem(VirtualSystem):
         series: dict[str, Series] = {}
         ended, taken = "time", steps
         for taken in range(1, steps + 1):
-            if seconds[taken - 1] + 1e-9 < pace.load_min_s and taken < steps:
+            if not pace.asks(float(seconds[taken - 1]) + 1e-9) and taken < steps:
                 continue
             series = {name: Series(seconds[:taken], values[:taken]) for name, values in full.items()}
             if pace.enough(series):

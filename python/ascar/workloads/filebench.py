@@ -103,7 +103,7 @@ class Filebench:
 
         def hear(chunk: bytes, seconds: float) -> bool:  # noqa: ARG001
             fresh = lines.feed(chunk)
-            if not fresh or lines.readings[-1].seconds < pace.load_min_s:
+            if not fresh or not pace.asks(lines.readings[-1].seconds):
                 return False
             return pace.enough(series_of(lines.readings))
 

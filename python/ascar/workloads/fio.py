@@ -174,7 +174,7 @@ class _Listener:
         fresh = False
         for document in self._documents.feed(chunk):
             fresh = self._take(document) or fresh
-        if not fresh or self.totals[-1].runtime_s < self._pace.load_min_s:
+        if not fresh or not self._pace.asks(self.totals[-1].runtime_s):
             return False
         return self._pace.enough(series_of(self.totals))
 

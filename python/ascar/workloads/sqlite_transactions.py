@@ -93,7 +93,7 @@ class SqliteTransactions:
         def hear(chunk: bytes, seconds: float) -> bool:
             whole.feed(chunk, seconds)
             fresh = readings.feed(chunk, seconds)
-            return fresh and seconds >= pace.load_min_s and pace.enough(readings.series())
+            return fresh and pace.asks(seconds) and pace.enough(readings.series())
 
         program = self._program(
             "load",

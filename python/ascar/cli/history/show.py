@@ -111,6 +111,8 @@ def _print_trial(console: Console, trial: Trial, run: Run) -> None:
     )
     if trial.score is not None:
         console.print(f"score: {score(trial, run.objective.unit)}", soft_wrap=True)
+    if trial.abandonment is not None:
+        console.print(trial.abandonment.line, soft_wrap=True)
     if trial.failure is not None:
         console.print(
             f"failed in {trial.failure.stage}: {trial.failure.message}", soft_wrap=True, markup=False

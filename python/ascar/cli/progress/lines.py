@@ -58,6 +58,8 @@ def _finished(progress: Progress, trial: Trial) -> str:
         parts.append(score(trial, unit))
         if trial.unmet:
             parts.append(f"breaks {'; '.join(trial.unmet)}")
+    elif trial.abandonment is not None:
+        parts += [score(trial, unit), trial.abandonment.line]
     else:
         stage = f" in {trial.failure.stage}: {trial.failure.message}" if trial.failure else ""
         parts.append(f"{trial.state.value}{stage}")

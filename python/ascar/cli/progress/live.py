@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ascar.cli.progress.state import READINGS_SHOWN
 from ascar.cli.text import clock, score, sparkline
-from ascar.outcome import Purpose
+from ascar.outcome import Purpose, TrialState
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -93,6 +93,8 @@ class Live:
         text = Text(f"{progress.trials} done")
         if progress.valid_configurations is not None:
             text.append(f" of {progress.valid_configurations:,} configurations", style="dim")
+        if progress.counts[TrialState.PRUNED]:
+            text.append(f", {progress.counts[TrialState.PRUNED]} abandoned", style="dim")
         if progress.failed:
             text.append(f", {progress.failed} failed", style="red")
         return text

@@ -1,0 +1,275 @@
+"""Ending the load of a configuration that is worse than the best so far (Cao 9.6).
+
+A candidate that is as good as the best trial so far, or better, is abandoned with a probability of at most
+`[measurement] abandon`, however often one looks. It has to be worse by more than two kinds of noise:
+
+- between readings: the always-valid limits of the mean of correlated readings (`_core.sequential_mean`), for
+  which half of the probability is kept;
+- between runs, the other half. Readings of one run agree better than runs do, and the best trial so far is
+  also the luckiest. Its margin is the quantile of (largest of so many runs) - (one run), in standard
+  deviations between runs, which are learned from configurations that were measured more than once, the
+  default first, beginning with 3%.
+
+The two are independent, so their squares add.
+
+A candidate that warms up is not worse for that. Readings younger than the longest warm-up that any complete
+trial of the study had are left aside, and so is what the change-point analysis calls unstable. The readings
+are taken to go on rising, as steeply as they may be (97.5%), until a load usually ends. And the candidate
+must be worse than the best trial's steady readings, and than those it had at the same age. What nothing can
+tell from a bad configuration is one that stays on a low level for longer than any before it, and then steps
+up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import chdtri, ndtr, stdtrit
+
+from ascar import _core
+from ascar.outcome import Purpose
+from ascar.pilot import analyze
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.measurement import Measurement, Series
+    from ascar.objective import Objective
+    from ascar.outcome import Trial
+    from ascar.space import Configuration
+
+__all__ = ["READINGS_MIN", "Lookout", "Rival", "Shortfall", "run_margin"]
+
+READINGS_MIN = 8
+"""Steady readings before the first look."""
+_LOOK_GROWTH = 1.2
+_SAME_AGE_MIN = 4
+
+# Between fresh runs real storage systems differ by a few percent. What repeated runs of the study say is
+# averaged with this, which counts as so many of them.
+_RUN_SD = 0.03
+_RUN_SD_WEIGHT = 8
+# How steep a rise is reckoned with: the upper end of the slope's one-sided interval.
+_RISE_CONFIDENCE = 0.975
+# Nodes of the two integrals behind the margin.
+_NODES, _SHARES = 40, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """How much worse a candidate is known to be.
+
+    Attributes:
+        seconds: age of the load.
+        worse_relative: share of the best trial's level by which the mean of its readings so far is worse.
+        worse_least: the same, less both kinds of noise and what a rise may still bring: it is worse by at
+            least this much.
+        measurement: of the candidate's readings so far.
+    """
+
+    seconds: float
+    worse_relative: float
+    worse_least: float
+    measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """The best trial so far, as candidates are held against it.
+
+    Attributes:
+        number: the trial's.
+        scores: its unit readings of the objective.
+        measurement: of these.
+        sign: 1: more is better; -1: less is.
+        margin: share of its level by which a candidate must be worse: what runs may differ.
+        warm_up_s: the longest warm-up of the study's complete trials.
+        usual_s: the age at which their loads ended, the median.
+        load_s: how long their loads took, start and end included, the median.
+        level: probability, over all looks, of abandoning a candidate that is as good.
+    """
+
+    number: int
+    scores: Series
+    measurement: Measurement
+    sign: int
+    margin: float
+    warm_up_s: float
+    usual_s: float
+    load_s: float
+    level: float
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial], objective: Objective, level: float) -> Rival | None:
+        """The best usable trial of a search; None where there is none with readings to compare with.
+
+        Args:
+            trials: of the study.
+            objective: which way is better.
+            level: see `level`; 0: there is never one.
+        """
+        tried = [
+            trial
+            for trial in trials
+            if trial.usable and trial.purpose in (Purpose.DEFAULT, Purpose.SEARCH) and trial.score is not None
+        ]
+        if level <= 0 or not tried:
+            return None
+        best = max(tried, key=lambda trial: objective.sign * (trial.score or 0.0))
+        scores, measured = objective.series(best.series, best.metrics), best.measurement
+        error = measured.standard_error if measured is not None else None
+        if (
+            scores is None
+            or measured is None
+            or error is None
+            or measured.n < READINGS_MIN
+            or not measured.mean
+        ):
+            return None
+        runs: dict[Configuration, list[float]] = {}
+        for trial in tried:
+            runs.setdefault(trial.configuration, []).append(trial.score or 0.0)
+        margin = run_margin(list(runs.values()), len(tried), level / 2, error / abs(measured.mean))
+        return cls(
+            number=best.number,
+            scores=scores,
+            measurement=measured,
+            sign=objective.sign,
+            margin=margin,
+            warm_up_s=max(_warm_up_s(trial, objective) for trial in tried),
+            usual_s=median(_end_s(trial, objective) for trial in tried),
+            load_s=median(trial.stage_s.get("load", 0.0) for trial in tried),
+            level=level,
+        )
+
+    def judge(self, scores: Series) -> Shortfall | None:
+        """Whether a candidate with these readings so far is worse; None where that is not certain."""
+        young = _count(scores.seconds, self.warm_up_s)
+        measured = analyze(scores.values[young:], self.measurement.confidence)
+        start, end = young + measured.stable_start, young + measured.stable_end
+        moving = any(measured.stable_start < point < measured.stable_end for point in measured.change_points)
+        if moving or end < len(scores) or end - start < READINGS_MIN:
+            return None
+        noise, rise = self._noise(scores, slice(start, end), measured)
+        mean, reference = float(scores.values[start:end].mean()), self._reference(scores.seconds[start:end])
+        if not reference:
+            return None
+        short = self.sign * (reference - mean) / abs(reference)
+        known = short - math.hypot(self.margin, noise / abs(reference)) - rise / abs(reference)
+        if known <= 0:
+            return None
+        whole = replace(
+            measured,
+            stable_start=start,
+            stable_end=end,
+            change_points=tuple(young + point for point in measured.change_points),
+        )
+        return Shortfall(float(scores.seconds[-1]), short, known, whole)
+
+    def _reference(self, seconds: NDArray[np.float64]) -> float:
+        """The best trial's steady level, or the one it had at the same age if that was worse."""
+        steady = self.scores.values[self.measurement.stable_start : self.measurement.stable_end]
+        first = max(0, _count(self.scores.seconds, float(seconds[0])) - 1)
+        same_age = self.scores.values[first : _count(self.scores.seconds, float(seconds[-1]))]
+        levels = [float(part.mean()) for part in (steady, same_age) if len(part) >= _SAME_AGE_MIN]
+        return self.sign * min(self.sign * level for level in levels)
+
+    def _noise(self, scores: Series, steady: slice, measured: Measurement) -> tuple[float, float]:
+        """How far the candidate's mean may be off, and what it may gain until a usual load ends."""
+        values = np.ascontiguousarray(scores.values[steady])
+        limits = _core.sequential_mean(values, alpha=self.level, large_effects=True)
+        if limits is None:
+            return math.inf, 0.0
+        seconds, values = scores.seconds[steady], self.sign * values
+        age = seconds - seconds.mean()
+        spread = float(age @ age)
+        slope = float(age @ values) / spread
+        left = values - values.mean() - slope * age
+        # Readings that are alike say less about the slope than so many independent ones.
+        worth = max(1.0, len(values) / max(1, measured.independent_samples))
+        error = math.sqrt(float(left @ left) / (len(values) - 2) / spread * worth)
+        ahead = max(self.usual_s, float(seconds[-1])) - float(seconds.mean())
+        quantile = float(stdtrit(len(values) - 2, _RISE_CONFIDENCE))
+        rise = max(0.0, slope + quantile * error) * ahead
+        return 0.5 * (limits[1] - limits[0]), rise
+
+
+@dataclass(slots=True)
+class Lookout:
+    """Looks at a candidate now and then: after 8 readings, and whenever there are a fifth more."""
+
+    rival: Rival
+    _next: int = READINGS_MIN
+
+    def look(self, scores: Series) -> Shortfall | None:
+        """How much worse the candidate is known to be; None while it may be as good, or between looks."""
+        readings = len(scores) - _count(scores.seconds, self.rival.warm_up_s)
+        if readings < self._next:
+            return None
+        self._next = math.ceil(readings * _LOOK_GROWTH)
+        return self.rival.judge(scores)
+
+
+def run_margin(
+    runs: Sequence[Sequence[float]], trials: int, level: float, error_relative: float = 0.0
+) -> float:
+    """The share of its level by which the luckiest of so many runs may exceed one more run that is as good.
+
+    Standard deviations between runs come from the repeated ones among `runs`, averaged with 3% that counts as
+    8 degrees of freedom. The quantile allows for their being an estimate: it is that of
+    (max of `trials` normal deviates - one more) / sqrt(chi-squared / dof).
+
+    Args:
+        runs: scores by configuration.
+        trials: among how many the best was chosen.
+        level: probability of exceeding the margin.
+        error_relative: standard error of one run's mean, over the mean: its readings' noise.
+    """
+    squares, free = _RUN_SD_WEIGHT * _RUN_SD**2, float(_RUN_SD_WEIGHT)
+    for scores in runs:
+        mean = float(np.mean(scores))
+        if len(scores) > 1 and mean != 0:
+            squares += float(np.sum((np.asarray(scores) / mean - 1) ** 2))
+            free += len(scores) - 1
+    return math.hypot(math.sqrt(squares / free), error_relative) * _lucky_quantile(trials, free, level)
+
+
+@lru_cache(maxsize=256)
+def _lucky_quantile(trials: int, free: float, level: float) -> float:
+    """The quantile of the margin, by bisection."""
+    shares = (np.arange(_SHARES) + 0.5) / _SHARES
+    scale = np.sqrt(chdtri(free, shares) / free)[:, None]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    weights = weights / weights.sum()
+    low, high = 0.0, 1e3
+    while high - low > 1e-4 * high:
+        middle = 0.5 * (low + high)
+        below = (ndtr(nodes + middle * scale) ** trials * weights).sum(axis=1).mean()
+        low, high = (middle, high) if 1 - below > level else (low, middle)
+    return high
+
+
+def _warm_up_s(trial: Trial, objective: Objective) -> float:
+    """The age of a load at which its stable phase began."""
+    scores, measured = objective.series(trial.series, trial.metrics), trial.measurement
+    if scores is None or measured is None or not 0 < measured.stable_start <= len(scores):
+        return 0.0
+    return float(scores.seconds[measured.stable_start - 1])
+
+
+def _end_s(trial: Trial, objective: Objective) -> float:
+    """The age of a load at its last reading."""
+    scores = objective.series(trial.series, trial.metrics)
+    return float(scores.seconds[-1]) if scores is not None and len(scores) else 0.0
+
+
+def _count(seconds: NDArray[np.float64], at_s: float) -> int:
+    """How many readings are no younger than this."""
+    return int(np.searchsorted(seconds, at_s + 1e-9, side="right"))
