@@ -67,6 +67,7 @@ def main() -> None:
     """Run all and print a table in Markdown."""
     parser = argparse.ArgumentParser(description="The mix of each built-in workload, executed and defined")
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--workloads", nargs="+", help="by name; all that are built in where not given")
     parser.add_argument("--data-mb", type=float, default=200, help="size of the data sets")
     parser.add_argument("--limit", type=float, default=0.01, help="how far shares may lie off")
     parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
@@ -74,7 +75,7 @@ def main() -> None:
     print("| workload | operations | largest deviation of a share | relative | starved |")
     print("|---|---|---|---|---|")
     far: list[str] = []
-    for name in (line["name"] for line in lines("--list")):
+    for name in given.workloads or [line["name"] for line in lines("--list")]:
         words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
         description = lines(*words, "--describe")[0]
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:

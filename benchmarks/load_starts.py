@@ -73,6 +73,7 @@ def main() -> None:
     """Run all and print a table in Markdown."""
     parser = argparse.ArgumentParser(description="Starts and stops of each built-in workload")
     parser.add_argument("--runs", type=int, default=100, help="of each workload")
+    parser.add_argument("--workloads", nargs="+", help="by name; all that are built in where not given")
     parser.add_argument("--data-mb", type=float, default=2, help="size of the data sets")
     parser.add_argument("--stop-within-ms", type=float, default=100, help="SIGTERM comes within this")
     parser.add_argument("--seed", type=int, default=1)
@@ -84,7 +85,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|")
     bad: list[str] = []
-    for name in (line["name"] for line in lines("--list")):
+    for name in given.workloads or [line["name"] for line in lines("--list")]:
         words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
         account = Account()
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:

@@ -7,10 +7,10 @@ pub const ALIGNMENT: usize = 4096;
 /// How far into the bytes a write may begin, in alignments, so that not all writes carry the same data.
 const STARTS: u64 = 64;
 
-/// Page-aligned memory.
+/// Page-aligned memory, straight from the kernel: an allocator would write zeros to all of it at once.
 pub struct Aligned {
     start: std::ptr::NonNull<u8>,
-    layout: std::alloc::Layout,
+    length: usize,
 }
 
 // SAFETY: plain memory without interior mutability; shared access only reads.
@@ -22,37 +22,44 @@ impl Aligned {
     /// Zeroed memory of at least this length; untouched pages take no room.
     #[must_use]
     pub fn new(length: usize) -> Aligned {
-        let layout = std::alloc::Layout::from_size_align(
-            length.max(ALIGNMENT).next_multiple_of(ALIGNMENT),
-            ALIGNMENT,
-        )
-        .expect("buffers are far below the address space");
-        // SAFETY: the layout's size is not zero.
-        let start = unsafe { std::alloc::alloc_zeroed(layout) };
-        match std::ptr::NonNull::new(start) {
-            Some(start) => Aligned { start, layout },
-            None => std::alloc::handle_alloc_error(layout),
+        let length = length.max(ALIGNMENT).next_multiple_of(ALIGNMENT);
+        let (rights, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        // SAFETY: a fresh mapping touches nothing that exists.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, rights, kind, -1, 0) };
+        match std::ptr::NonNull::new(start.cast::<u8>()) {
+            Some(bytes) if start != libc::MAP_FAILED => Aligned {
+                start: bytes,
+                length,
+            },
+            _ => {
+                let layout = std::alloc::Layout::from_size_align(length, ALIGNMENT)
+                    .expect("buffers are far below the address space");
+                std::alloc::handle_alloc_error(layout)
+            }
         }
     }
 
     /// The memory.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory is initialised and as long as its layout.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
+        // SAFETY: the memory is mapped, zeroed by the kernel, and so long.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
     /// The memory, to write to.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and the borrow is unique.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
 impl Drop for Aligned {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) }
+        // SAFETY: mapped with this length, and nobody borrows it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 

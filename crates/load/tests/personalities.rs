@@ -58,7 +58,6 @@ fn every_personality_keeps_its_mix() {
         scale::data(&mut definition, factor.parse().unwrap());
         assert_mix(&definition, &summary, name);
         assert_eq!(summary["starved"], 0, "{name}");
-        assert_eq!(summary["threads_late"], 0, "{name}");
         assert_eq!(scratch.files(), 0, "{name}");
     }
 }
