@@ -159,10 +159,11 @@ def _tests(console: Console, results: Results) -> None:
         ]
         if len(by_name) > 1:
             rest = [name for name in by_name if name != best and name not in surely]
-            console.print(
-                f"{problem}: {best} is first; better than {', '.join(surely) or 'none'} by Wilcoxon's test"
-                + (f", not told apart from {', '.join(rest)}" if rest else "")
-                + f" (Holm-corrected, p < {_SIGNIFICANT:g})",
-                soft_wrap=True,
-            )
+            parts = [f"better than {', '.join(surely)}"] if surely else []
+            parts += [f"not told apart from {', '.join(rest)}"] if rest else []
+            console.print(f"{problem}: {best} is first; {'; '.join(parts)}", soft_wrap=True)
+    if any(len(by_name) > 1 for by_name in results.problems.values()):
+        console.print(
+            f"(Wilcoxon's signed-rank test on the regrets of the same seeds, Holm-corrected, p < {_SIGNIFICANT:g})"
+        )
     console.print()
