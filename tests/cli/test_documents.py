@@ -20,12 +20,18 @@ COMMAND = typer.main.get_command(app)
 def _commands():
     pages = [*(ROOT / "docs" / "tutorials").glob("*.md"), ROOT / "README.md"]
     for page in pages:
-        for line in re.findall(r"^ {4}(?:\$ )?(ascar .*)$", page.read_text("utf-8"), re.MULTILINE):
+        text = _joined(page.read_text("utf-8"))
+        for line in re.findall(r"^ {4}(?:\$ )?(ascar .*)$", text, re.MULTILINE):
             yield line
     for command in _leaves(COMMAND):
-        for line in (command.epilog or "").splitlines():
+        for line in _joined(command.epilog or "").splitlines():
             if line.strip().startswith("ascar "):
                 yield line.strip()
+
+
+def _joined(text):
+    """Lines that a backslash at the end continues, as one."""
+    return re.sub(r" *\\\n\s*", " ", text)
 
 
 def _leaves(command):
