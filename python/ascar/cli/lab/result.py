@@ -163,7 +163,6 @@ def _tests(console: Console, results: Results) -> None:
             parts += [f"not told apart from {', '.join(rest)}"] if rest else []
             console.print(f"{problem}: {best} is first; {'; '.join(parts)}", soft_wrap=True)
     if any(len(by_name) > 1 for by_name in results.problems.values()):
-        console.print(
-            f"(Wilcoxon's signed-rank test on the regrets of the same seeds, Holm-corrected, p < {_SIGNIFICANT:g})"
-        )
+        test = "Wilcoxon's signed-rank test on the regrets of the same seeds, Holm-corrected"
+        console.print(f"({test}, p < {_SIGNIFICANT:g})")
     console.print()
