@@ -53,7 +53,7 @@ class Piece:
 
     Attributes:
         key: its name, unique in the benchmark.
-        run: does it; what it returns can be written as JSON.
+        run: does it; what it returns can be written as JSON. A RuntimeError says why it cannot be done here.
     """
 
     key: str
@@ -110,7 +110,11 @@ class Benchmark:
                     break
                 left_s = spent_s / done * (len(waiting) - done) if done else math.nan
                 self._say(f"{len(wanted) - len(waiting) + done}/{len(wanted)} {piece.key}{_left(left_s)}")
-                found = piece.run()
+                try:
+                    found = piece.run()
+                except RuntimeError as error:
+                    print(f"\n{piece.key} is left out: {error}", file=sys.stderr)
+                    continue
                 file.write(json.dumps({"key": piece.key, "build": self.build, **found}) + "\n")
                 file.flush()
                 self._found[piece.key] = found
