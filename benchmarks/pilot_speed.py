@@ -10,11 +10,11 @@ question where the changes are. The mean counts all that pushes do, rare long on
 is of single calls.
 
 3. A labelled set: sessions with steps, with steps in correlated, skewed or spiky noise, and levels that
-change every 100 to 600 readings. Quality is F1 of the change points within 20 readings. The peer is ruptures, KernelCPD with a
-linear kernel (its Pelt with the l2 cost is the same problem and was slower at every length). Its penalty is
-c sigma^2 ln n with sigma from the differences of neighbours, and for each kind of series the c with the
-best F1 is taken: tuned with the labels, in its favour. Times are the least of our three runs and its
-two, ratios of pairs on the same series.
+change every 100 to 600 readings. Quality is F1 of the change points within 20 readings. The peer is
+ruptures, KernelCPD with a linear kernel (its Pelt with the l2 cost is the same problem and was slower at
+every length). Its penalty is c sigma^2 ln n with sigma from the differences of neighbours, and for each
+kind of series the c with the best F1 is taken: tuned with the labels, in its favour. Times are the least of
+our three runs and its two, ratios of pairs on the same series.
 
 4. Growth of both with the length, for three lengths of segments.
 
