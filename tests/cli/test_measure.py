@@ -179,6 +179,8 @@ def test_files_are_written(ascar, program, tmp_path):
     drawn = files[".svg"].read_text()
     assert "warm-up" in drawn
     assert "change point" in drawn
+    assert ascar("measure", "--plot", files[".svg"], *command).status == 0  # three rounds
+    assert "warm-up" in files[".svg"].read_text()
     assert files[".png"].read_bytes().startswith(b"\x89PNG")
     lines = [json.loads(line) for line in files[".jsonl"].read_text().splitlines()]
     assert sum("mb_per_s" in line for line in lines) == 300

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.goals import judged
@@ -12,10 +12,14 @@ from ascar.cli.text import number
 from ascar.measurement import Measurement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ascar.pilot import CommandRunner, Finding, Plan, Resources, Session, Speed
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ascar.pilot import CommandRunner, Finding, Phase, Plan, Resources, Round, Session, Speed
+    from ascar.pilot.findings import Ledger
 
 __all__ = ["Result", "measurement_of"]
 
@@ -241,16 +245,37 @@ class Result:
         from ascar.pilot.findings import Ledger
 
         finding = self._findings()[0] if self._findings() else None
-        if finding is None:
+        if finding is None or finding.measurement is None:
             return
-        ledger = Ledger(finding.indicator)
-        for index in self.session.used:
-            ledger.add(self.session.rounds[index])
-        assert finding.measurement is not None
+        name, used = finding.indicator.name, [self.session.rounds[index] for index in self.session.used]
+        ledger, told = Ledger(finding.indicator), [done for done in used if name in done.unit_readings]
+        if len(told) > 1:
+            write_plot(path, name, *_rounds_in_a_row(ledger, told, finding.measurement))
+            return
+        for done in used:
+            ledger.add(done)
         series = ledger.series()
-        write_plot(
-            path, finding.indicator.name, series, finding.measurement, phases_of(series, finding.measurement)
-        )
+        write_plot(path, name, series, finding.measurement, phases_of(series, finding.measurement))
+
+
+def _rounds_in_a_row(
+    ledger: Ledger, rounds: Sequence[Round], measurement: Measurement
+) -> tuple[NDArray[np.float64], Measurement, list[Phase]]:
+    """All unit readings of several rounds, each with its own phases, under the mean of all of them."""
+    import numpy as np
+
+    series: list[NDArray[np.float64]] = []
+    phases: list[Phase] = []
+    changes: list[int] = []
+    start = 0
+    for done in rounds:
+        points, found = ledger.analyzed(done)
+        changes += [point + start for point in points]
+        phases += [replace(phase, start=phase.start + start, end=phase.end + start) for phase in found]
+        series.append(np.asarray(done.unit_readings[ledger.indicator.name], np.float64))
+        start += len(series[-1])
+    whole = replace(measurement, stable_start=0, stable_end=start, change_points=tuple(changes))
+    return np.concatenate(series), whole, phases
 
 
 def write_sheet_of(path: Path, found: dict[str, Measurement], words: list[str]) -> None:

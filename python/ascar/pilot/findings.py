@@ -13,11 +13,13 @@ from ascar.errors import InputError
 from ascar.measurement import Measurement
 from ascar.pilot.analysis import analyze
 from ascar.pilot.indicator import Indicator, Kind
+from ascar.pilot.phases import phases_of
 from ascar.pilot.stopping import LOOK_GROWTH, cautious, enough_independent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ascar.pilot.phases import Phase
     from ascar.pilot.round import Round
 
 __all__ = ["Finding", "Ledger"]
@@ -87,6 +89,12 @@ class Ledger:
         if len(self._rounds) + self._unstable == 1 and self._first is not None:
             return self._first
         return np.concatenate(self._stable) if self._stable else np.empty(0)
+
+    def analyzed(self, done: Round) -> tuple[tuple[int, ...], tuple[Phase, ...]]:
+        """A round's unit readings on their own: change points; what was kept, what removed, and why."""
+        values = np.asarray(done.unit_readings[self.indicator.name], np.float64)
+        found = analyze(self._averaged(values), self._confidence)
+        return found.change_points, phases_of(values, found)
 
     def add(self, done: Round) -> None:
         """Take in a round; each warms up and cools down on its own (section 4.2.1).
