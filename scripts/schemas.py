@@ -529,6 +529,10 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "run_id": COUNT,
             "form": {"enum": ["shell", "sysctl", "udev", "fstab", "tuned"]},
             "configuration": CONFIGURATION,
+            "chosen": about(
+                items(TEXT),
+                "what differs from the defaults that the study found: lines speak of no more",
+            ),
             "lines": about(items(TEXT), "empty where this form can say nothing of it"),
         },
     ),

@@ -144,19 +144,56 @@ def test_a_new_file_system_is_printed_and_never_made(ascar, keep, disk):
 
 @pytest.mark.root
 def test_mount_options_are_printed(ascar, keep, disk):
-    _, mountpoint = disk
+    device, mountpoint = disk
     keep(ext_journal_mode="journal")
     (left,) = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document[
         "left_to_you"
     ]
-    assert left["commands"][0] == f"umount {mountpoint}"
+    assert left["commands"][0] == f"umount '{mountpoint}'"
     assert "data=journal" in left["commands"][1]
     keep(atime="noatime")
     (left,) = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document[
         "left_to_you"
     ]
-    assert left["commands"][0].startswith("mount -o remount,noatime,")
-    assert left["commands"][-1].startswith("# /etc/fstab: ")
+    assert left["parameters"] == ["atime"]
+    assert left["commands"][0] == f"mount -o remount,noatime '{mountpoint}'"
+    where = str(mountpoint).replace(" ", "\\040")
+    assert left["commands"][-1] == f"# /etc/fstab: {device} {where} ext4 noatime 0 2"
+
+
+@pytest.mark.root
+def test_a_mounted_device_is_said_to_be_in_use(ascar, keep, disk):
+    device, mountpoint = disk
+    keep(fs="xfs")
+    (left,) = ascar("apply", "disk", "--dry-run", "--device", device, "--json").document["left_to_you"]
+    assert left["parameters"] == ["fs"]
+    assert f"{device} is in use, mounted at {mountpoint}" in left["why"]
+
+
+@pytest.mark.root
+def test_a_mount_point_in_memory_has_no_device(ascar, keep, tmp_path):
+    keep(read_ahead_kb=512)
+    place = tmp_path / "memory"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], check=True)
+    try:
+        done = ascar("apply", "disk", "--dry-run", "--mountpoint", place)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    assert done.status == 2
+    assert "holds a tmpfs, which is on no block device" in done.error
+
+
+def test_an_export_speaks_of_what_was_chosen(ascar, keep):
+    keep(read_ahead_kb=512)
+    document = ascar("export", "disk", "--json").document
+    assert document["chosen"] == ["read_ahead_kb"]
+    assert document["lines"] == ["echo 512 > /sys/block/DEVICE/queue/read_ahead_kb"]
+    assert ascar("export", "disk", "--as", "sysctl").out.startswith("# nothing in this configuration")
+    assert (
+        ascar("export", "disk", "--trial", "1").out == "# nothing to set: this is the default configuration\n"
+    )
+    assert ascar("export", "disk", "--trial", "1", "--json").document["lines"] == []
 
 
 def test_another_machine_is_warned_of(ascar, keep, expire):

@@ -192,16 +192,18 @@ def test_its_configurations_can_be_exported(ascar, study):
     assert done.status == 0, done.err
     trials = ascar("history", "show", "small", "--json").document["trials"]
     number = next(trial["number"] for trial in trials if trial["purpose"] == "search")
-    shell = ascar("export", "small", "--as", "shell", "--trial", number, "--json").document
-    assert shell["lines"][0].startswith(f"mkfs.{shell['configuration']['fs']} ")
-    assert any(line.startswith("sysctl -w vm.dirty_ratio=") for line in shell["lines"])
-    for form, sign in (
-        ("sysctl", "vm."),
-        ("udev", "ATTR{queue/scheduler}"),
-        ("fstab", "/MOUNTPOINT"),
-        ("tuned", "[main]"),
-    ):
-        assert sign in ascar("export", "small", "--as", form, "--trial", number).out
+    signs = (
+        ("shell", "dirty_ratio_percent", "sysctl -w vm.dirty_ratio="),
+        ("sysctl", "dirty_ratio_percent", "vm.dirty_ratio = "),
+        ("udev", "scheduler", "ATTR{queue/scheduler}"),
+        ("fstab", "atime", "atime"),
+        ("tuned", "dirty_ratio_percent", "vm.dirty_ratio="),
+    )
+    for form, parameter, sign in signs:
+        document = ascar("export", "small", "--as", form, "--trial", number, "--json").document
+        assert (parameter in document["chosen"]) == (sign in "\n".join(document["lines"]))
+    of_default = ascar("export", "small", "--trial", 1, "--json").document
+    assert (of_default["chosen"], of_default["lines"]) == ([], [])
 
 
 @pytest.mark.slow

@@ -484,7 +484,7 @@ def test_an_administrators_lines_make_the_same_file_system(tmp_path):
                 for configuration in [space.nearest({"fs": fs}), *space.pin({"fs": fs}).sample(rng, 2)]:
                     target.apply(configuration)
                     target.settle()
-                    mkfs, mount = target.commands(configuration)["shell"][:2]
+                    mkfs, mount = target.commands(configuration, space.names)["shell"][:2]
                     run("wipefs", "-a", "-q", device)
                     run(*mkfs.replace("/dev/DEVICE", device).split())
                     run(*mount.replace("/dev/DEVICE", device).replace("/MOUNTPOINT", str(place)).split())

@@ -17,7 +17,8 @@ def recipe(**values):
 
 
 def lines(form, **values):
-    return command_lines(recipe(**values))[form]
+    configuration = SPACE.nearest({**SPACE.default(), **values})
+    return command_lines(configuration, SPACE, SPACE.departures(configuration))[form]
 
 
 def test_the_default_says_everything_explicitly():
@@ -71,9 +72,11 @@ def test_every_configuration_has_a_recipe_and_lines():
         found = recipe_of(configuration, SPACE)
         names = [option.partition("=")[0] for option in found.mount]
         assert len(names) == len(set(names))
-        for form, text in command_lines(found).items():
-            assert text or form == "udev"
+        chosen = SPACE.departures(configuration)
+        for text in command_lines(configuration, SPACE, chosen).values():
             assert not any("\n" in line or "DEV." in line for line in text)
+        everything = command_lines(configuration, SPACE, SPACE.names)
+        assert all(everything.values())
 
 
 def test_layouts_are_equal_only_where_files_lie_alike():
@@ -91,22 +94,56 @@ def test_unknown_parameters_are_a_broken_invariant():
 
 def test_shell_lines_name_the_device_once():
     shell = lines("shell", fs="xfs", xfs_allocation_groups=8)
+    assert shell == ["mkfs.xfs -d agcount=8 /dev/DEVICE", "mount -t xfs /dev/DEVICE /MOUNTPOINT"]
+
+
+def test_all_parameters_can_be_said():
+    configuration = SPACE.nearest({"fs": "xfs", "xfs_allocation_groups": 8})
+    shell = command_lines(configuration, SPACE, SPACE.names)["shell"]
     assert shell[0] == "mkfs.xfs -b size=4096 -i size=512 -d agcount=8 -s size=512 /dev/DEVICE"
     assert shell[1] == "mount -t xfs -o logbufs=8,logbsize=32k,relatime /dev/DEVICE /MOUNTPOINT"
     assert "echo none > /sys/block/DEVICE/queue/scheduler" in shell
     assert "sysctl -w vm.dirty_ratio=20" in shell
 
 
-def test_the_other_forms():
-    assert lines("fstab") == [
-        "/dev/DEVICE /MOUNTPOINT ext4 "
-        "data=ordered,commit=5,delalloc,barrier,relatime,inode_readahead_blks=32 0 2"
+def test_nothing_is_said_of_what_nobody_chose():
+    """A device's own defaults are not settings."""
+    assert all(text == [] for text in command_lines(SPACE.default(), SPACE, ()).values())
+    found = SPACE.with_defaults({"read_ahead_kb": 2048})
+    configuration = found.nearest({**found.default(), "dirty_ratio_percent": 40})
+    text = command_lines(configuration, found, found.departures(configuration))
+    assert text["shell"] == ["sysctl -w vm.dirty_ratio=40"]
+    assert (text["udev"], text["fstab"]) == ([], [])
+
+
+def test_what_has_to_be_done_is_no_more_than_what_was_chosen():
+    assert lines("shell", atime="noatime") == ["mount -o remount,noatime /MOUNTPOINT"]
+    assert lines("shell", ext_journal_mode="journal") == [
+        "umount /MOUNTPOINT",
+        "mount -t ext4 -o data=journal /dev/DEVICE /MOUNTPOINT",
     ]
-    assert lines("fstab", fs="xfs")[0].endswith(" 0 0")
-    assert "vm.dirty_background_ratio = 10" in lines("sysctl")
+    assert lines("shell", ext4_inode_readahead_blocks=128) == [
+        "echo 128 > /sys/fs/ext4/DEVICE/inode_readahead_blks"
+    ]
+    assert lines("shell", ext_inode_size_bytes=512)[0] == "mkfs.ext4 -I 512 /dev/DEVICE"
+
+
+def test_a_scheduler_brings_what_it_resets():
+    assert lines("udev", scheduler="bfq") == [
+        'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="DEVICE", '
+        'ATTR{queue/scheduler}="bfq", ATTR{queue/nr_requests}="128"'
+    ]
+
+
+def test_the_other_forms():
+    assert lines("fstab", atime="noatime", ext4_inode_readahead_blocks=128) == [
+        "/dev/DEVICE /MOUNTPOINT ext4 noatime,inode_readahead_blks=128 0 2"
+    ]
+    assert lines("fstab", fs="xfs")[0].endswith(" xfs defaults 0 0")
+    assert lines("sysctl", dirty_background_ratio_percent=5) == ["vm.dirty_background_ratio = 5"]
     (rule,) = lines("udev", scheduler="bfq", nr_requests=64)
     assert rule.index('ATTR{queue/scheduler}="bfq"') < rule.index('ATTR{queue/nr_requests}="64"')
-    profile = lines("tuned")
+    profile = lines("tuned", dirty_ratio_percent=40, read_ahead_kb=512)
     assert profile[0] == "[main]"
-    assert "vm.dirty_ratio=20" in profile[profile.index("[sysctl]") :]
-    assert "/sys/block/DEVICE/queue/read_ahead_kb=128" in profile[profile.index("[sysfs]") :]
+    assert "vm.dirty_ratio=40" in profile[profile.index("[sysctl]") :]
+    assert "/sys/block/DEVICE/queue/read_ahead_kb=512" in profile[profile.index("[sysfs]") :]

@@ -114,7 +114,12 @@ def test_each_trial_has_a_new_database(target):
 
 def test_the_lines_for_an_administrator_work_in_the_shell(target):
     configuration = target.space.nearest({"journal_mode": "WAL", "page_size_bytes": 8192})
-    lines = target.commands(configuration)["shell"]
+    chosen = target.space.departures(configuration)
+    assert target.commands(configuration, chosen)["shell"] == [
+        "PRAGMA page_size = 8192;",
+        "PRAGMA journal_mode = WAL;",
+    ]
+    lines = target.commands(configuration, target.space.names)["shell"]
     assert lines[0] == "PRAGMA page_size = 8192;"
     assert "PRAGMA cache_size = -2000;" in lines
     with closing(sqlite3.connect(":memory:")) as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,7 @@ class Application:
     def plan(cls, run: Run, configuration: Configuration, place: Place) -> Application:
         """The plan for a run's configuration. Reads the machine, changes nothing.
 
-        Only what differs from the run's default is put in force: the default was the machine's own.
+        Only what somebody chose is put in force: the defaults were the machine's own.
 
         Raises:
             StudyError: the run tuned something that this machine's kernel does not set.
@@ -103,11 +104,11 @@ class Application:
                 f"target.kind = {kind!r}: there is nothing to set on this machine; "
                 f"`ascar export {run.id} --as shell` prints what its own settings are"
             )
+        chosen = run.space.departures(configuration)
         recipe = recipe_of(configuration, run.space)
-        changed = run.space.change(run.space.default(), configuration).parameters
         settings: list[Setting] = []
         homeless: list[str] = []
-        for parameter, knob, value in _settings(recipe, changed):
+        for parameter, knob, value in _settings(recipe, chosen):
             setting = _located(parameter, knob, value, place)
             if setting is None:
                 homeless.append(parameter)
@@ -115,7 +116,7 @@ class Application:
                 settings.append(setting)
         return cls(
             tuple(settings),
-            tuple(_left(run.space, recipe, changed, place, tuple(homeless))),
+            tuple(_left(run.space, configuration, chosen, place, tuple(homeless))),
             tuple(_warnings(run, recipe, place)),
         )
 
@@ -139,13 +140,13 @@ class Application:
                 raise
 
 
-def _settings(recipe: Recipe, changed: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
     """Parameter, knob and value of the knobs to be set, in the order of writing."""
     values = {**recipe.knobs, **recipe.mounted_knobs}
     for parameter, knob in KNOBS.items():
         # A new scheduler resets the number of requests, so that has to be set again.
-        again = parameter == "nr_requests" and "scheduler" in changed
-        if knob in values and (parameter in changed or again):
+        again = parameter == "nr_requests" and "scheduler" in chosen
+        if knob in values and (parameter in chosen or again):
             yield parameter, knob, str(values[knob])
 
 
@@ -176,34 +177,50 @@ def _present(path: Path) -> str:
 
 
 def _left(
-    space: Space, recipe: Recipe, changed: tuple[str, ...], place: Place, homeless: tuple[str, ...]
+    space: Space,
+    configuration: Configuration,
+    chosen: tuple[str, ...],
+    place: Place,
+    homeless: tuple[str, ...],
 ) -> Iterator[Left]:
     """What has to be done by hand, the most expensive first."""
     if homeless:
         what = "belong to a device" if place.device is None else f"do not exist on {place.device}"
         why = f"{what}: name it with --device or --mountpoint" if place.device is None else what
         yield Left(homeless, why, ())
-    by_cost = {cost: tuple(name for name in changed if space[name].cost is cost) for cost in ChangeCost}
-    lines = [_here(line, place) for line in command_lines(recipe)["shell"]]
-    fstab = tuple(f"# /etc/fstab: {_here(line, place)}" for line in command_lines(recipe)["fstab"])
-    mkfs, mount = lines[0], lines[1]
-    where = _here(MOUNTPOINT, place)
+    by_cost = {cost: tuple(name for name in chosen if space[name].cost is cost) for cost in ChangeCost}
     again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
+    named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
+    # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
+    shell = command_lines(configuration, space, named)["shell"]
+    lasting = (*named, "ext4_inode_readahead_blocks") if named else ()
+    fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
+    where = "" if place.mountpoint is None else str(place.mountpoint)
+    commands = (
+        *(_here(line, place, shlex.quote(where)) for line in shell),
+        *(f"# /etc/fstab: {_here(line, place, _in_fstab(where))}" for line in fstab),
+    )
     if by_cost[ChangeCost.REFORMAT_RESTORE]:
         why = "a new file system: everything on the device is lost; back up first, restore afterwards"
-        yield Left(by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount, why, (mkfs, mount, *fstab))
+        if place.in_use:
+            why += f"; {place.device} is in use, mounted at {', '.join(place.in_use)}"
+        yield Left(named, why, commands)
     elif again:
-        yield Left(again + remount, "unmount and mount again", (f"umount {where}", mount, *fstab))
+        yield Left(named, "unmount and mount again", commands)
     elif remount:
-        options = ",".join(("remount", *recipe.remount))
-        yield Left(remount, "remount", (f"mount -o {options} {where}", *fstab))
+        yield Left(named, "remount", commands)
 
 
-def _here(line: str, place: Place) -> str:
+def _here(line: str, place: Place, where: str) -> str:
     """A line with the places that were named in it."""
     if place.device is not None:
         line = line.replace(DEVICE, place.device)
-    return line.replace(MOUNTPOINT, str(place.mountpoint)) if place.mountpoint is not None else line
+    return line.replace(MOUNTPOINT, where) if place.mountpoint is not None else line
+
+
+def _in_fstab(path: str) -> str:
+    """As fstab(5) writes a path."""
+    return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\" else letter for letter in path)
 
 
 def _warnings(run: Run, recipe: Recipe, place: Place) -> Iterator[str]:

@@ -36,7 +36,8 @@ def export(
 ) -> int:
     """Print the recommended configuration as an administrator can use it.
 
-    As shell commands, sysctl.d lines, udev rules, fstab lines or a TuneD profile. Nothing is run.
+    As shell commands, sysctl.d lines, udev rules, fstab lines or a TuneD profile: what differs from the
+    defaults that the study found; the rest is nobody's choice, and left out. Nothing is run.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run
@@ -47,7 +48,8 @@ def export(
     with History() as history:
         found = find_run(history, run)
         configuration = configuration_of(found, trial)
-        lines = list(open_target(found.study.target).commands(configuration).get(form.value, []))
+        chosen = found.space.departures(configuration)
+        lines = list(open_target(found.study.target).commands(configuration, chosen).get(form.value, []))
     if json:
         emit(
             "export",
@@ -55,11 +57,14 @@ def export(
                 "run_id": found.id,
                 "form": form.value,
                 "configuration": json_ready(configuration),
+                "chosen": list(chosen),
                 "lines": lines,
             },
         )
+    elif lines:
+        people().out("\n".join(lines))
+    elif chosen:
+        people().out(f"# nothing in this configuration can be said as {form.value}")
     else:
-        people().out(
-            "\n".join(lines) if lines else f"# nothing in this configuration can be said as {form.value}"
-        )
+        people().out("# nothing to set: this is the default configuration")
     return 0

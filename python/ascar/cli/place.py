@@ -24,6 +24,7 @@ class Place:
         queue: the kernel name of the device whose queue it uses: a partition's disk.
         mountpoint: where its file system is mounted; None where no mount point was named.
         fs: that file system's type.
+        in_use: where the device, or a part of it, is mounted.
     """
 
     device: str | None = None
@@ -31,6 +32,7 @@ class Place:
     queue: str | None = None
     mountpoint: Path | None = None
     fs: str | None = None
+    in_use: tuple[str, ...] = ()
 
     @classmethod
     def named(cls, device: str | None, mountpoint: Path | None) -> Place:
@@ -42,6 +44,11 @@ class Place:
         fs = None
         if mountpoint is not None:
             source, fs = _mounted(mountpoint)
+            if not source.startswith("/dev/"):
+                raise InputError(
+                    f"--mountpoint = {str(mountpoint)!r}: holds a {fs}, which is on no block device; "
+                    "name the mount point of a file system on a disk, or leave it out"
+                )
             if device is not None and not _same_device(device, source):
                 raise InputError(
                     f"--device = {device!r}: is not what is mounted there; {mountpoint} is on {source!r}"
@@ -50,7 +57,7 @@ class Place:
         if device is None:
             return cls()
         name = _kernel_name(device)
-        return cls(device, name, _queue_of(name), mountpoint, fs)
+        return cls(device, name, _queue_of(name), mountpoint, fs, _mount_points(name))
 
 
 def _mounted(mountpoint: Path) -> tuple[str, str]:
@@ -68,6 +75,18 @@ def _mounted(mountpoint: Path) -> tuple[str, str]:
             f"--mountpoint = {str(mountpoint)!r}: nothing is mounted there; `findmnt` lists mount points"
         )
     return found
+
+
+def _mount_points(name: str) -> tuple[str, ...]:
+    """Where a device or one of its partitions is mounted, each place once."""
+    entry = Path("/sys/class/block", name).resolve()
+    numbers = {path.read_text("ascii").strip() for path in (entry / "dev", *entry.glob("*/dev"))}
+    found: dict[str, None] = {}
+    for line in _MOUNTS.read_text("utf-8", errors="replace").splitlines():
+        fields = line.split()
+        if fields[2] in numbers:
+            found[fields[4].encode().decode("unicode_escape")] = None
+    return tuple(found)
 
 
 def _kernel_name(device: str) -> str:

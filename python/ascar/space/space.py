@@ -290,6 +290,18 @@ class Space:
             max((parameter.cost for parameter in changed), key=lambda cost: cost.rank, default=None),
         )
 
+    def departures(self, configuration: Mapping[str, Value]) -> tuple[str, ...]:
+        """The active parameters whose value is not their own default: what somebody chose.
+
+        Values that a study pins are among them; parameters that only became active are not.
+        """
+        return tuple(
+            parameter.name
+            for parameter in self.parameters
+            if parameter.name in configuration
+            and not _equal(parameter.default, configuration[parameter.name])
+        )
+
     def weakened(self, configuration: Mapping[str, Value]) -> dict[str, frozenset[Guarantee]]:
         """What a configuration promises less of than the default, by parameter; empty where nothing."""
         labels = {name: self[name].weakens(value) for name, value in configuration.items()}

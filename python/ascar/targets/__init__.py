@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from ascar.extension import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
 
     from ascar.space import Configuration, Space
@@ -65,8 +65,14 @@ class Target(Protocol):
         """What results are valid for: kernel, device stack, memory; JSON-ready."""
         ...
 
-    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
-        """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned")."""
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned").
+
+        Args:
+            configuration: what is to be put in force.
+            chosen: the parameters to speak of (see `Space.departures`); the others are the system's own
+                defaults, and stay as they are. Forms with nothing to say are empty or missing.
+        """
         ...
 
 

@@ -1,15 +1,20 @@
 """A storage configuration in an administrator's words: shell, fstab, sysctl.d, udev, TuneD.
 
-Lines name the places that only the administrator knows: /dev/DEVICE and /MOUNTPOINT.
+Lines name the places that only the administrator knows: /dev/DEVICE and /MOUNTPOINT. They speak of what was
+chosen; everything else is left to mkfs, to the kernel and to what the machine has in force.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ascar.space import ChangeCost
+from ascar.targets.recipe import recipe_of
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ascar.space import Configuration, Space
     from ascar.targets.recipe import Recipe
 
 __all__ = ["DEVICE", "MOUNTPOINT", "command_lines"]
@@ -41,15 +46,26 @@ _WORDS = {
 }
 
 
-def command_lines(recipe: Recipe) -> Mapping[str, list[str]]:
-    """Lines by form.
+def command_lines(
+    configuration: Configuration, space: Space, chosen: Collection[str]
+) -> Mapping[str, list[str]]:
+    """Lines by form, of what was chosen; all forms are empty where nothing was.
 
-    "shell" makes the file system, mounts it and sets what can be set at once; the other forms make it last:
-    fstab the mount, sysctl and udev the kernel's settings, TuneD those as one profile.
+    "shell" makes the file system, mounts it and sets what can be set at once, as far as the chosen parameters
+    need it; the other forms make it last: fstab the mount, sysctl and udev the kernel's settings, TuneD those
+    as one profile.
+
+    Args:
+        configuration: valid in `space`.
+        space: says what each parameter's change costs.
+        chosen: the parameters to speak of. A chosen scheduler brings `nr_requests` with it, which it resets.
     """
+    wanted = {"fs", *chosen, *(("nr_requests",) if "scheduler" in chosen else ())}
+    recipe = recipe_of({name: value for name, value in configuration.items() if name in wanted}, space)
+    costs = {space[name].cost for name in chosen if name in configuration}
     return {
-        "shell": [_mkfs(recipe), _mount(recipe), *_settings(recipe)],
-        "fstab": [_fstab(recipe)],
+        "shell": [*_making(recipe, costs), *_settings(recipe)],
+        "fstab": [_fstab(recipe)] if ChangeCost.REFORMAT_RESTORE in costs or _options(recipe) else [],
         "sysctl": [f"{knob} = {value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")],
         "udev": _udev(recipe),
         "tuned": _tuned(recipe),
@@ -64,6 +80,28 @@ def _mkfs(recipe: Recipe) -> str:
     return " ".join([f"mkfs.{recipe.fs}", *words, DEVICE])
 
 
+def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
+    """From the file system to its mount, as far as is needed."""
+    if ChangeCost.REFORMAT_RESTORE in costs:
+        return [_mkfs(recipe), _mount(recipe)]
+    if ChangeCost.UMOUNT_MOUNT in costs:
+        return [f"umount {MOUNTPOINT}", _mount(recipe)]
+    if ChangeCost.REMOUNT in costs:
+        return [
+            f"mount -o {','.join(('remount', *recipe.remount))} {MOUNTPOINT}",
+            *_mounted_settings(recipe),
+        ]
+    return _mounted_settings(recipe)
+
+
+def _mounted_settings(recipe: Recipe) -> list[str]:
+    """What the mounted file system has files for."""
+    return [
+        f"echo {value} > /sys/fs/{knob.replace('.DEV.', '/DEVICE/')}"
+        for knob, value in recipe.mounted_knobs.items()
+    ]
+
+
 def _options(recipe: Recipe) -> str:
     """Mount options, with what ext4 takes as one although it can also be set later."""
     later = [
@@ -75,12 +113,13 @@ def _options(recipe: Recipe) -> str:
 
 
 def _mount(recipe: Recipe) -> str:
-    return f"mount -t {recipe.fs} -o {_options(recipe)} {DEVICE} {MOUNTPOINT}"
+    options = _options(recipe)
+    return " ".join(["mount", "-t", recipe.fs, *(["-o", options] if options else []), DEVICE, MOUNTPOINT])
 
 
 def _fstab(recipe: Recipe) -> str:
     check = 0 if recipe.fs in ("xfs", "btrfs") else 2
-    return f"{DEVICE} {MOUNTPOINT} {recipe.fs} {_options(recipe)} 0 {check}"
+    return f"{DEVICE} {MOUNTPOINT} {recipe.fs} {_options(recipe) or 'defaults'} 0 {check}"
 
 
 def _queue(recipe: Recipe) -> dict[str, int | str]:
@@ -108,6 +147,8 @@ def _udev(recipe: Recipe) -> list[str]:
 
 def _tuned(recipe: Recipe) -> list[str]:
     queue = _queue(recipe)
+    if not recipe.knobs:
+        return []
     lines = ["[main]", "summary=Storage settings found by ascar"]
     if vm := [f"{knob}={value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")]:
         lines += ["[sysctl]", *vm]

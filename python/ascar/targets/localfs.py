@@ -37,7 +37,7 @@ from ascar.units import format_size
 from ascar.workspace import Change, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
 
     from ascar.space import Configuration, Space
@@ -283,9 +283,9 @@ class LocalFileSystem:
             },
         }
 
-    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
-        """The configuration in an administrator's words, for a device of his own."""
-        return command_lines(recipe_of(configuration, self.space))
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """The chosen part of a configuration in an administrator's words, for a device of his own."""
+        return command_lines(configuration, self.space, chosen)
 
     # What a trial is made of.
 

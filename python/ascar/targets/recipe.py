@@ -14,7 +14,7 @@ from ascar.space import ChangeCost
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ascar.space import Configuration, Space, Value
+    from ascar.space import Space, Value
 
 __all__ = ["KNOBS", "Recipe", "recipe_of"]
 
@@ -100,11 +100,11 @@ KNOBS: Mapping[str, str] = {**_KNOBS, **_MOUNTED_KNOBS}
 """Parameter to knob, in the order of writing."""
 
 
-def recipe_of(configuration: Configuration, space: Space) -> Recipe:
+def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
     """The recipe of a configuration of (a part of) storage-v5.
 
     Args:
-        configuration: valid in `space`.
+        configuration: valid in `space`, or the part of one that is to be said, "fs" among it.
         space: says which parameters a remount changes.
     """
     known = {*_FORMAT, *_MOUNT, *_KNOBS, *_MOUNTED_KNOBS, "fs"}
@@ -131,7 +131,7 @@ def recipe_of(configuration: Configuration, space: Space) -> Recipe:
     )
 
 
-def _in_order(configuration: Configuration, knobs: Mapping[str, str]) -> dict[str, int | str]:
+def _in_order(configuration: Mapping[str, Value], knobs: Mapping[str, str]) -> dict[str, int | str]:
     return {knob: _scalar(configuration[name]) for name, knob in knobs.items() if name in configuration}
 
 

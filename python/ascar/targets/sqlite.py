@@ -25,7 +25,7 @@ from ascar.targets.machine import backing_of, describe_machine, file_system_of
 from ascar.workspace import Change, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
 
     from ascar.space import Configuration, Value
@@ -262,9 +262,10 @@ class SqliteDatabase:
             "exclusive": self.options.exclusive,
         }
 
-    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The pragmas to give on every connection, for the sqlite3 shell or an application."""
-        return {"shell": _pragmas(configuration)}
+        kept = {name: value for name, value in configuration.items() if name in chosen}
+        return {"shell": _pragmas(kept)}
 
     def _entered(self) -> Path:
         assert self._place is not None, "a target is entered before it is used"
@@ -285,7 +286,7 @@ def _directory(options: SqliteOptions) -> Path:
     return path
 
 
-def _pragmas(configuration: Configuration) -> list[str]:
+def _pragmas(configuration: Mapping[str, Value]) -> list[str]:
     """The configuration as pragmas, in the order in which SQLite needs them."""
     return [f"PRAGMA {_pragma(name, configuration[name])};" for name in _ORDER if name in configuration]
 

@@ -14,7 +14,7 @@ from ascar.errors import StudyError
 from ascar.workspace import Change, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
 
     from ascar.space import Configuration, Space
@@ -113,7 +113,11 @@ class VirtualSystem:
         """It counts nothing."""
         return {}
 
-    def commands(self, configuration: Configuration) -> Mapping[str, list[str]]:  # noqa: ARG002
+    def commands(
+        self,
+        configuration: Configuration,  # noqa: ARG002
+        chosen: Collection[str],  # noqa: ARG002
+    ) -> Mapping[str, list[str]]:
         """Nothing on a machine is set."""
         return {}
 

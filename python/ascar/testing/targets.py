@@ -74,9 +74,11 @@ class TargetContract:
 
     def test_commands_are_lines_by_form(self) -> None:
         target = self.make()
-        for form, lines in target.commands(target.space.default()).items():
+        default = target.space.default()
+        for form, lines in target.commands(default, target.space.names).items():
             assert form in FORMS
             assert not any("\n" in line for line in lines)
+        assert not any(target.commands(default, ()).values())
 
     def test_it_can_be_left_and_made_again(self) -> None:
         for _ in range(2):
