@@ -5,8 +5,8 @@
 Studies whose best and default are equal, and such as differ by so much, are verified by the always-valid test
 of pairs (`ascar.pilot.pairs`, level 1%, 5 to 30 pairs, margin 3%), which is asked after every pair, and by
 Welch's test of a number of runs that is fixed beforehand from the gain and the scatter seen in the search
-(two runs of the default and one of the best, power 95%, 3% where the scatter is not known). "Peeking" asks Welch's
-test after every pair and ends at the first p below 1%, which it is not made for.
+(two runs of the default and one of the best, power 95%, 3% where the scatter is not known). "Peeking" asks
+Welch's test after every pair and ends at the first p below 1%, which it is not made for.
 """
 
 from __future__ import annotations
