@@ -10,6 +10,7 @@ import pytest
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.pilot import CommandRunner
 from ascar.pilot.command import DURATION, start_cost_s
+from ascar.program import running
 
 
 def _python(code, *arguments):
@@ -25,6 +26,18 @@ def test_how_long_it_ran_is_always_a_reading():
     assert done.readings == {DURATION: done.seconds}
     assert 0.05 <= done.seconds < 30
     assert done.unit_readings == {}
+
+
+def test_time_before_we_come_to_listen_counts_too(monkeypatch):
+    """On a busy machine a program may run long, or be done, before its parent runs again."""
+
+    class Late(running._Watch):
+        def __init__(self, *arguments):
+            time.sleep(0.05)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(running, "_Watch", Late)
+    assert _run(("sleep", "0.02")).seconds >= 0.05
 
 
 def test_what_is_told_once_is_a_reading_and_what_is_told_often_unit_readings():

@@ -98,8 +98,8 @@ def run_program(
         StageFailed: it cannot be started, ran out of time, wrote too much, or did not end when asked.
     """
     mark = secrets.token_hex(16)
-    with _started(program, workspace, mark) as process:
-        watch = _Watch(program, process, hear)
+    with _started(program, workspace, mark) as (process, start_s):
+        watch = _Watch(program, process, start_s, hear)
         problem = watch.until_it_ends()
         if problem:
             _kill(process, mark)
@@ -132,6 +132,7 @@ class _Watch:
         self,
         program: Program,
         process: subprocess.Popen[bytes],
+        start_s: float,
         hear: Callable[[bytes, float], bool] | None,
     ) -> None:
         self.program = program
@@ -140,7 +141,7 @@ class _Watch:
         self.stderr = bytearray()
         self.interrupted_at_s: float | None = None
         self._heard_bytes = 0
-        self._start_s = time.monotonic()
+        self._start_s = start_s
 
     def seconds(self) -> float:
         return time.monotonic() - self._start_s
@@ -234,8 +235,10 @@ class _Watch:
 
 
 @contextmanager
-def _started(program: Program, workspace: Workspace, mark: str) -> Generator[subprocess.Popen[bytes]]:
-    """The running program; nothing of it runs afterwards, whatever happens in between."""
+def _started(
+    program: Program, workspace: Workspace, mark: str
+) -> Generator[tuple[subprocess.Popen[bytes], float]]:
+    """The running program, and when it began; nothing of it runs afterwards, whatever happens in between."""
     assert len(program.stdin) <= STDIN_BYTES_MAX
     account = _account(program, workspace)
     environment = {**os.environ, **program.environment, **account.environment, _MARK: mark}
@@ -258,9 +261,11 @@ def _started(program: Program, workspace: Workspace, mark: str) -> Generator[sub
         if workspace.admit is not None:
             workspace.admit(process.pid)
         assert process.stdin is not None
+        # Before it is let go: on a busy machine it may have run for milliseconds before we run again.
+        start_s = time.monotonic()
         with suppress(BrokenPipeError), process.stdin:
             process.stdin.write(b"\n" + program.stdin)
-        yield process
+        yield process, start_s
     finally:
         _kill(process, mark)
         for pipe in (process.stdin, process.stdout, process.stderr):
