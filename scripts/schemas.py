@@ -177,6 +177,12 @@ LAB_OPTIMIZERS = items(
         checkpoints=about(items(record(**LAB_FIGURES)), "after fewer evaluations, the last one included"),
     )
 )
+PARETO_POINT = record(
+    configuration=CONFIGURATION,
+    scores=about(items(NUMBER), "means over the trials, in the order of the objectives"),
+    trials=items(COUNT),
+    is_default=FLAG,
+)
 DOMAIN: Schema = {"type": "object"}
 NEED = record(
     "something that tuning needs, and whether it is here",
@@ -420,6 +426,17 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "levels": items(
                 record("between shifts", start_s=NUMBER, end_s=NUMBER, batches=COUNT, mean=NUMBER)
             ),
+        },
+    ),
+    "history-pareto": (
+        "Configurations that no other beats in one objective without losing in another.",
+        {
+            "run_id": COUNT,
+            "study": TEXT,
+            "objectives": items(TEXT),
+            "configurations": about(COUNT, "that were measured and met the constraints"),
+            "points": about(items(PARETO_POINT), "the set, the best in the first objective first"),
+            "default": maybe(PARETO_POINT),
         },
     ),
     "lab-optimizers": (

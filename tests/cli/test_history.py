@@ -183,3 +183,48 @@ def test_what_is_no_history_is_refused(ascar, tmp_path, monkeypatch):
     file.write_bytes(b"not a database at all" * 100)
     monkeypatch.setenv("ASCAR_HISTORY", str(file))
     assert str(file) in ascar("history", "ls").error
+
+
+@pytest.fixture
+def several(space, trial_of):
+    """A run with a fast, a quick and a useless configuration."""
+    study = Study.parse(TEXT)
+    default, fast = space.default(), space.validate({"fs": "xfs", "read_ahead_kb": 256})
+    bad = space.validate({"fs": "xfs", "read_ahead_kb": 64})
+    rows = [(default, 100.0, 2.0), (fast, 150.0, 3.0), (bad, 90.0, 4.0)]
+    with History() as history, history.begin(study, space, {}) as run:
+        for number, (one, rate, late) in enumerate(rows, 1):
+            metrics = {"throughput_ops_per_s": rate, "latency_ms_p99": late}
+            made = trial_of(number, one, rate, metrics=metrics)
+            run.start_trial(replace(made, state=TrialState.RUNNING))
+            run.finish_trial(made)
+
+
+def test_the_pareto_set_of_a_run(ascar, several):
+    done = ascar("history", "pareto", "mail", "--objective", "minimize latency_ms_p99", "--json")
+    assert done.status == 0
+    document = done.document
+    assert document["objectives"] == ["maximize throughput_ops_per_s", "minimize latency_ms_p99"]
+    assert document["configurations"] == 3
+    assert [one["scores"] for one in document["points"]] == [[150.0, 3.0], [100.0, 2.0]]
+    assert [one["is_default"] for one in document["points"]] == [False, True]
+    assert document["default"] == document["points"][1]
+
+
+def test_people_see_what_each_of_the_set_changes(ascar, several):
+    two = ("--objective", "maximize throughput_ops_per_s", "--objective", "maximize latency_ms_p99")
+    done = ascar("history", "pareto", "mail", *two)
+    assert done.status == 0
+    assert "2 configurations" in done.out
+    assert "fs=xfs" in done.out
+    assert "it is the default  (not in the set)" in done.out
+
+
+@pytest.mark.parametrize(
+    ("objective", "message"),
+    [("latency_ms_p99", "must be 'maximize FORMULA'"), ("minimize watts", "needs the metric 'watts'")],
+)
+def test_an_objective_that_cannot_be_told_is_refused(ascar, several, objective, message):
+    done = ascar("history", "pareto", "mail", "--objective", objective)
+    assert done.status == 2
+    assert message in done.err

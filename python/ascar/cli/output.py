@@ -25,6 +25,7 @@ SCHEMAS: dict[str, int] = {
     "history-export": 1,
     "history-import": 1,
     "history-ls": 1,
+    "history-pareto": 1,
     "history-purge": 1,
     "history-show": 1,
     "init": 1,

@@ -88,6 +88,7 @@ class _Progress:
     experiment: Experiment
     runs: list[Run]
     missing: list[int]
+    given: int = 0  # seeds that a worker has
     spent_s: float = 0.0
     finished: int = 0
     unsaved: list[Run] = field(default_factory=list["Run"])
@@ -111,6 +112,7 @@ class _Progress:
         """Seeds for a worker: about a second's work."""
         count = 1 if self.each_s is None else max(1, min(16, int(_TASK_S / max(self.each_s, 1e-3))))
         seeds, self.missing = self.missing[:count], self.missing[count:]
+        self.given += len(seeds)
         return seeds
 
 
@@ -209,6 +211,7 @@ class _Worker:
         progress.runs += runs
         progress.unsaved += runs
         progress.finished += len(runs)
+        progress.given -= len(runs)
         progress.spent_s += spent_s
         if time.monotonic() - self._flushed_s > _FLUSH_S:
             _flush(self._work, self._archive)
@@ -217,12 +220,14 @@ class _Worker:
             self._each(self._standing(progress.experiment))
 
     def _standing(self, latest: Experiment) -> Standing:
-        wanted = sum(len(one.missing) for one in self._work) + sum(len(one.runs) for one in self._work)
+        done = sum(len(one.runs) for one in self._work)
+        left = [one.given + len(one.missing) for one in self._work]
         known = [one.each_s for one in self._work if one.each_s is not None]
         middle = sorted(known)[len(known) // 2]
-        left_s = sum(len(one.missing) * (middle if one.each_s is None else one.each_s) for one in self._work)
+        each = [middle if one.each_s is None else one.each_s for one in self._work]
+        left_s = sum(count * each_s for count, each_s in zip(left, each, strict=True))
         name = f"{latest.contender.label} on {latest.specification.name}"
-        return Standing(sum(len(one.runs) for one in self._work), wanted, left_s / self._workers, name)
+        return Standing(done, done + sum(left), left_s / self._workers, name)
 
 
 def _simulated(experiment: Experiment, seeds: Sequence[int]) -> list[Run]:
