@@ -175,6 +175,7 @@ impl<'a> Load<'a> {
         let plan = Arc::new(Plan::new(parts, Arc::clone(&self.control)));
         let mut reader = Reader::new(&self.definition);
         engine::start(&plan, reader.tallies())?;
+        go_first();
         let start_s = self.begun.elapsed().as_secs_f64();
         plan.gate.store(1, Ordering::SeqCst);
         futex::wake_all(&plan.gate);
@@ -253,6 +254,13 @@ fn status_of(signal: Signal) -> u8 {
         Signal::Terminate => STOPPED_EARLY,
         Signal::Interrupt => INTERRUPTED,
     }
+}
+
+/// Let this thread, which takes readings and hears signals, run before the load's own that keep all processors busy.
+/// Only root may. Without, both come late where there are far more threads than processors: some 0.3 s with 100 on 2.
+fn go_first() {
+    // SAFETY: changes the calling thread's priority only (0 is this thread); a refusal leaves it as it is.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
 /// Wait until all threads have ended, at most the grace; how many have not.
