@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from ascar.abandonment import Rival
 from ascar.evaluation import Clock, Evaluator
 from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
 from ascar.space import study_space
-from ascar.targets import Reusing, open_target
+from ascar.targets import Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Bench:
             InputError: the study, or the machine, does not allow it; nothing was touched.
         """
         target = open_target(study.target)
+        if isinstance(target, Owned):
+            target.owner = f"study {study.name}, process {os.getpid()}"
         if not study.workload and isinstance(target, Workload):
             workload: Workload = target  # recorded and simulated systems bring their own load
         else:

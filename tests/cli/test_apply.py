@@ -301,6 +301,20 @@ def test_a_knob_that_a_running_study_holds_is_refused_and_nothing_is_set(ascar, 
 
 
 @pytest.mark.root
+def test_a_trials_values_are_not_taken_for_the_machines(ascar, keep, disk):
+    """While a study runs, what is in force is a trial's: even a dry run names the study instead."""
+    device, mountpoint = disk
+    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512)
+    with Keeper("study 'nightly'") as keeper:
+        keeper.knob_write(f"block.{device.name}.scheduler", "kyber")
+        done = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint)
+        assert done.status == 2
+        assert "study 'nightly'" in done.error
+        assert "trial" in done.error
+    assert ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint).status == 0
+
+
+@pytest.mark.root
 def test_restoring_when_there_is_nothing_to_restore(ascar):
     done = ascar("restore", "--json")
     assert done.status == 0

@@ -285,7 +285,7 @@ def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
         running.wait_for_trials(1)
         done = ascar("tune", other)
         assert done.status == 2
-        assert f'is locked by "localfs {image}"' in done.error, "it names who holds what both need"
+        assert 'is locked by "study small, process ' in done.error, "it names who holds what both need"
         assert not (tmp_path / "other.img").exists()
     finally:
         running.process.send_signal(signal.SIGINT)

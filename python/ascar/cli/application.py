@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import StudyError
+from ascar.errors import Refused, StudyError
 from ascar.space import ChangeCost
 from ascar.targets.administration import DEVICE, MOUNTPOINT, command_lines
+from ascar.targets.holders import holder_of
 from ascar.targets.keeper import Keeper
 from ascar.targets.machine import describe_machine
 from ascar.targets.recipe import KNOBS, recipe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ascar.cli.place import Place
     from ascar.history import Run
@@ -97,6 +98,7 @@ class Application:
 
         Raises:
             StudyError: the run tuned something that this machine's kernel does not set.
+            Refused: a study that is running holds a knob, so what is in force now is a trial's.
         """
         kind = str(run.study.target.get("kind", "localfs"))
         if kind != "localfs":
@@ -106,14 +108,16 @@ class Application:
             )
         chosen = run.space.departures(configuration)
         recipe = recipe_of(configuration, run.space)
-        settings: list[Setting] = []
         homeless: list[str] = []
+        located: list[Setting] = []
         for parameter, knob, value in _settings(recipe, chosen):
             setting = _located(parameter, knob, value, place)
             if setting is None:
                 homeless.append(parameter)
-            elif setting.before != setting.after:
-                settings.append(setting)
+            else:
+                located.append(setting)
+        _refuse_held(located)
+        settings = [setting for setting in located if setting.before != setting.after]
         return cls(
             tuple(settings),
             tuple(_left(run.space, configuration, chosen, place, tuple(homeless))),
@@ -138,6 +142,16 @@ class Application:
             except BaseException:
                 keeper.restore()
                 raise
+
+
+def _refuse_held(settings: Iterable[Setting]) -> None:
+    for setting in settings:
+        holder = holder_of([setting.knob])
+        if holder is not None:
+            raise Refused(
+                f"{setting.knob}: is held by {holder}, so what is in force now, {setting.before}, is a "
+                "trial's value and no setting of yours; wait for that study or stop it"
+            )
 
 
 def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:

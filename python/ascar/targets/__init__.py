@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.workspace import Change, Workspace
 
-__all__ = ["Reusing", "Target", "open_target"]
+__all__ = ["Owned", "Reusing", "Target", "open_target"]
 
 
 @runtime_checkable
@@ -74,6 +74,14 @@ class Target(Protocol):
                 defaults, and stay as they are. Forms with nothing to say are empty or missing.
         """
         ...
+
+
+@runtime_checkable
+class Owned(Protocol):
+    """A target that takes machine-wide locks, in the name of whoever runs it."""
+
+    owner: str
+    """What others who are refused a lock are told."""
 
 
 @runtime_checkable

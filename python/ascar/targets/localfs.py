@@ -67,6 +67,7 @@ class LocalFileSystem:
         self.settings = Settings.read(convert(options, LocalFileSystemOptions, "target"))
         chosen = self.settings.options
         self.space = localfs_space(_size_of(self.settings), chosen.file_systems)
+        self.owner = f"localfs {chosen.device or self.settings.image}"
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
         self._images = SavedImages(chosen.state, self.settings.saved_bytes)
@@ -97,7 +98,7 @@ class LocalFileSystem:
         self.settings.check_machine()
         owner = _owner(self.settings.options.user)
         try:
-            self._keeper = Keeper(f"localfs {self.settings.options.device or self.settings.image}").start()
+            self._keeper = Keeper(self.owner).start()
         except EnvironmentLacks as error:
             raise _lacks_root(error) from error
         try:
