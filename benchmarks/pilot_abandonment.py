@@ -5,10 +5,10 @@
 Each simulated study holds two runs of the default and some trials, all exactly as good: the worst case, for
 the best of them is the luckiest. Every trial is ended as `ascar tune` ends it (by the goal of the preset
 "quick", or "normal" for long loads), its level differs from run to run, and the candidate is looked at as
-`ascar tune` looks at it (`ascar.abandonment`, level 1%). The first table gives the share of equally good candidates that
-are abandoned, over all looks of their whole load. Warm-ups are those of all trials, unless the row says that
-the candidate alone has one. The second table gives, for candidates that are worse, how many are abandoned,
-and the share of the readings that they would have taken otherwise that is saved.
+`ascar tune` looks at it (`ascar.abandonment`, level 1%). The first table gives the share of equally good
+candidates that are abandoned, over all looks of their whole load. Warm-ups are those of all trials, unless
+the row says that the candidate alone has one. The second table gives, for candidates that are worse, how
+many are abandoned, and the share of the readings that they would have taken otherwise that is saved.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from ascar.cli.progress import Progress
 from ascar.cli.progress.lines import line_of
 from ascar.cli.progress.live import Live
 from ascar.objective import Objective
-from ascar.outcome import Event, Failure, Purpose, TrialState
+from ascar.outcome import Abandonment, Event, Failure, Purpose, TrialState
 
 
 @pytest.fixture
@@ -87,6 +87,20 @@ def test_every_trial_has_one_line_and_readings_have_none(events):
     assert "breaks latency_ms_p99 <= 50" in shown[4]
     assert "at most 5 runs a side" in shown[5]
     assert shown[7] == "after 1 pairs: +50.0% (+10.0% to +90.0%), p = 0.002"
+
+
+def test_an_abandoned_trial_says_why(events, space, trial_of):
+    why = Abandonment(rival=3, after_s=2.0, worse_relative=0.487, worse_least=0.213, saved_s=1.0)
+    pruned = replace(trial_of(9, space.default(), 77.0, state=TrialState.PRUNED), abandonment=why)
+    progress = _after(events)
+    event = Event("trial-finished", {"trial": 9, "left_s": 490}, pruned)
+    progress.take(event)
+    line = line_of(progress, event)
+    assert "abandoned after 2.0 s: 48.7% worse than trial 3 so far, at least 21.3%" in line
+    assert "77.00" in line
+    assert "1 abandoned" in _drawn(progress)
+    assert progress.best is not None
+    assert progress.best.number == 3
 
 
 def _drawn(progress, *, encoding="utf-8") -> str:

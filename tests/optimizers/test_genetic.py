@@ -40,6 +40,23 @@ def test_the_first_generation_is_the_design_and_holds_all_of_it():
         assert counts == {value: sum(one.configuration[name] == value for one in told) for value in counts}
 
 
+def test_pruned_children_are_members_with_their_loss_so_far_and_failed_ones_are_none():
+    space = grid()
+    optimizer = made(space, population=8)
+    for number in range(8):
+        one = optimizer.ask()
+        state = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.PRUNED, TrialState.FAILED)[number % 4]
+        loss = None if state is TrialState.FAILED else 1.0 + number
+        optimizer.tell(Evaluation(one, state, loss))
+    (first,) = optimizer.generations
+    assert first.size == 6
+    best = optimizer.ledger.best()
+    assert best is not None
+    assert best[1].loss == 1.0
+    estimates = sorted(record.estimate for record in optimizer.ledger.records.values() if record.estimate)
+    assert estimates == [1.0, 2.0, 3.0, 5.0, 6.0, 7.0]
+
+
 def test_start_configurations_are_members_of_the_first_generation():
     space = branching()
     start = tuple(dict.fromkeys(space.sample(np.random.default_rng(5), 3)))
