@@ -71,7 +71,8 @@ def compare(
         typer.Option(metavar="SHARE", help="A difference that does not matter, instead of the preset's: 2%."),
     ] = None,
     p: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Probability of any wrong verdict, over all looks.")
+        float,
+        typer.Option(metavar="LEVEL", help="Probability of any wrong verdict, over all pairs and looks."),
     ] = 0.01,
     confidence: Confidence = None,
     limit: Annotated[

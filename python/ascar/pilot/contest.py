@@ -8,6 +8,9 @@ looking as often as one likes keeps the error that was stated; Welch's test does
 Which two are neighbours depends on the readings, and any two may become neighbours. The level is therefore
 divided by the number of all pairs, k (k - 1) / 2: the probability that anything at all is told apart, or
 called equal, wrongly is at most p (Bonferroni).
+
+That holds for pairs that are independent of each other. A contestant that wanders on its own from round to
+round is the hard case: its correlation is looked for and merged away, but a few rounds do not show it.
 """
 
 from __future__ import annotations
