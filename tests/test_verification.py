@@ -118,6 +118,21 @@ def test_sides_within_the_margin_are_equivalent():
     assert undecided.decision == "open"
 
 
+def test_a_machine_that_grows_slower_slows_both_sides():
+    default: list[float | None] = [292, 204, 128, 109, 51]
+    best: list[float | None] = [3641, 2854, 1742, 889, 258]
+    verdict = conclude(study(), pairs_of(default, best), "separated")
+    assert verdict.kind == "improved"
+    assert verdict.gain_low is not None
+    assert verdict.gain_low > 0
+
+
+def test_scores_below_zero_are_compared_by_their_differences():
+    verdict = conclude(study(), pairs_of([-10, -11, -9, -10, -10.5], [-5, -5.5, -4.8, -5, -5.2]), "separated")
+    assert verdict.kind == "improved"
+    assert verdict.gain_relative == pytest.approx(0.495, abs=0.01)
+
+
 def test_too_many_failures_leave_nothing_to_say():
     pairs = pairs_of([100.0, None, None, 101.0, None], [130.0, None, None, None, None])
     verdict = conclude(study(), pairs, "failures")

@@ -92,7 +92,7 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
     """
     defaults = campaign.of(Purpose.DEFAULT)
     if best is None or best.configuration == defaults[0].configuration:
-        return Verdict(kind="default-is-fine", note="the search found nothing better than the default")
+        return _without_comparison(campaign, defaults[0], best)
     study = campaign.bench.study
     pairs = Pairs(defaults[0].configuration, best.configuration)
     for trial in campaign.trials:
@@ -106,6 +106,29 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
         campaign.listener(_compared(pairs, study))
     verdict = conclude(study, pairs, end)
     return _with_reuse_bias(campaign, pairs, verdict)
+
+
+def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) -> Verdict:
+    """The verdict where nothing else than the default could be put forward: fine only if others were seen."""
+    searched = [trial for trial in campaign.trials if trial.purpose is Purpose.SEARCH]
+    failures = [trial.failure for trial in searched if trial.failure is not None]
+    if best is None:
+        breaks = "; ".join(default.unmet)
+        note = f"no configuration met the constraints; the default breaks {breaks}"
+    elif searched and len(failures) == len(searched):
+        last = failures[-1]
+        note = (
+            f"all {len(searched)} trials of the search failed, so nothing is known of any other "
+            f"configuration; the last one in {last.stage}: {last.message}"
+        )
+    elif not searched and campaign.bench.space.count() != 1:
+        note = (
+            "the budget left no time to search, only the default was measured; "
+            "give the study more, in [study] budget or with --budget"
+        )
+    else:
+        return Verdict(kind="default-is-fine", note="the search found nothing better than the default")
+    return Verdict(kind="not-verified", note=note)
 
 
 def _end(campaign: Campaign, pairs: Pairs) -> VerdictEnd | None:
@@ -195,9 +218,9 @@ def conclude(study: Study, pairs: Pairs, end: VerdictEnd) -> Verdict:
         return replace(known, note=failed)
     low, high = _gain_limits(study, pairs, found)
     separated = found.decision in ("higher", "lower")
-    improved = separated and study.objective.better(fmean(pairs.best_scores), fmean(pairs.default_scores))
+    improved = separated and (found.decision == "higher") == (study.objective.sign > 0)
     note = (
-        "an always-valid t-test of the pairs' differences, asked after every pair of interleaved runs; its "
+        "an always-valid t-test of the pairs, asked after every pair of interleaved runs; its "
         f"interval and p-value hold at all looks together; it ended after {pairs.made} pairs: "
         f"{_ENDS[end].format(margin=margin)}"
     )
