@@ -390,8 +390,8 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
         f"configurations are called different with a probability of at most {verdict.p_value_limit:g}, and "
         "interval and p-value are valid whenever it ends. The search's own scores are not used for it: the "
         "best of many looks better than it is.",
-        "Gain: the difference of the two means over the default's, with its interval; above zero is better, "
-        "whichever way the objective points.",
+        "Gain: the ratio of the two means (geometric ones where all scores are above zero) minus 1, with its "
+        "interval; above zero is better, whichever way the objective points.",
         "Time lines count the seconds of trials alone; pauses of a study that was resumed are left out.",
         "Distribution of scores: what a search tried is no random sample of all configurations.",
     ]
