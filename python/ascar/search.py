@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import Exhausted, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
+from ascar.optimizers.rationing import Rationed
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.stopping import AnyOf, TargetReached, Trials, WindowWithoutGain, progress_of
 from ascar.outcome import Purpose, TrialState
+from ascar.space import change_budget
 
 if TYPE_CHECKING:
     from ascar.campaign import Campaign
     from ascar.optimizers import Optimizer
     from ascar.optimizers.stopping import Criterion
     from ascar.outcome import Trial
+    from ascar.space import Space
     from ascar.study import Study
 
 __all__ = ["Search"]
@@ -36,8 +39,13 @@ class Search:
 
     def __post_init__(self) -> None:
         """Tell the optimizer what is known already."""
-        bench = self.campaign.bench
-        self.optimizer = open_optimizer(bench.study.optimizer, bench.space, bench.study.seed)
+        study, space = self.campaign.bench.study, self.campaign.bench.space
+
+        def make(space: Space) -> Optimizer:
+            return open_optimizer(study.optimizer, space, study.seed)
+
+        limits = change_budget(study.space)
+        self.optimizer = Rationed(make, space, limits) if limits else make(space)
         for trial in self.campaign.trials:
             self._tell(trial)
 
@@ -75,11 +83,14 @@ class Search:
         found = recommend(
             self.optimizer, [self._evaluation(trial) for trial in campaign.trials if _learned(trial)]
         )
-        if found is None:
-            return None
         tried = campaign.of(Purpose.DEFAULT) + campaign.of(Purpose.SEARCH)
-        same = [trial for trial in tried if trial.usable and trial.configuration == found.configuration]
-        return same[-1] if same else None
+        usable = [trial for trial in tried if trial.usable]
+        same = [trial for trial in usable if found and trial.configuration == found.configuration]
+        if same:
+            return same[-1]
+        # What is recommended broke a constraint: the best of what did not.
+        sign = campaign.bench.study.objective.sign
+        return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
 
     def _tell(self, trial: Trial) -> None:
         if _learned(trial):
@@ -99,7 +110,9 @@ class Search:
         """Why the search should end now; empty while it should go on (Cao 9.6)."""
         campaign, study = self.campaign, self.campaign.bench.study
         if campaign.left_s - self._reserve_s() < campaign.trial_s:
-            return "the time budget is spent"
+            if campaign.left_s < 2 * campaign.trial_s:
+                return "the time budget is spent"
+            return "its share of the time budget is spent; the rest is kept for the verification"
         last = campaign.trials[-_FAILURES_IN_A_ROW_MAX:]
         if len(last) == _FAILURES_IN_A_ROW_MAX and all(trial.state is TrialState.FAILED for trial in last):
             return f"the last {_FAILURES_IN_A_ROW_MAX} trials failed"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from ascar.errors import SpaceError
 from ascar.space.suggestion import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["ChangeCost", "costs_named"]
+__all__ = ["ChangeCost", "change_budget", "costs_named"]
 
 
 class ChangeCost(StrEnum):
@@ -86,6 +86,27 @@ def costs_named(names: Iterable[str | int], key: str = "allow_cost") -> frozense
                 f"{key}: {name!r} is no change cost; allowed: {allowed}, 0 to 3{hint(name, _BY_NAME)}"
             )
     return frozenset(costs)
+
+
+def change_budget(table: Mapping[str, Any]) -> dict[ChangeCost, int]:
+    """How often a search may change parameters, by cost: a study's `space.change_budget`.
+
+    Raises:
+        SpaceError: a name that Table 9.1 does not have, or a number that is none or below 2.
+    """
+    limits = table.get("change_budget", {})
+    if not isinstance(limits, dict):
+        raise SpaceError(f"change_budget = {limits!r}: must be a table, e.g. {{ reformat-restore = 2 }}")
+    found: dict[ChangeCost, int] = {}
+    for name, limit in cast("dict[str, Any]", limits).items():
+        (cost,) = costs_named([name], "change_budget")
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 2 <= limit <= 1_000_000:
+            raise SpaceError(
+                f"change_budget.{name} = {limit!r}: must be a number from 2 to 1000000, one change to try "
+                "and one to go back; to change it never, leave it out of allow_cost"
+            )
+        found[cost] = limit
+    return found
 
 
 _BY_NAME = {cost.value: cost for cost in ChangeCost}

@@ -7,6 +7,7 @@ forbidden = [{ fs = "btrfs", scheduler = "bfq" }]
 pinned = { fs = "ext4" }
 allow_cost = ["dyn-kernel", "remount"]          # else every cost
 allow_weaker = ["btrfs_data_mode=nodatasum"]    # else no value that promises less than the default
+change_budget = { reformat-restore = 4 }        # changes of this cost that a search makes at most
 
 [space.parameters.read_ahead_kb]                # fewer values, another default (see `ascar.space.tables`);
 values = [128, 512]                             # where the target has no parameters of its own: new ones
@@ -19,6 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ascar.errors import SpaceError
+from ascar.space.cost import change_budget
 from ascar.space.domain import Choices
 from ascar.space.fields import Fields
 from ascar.space.presets import PRESETS, preset
@@ -32,7 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = ["space_from_table", "study_space"]
 
-_KEYS: Final = ("preset", "parameters", "constraints", "forbidden", "pinned", "allow_cost", "allow_weaker")
+_KEYS: Final = (
+    "preset",
+    "parameters",
+    "constraints",
+    "forbidden",
+    "pinned",
+    "allow_cost",
+    "allow_weaker",
+    "change_budget",
+)
 
 
 class _Study(Protocol):
@@ -121,6 +132,9 @@ def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None
         space = space.restrict_guarantees(fields.items("allow_weaker"))
     with _located("pinned"):
         space = space.pin(fields.mapping("pinned"))
+    if "change_budget" in fields:
+        with _located("change_budget"):
+            change_budget({"change_budget": fields.mapping("change_budget")})
     if "allow_cost" in fields:
         with _located("allow_cost"):
             space = space.restrict(fields.items("allow_cost", (str, int), "change costs"), current)
