@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ascar.errors import InputError, WorkError
@@ -140,3 +142,22 @@ def test_the_same_seed_proposes_the_same(history):
 
     first, second = tune(study(), history), tune(study(), history)
     assert tried(first.run_id) == tried(second.run_id)
+
+
+def test_a_change_budget_is_kept_by_the_search(history):
+    expensive = """[space]
+change_budget = { reformat-restore = 3 }
+[space.parameters.block]
+kind = "integer"
+low = 1
+high = 8
+default = 1
+cost = "reformat-restore"
+[space.parameters.depth]"""
+    text = study("1000 + 10 * depth + 50 * block").text.replace("[space.parameters.depth]", expensive)
+    outcome = tune(Study.parse(text), history)
+    trials = [one for one in history.run(outcome.run_id).trials() if one.purpose is not Purpose.VERIFY]
+    blocks = [one.configuration["block"] for one in trials]
+    changes = sum(one != other for one, other in pairwise(blocks))
+    assert len(trials) > 10
+    assert 1 <= changes <= 3
