@@ -62,8 +62,8 @@ def test_two_rounds_have_a_speed_and_no_interval():
 def test_few_rounds_meet_no_goal_however_well_they_agree():
     goal = Goal(interval_width=0.2, readings_min=12)
     assert not speed_of(_rounds(range(500, 1300, 80), noise=0.001)).meets(goal)
-    assert speed_of(_rounds(range(500, 3500, 80), noise=0.001)).meets(goal)
-    assert not speed_of(_rounds(range(500, 3500, 80), noise=0.4)).meets(goal)
+    assert speed_of(_rounds(range(500, 3500, 60), noise=0.001)).meets(goal)
+    assert not speed_of(_rounds(range(500, 3500, 60), noise=0.4)).meets(goal)
 
 
 def test_a_higher_confidence_widens_the_interval():

@@ -10,7 +10,7 @@ use crate::round::Done;
 
 /// Stopped at the first interval that is narrow enough, fewer rounds cover less than they promise; the thesis
 /// asks for 50 where it says that a result can be believed.
-pub const ROUNDS_MIN: usize = 20;
+pub const ROUNDS_MIN: usize = 40;
 /// Of the residuals of rounds, in absolute value.
 const AUTOCORRELATION_LIMIT: f64 = 0.1;
 

@@ -19,7 +19,7 @@ __all__ = ["Speed", "speed_of"]
 
 # Stopped at the first interval that is narrow enough, fewer rounds cover less than they promise
 # (`benchmarks/pilot_stopping.py`); the thesis asks for 50 where it says that a result can be believed.
-ROUNDS_MIN = 20
+ROUNDS_MIN = 40
 
 
 @dataclass(frozen=True, slots=True)
