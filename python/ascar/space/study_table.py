@@ -108,17 +108,20 @@ def _with_parameters(fields: Fields, space: Space) -> Space:
     if not tables:
         return space
     if not space.parameters:
-        made = (
-            parameter_from_table(name, table, f"space.parameters.{name}") for name, table in tables.items()
-        )
+        made = (parameter_from_table(name, table, _path(name)) for name, table in tables.items())
         return replace(space, parameters=tuple(made))
     changed: dict[str, Any] = {}
     for name, table in tables.items():
-        path = f"space.parameters.{name[:80]}"
+        path = _path(name)
         if name not in space:
             raise SpaceError(f"{path}: unknown parameter; this target has {names_near(name, space.names)}")
         changed[name] = narrowed(space[name], table, path)
     return replace(space, parameters=tuple(changed.get(p.name, p) for p in space.parameters))
+
+
+def _path(name: str) -> str:
+    """A parameter's key, on one line whatever its name."""
+    return f"space.parameters.{name[:80] if name.isprintable() else ascii(name[:80])}"
 
 
 def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None) -> Space:
