@@ -203,7 +203,11 @@ RUN = record(
     started_at=TEXT,
     finished_at=maybe(TEXT),
     counts=OUTCOME["counts"],
-    best_score=maybe(NUMBER),
+    best_score=about(maybe(NUMBER), "the best single trial's, verification left out"),
+    verdict=about(
+        maybe({"enum": ["improved", "default-is-fine", "not-verified"]}), "null while the run has not ended"
+    ),
+    gain_relative=about(maybe(NUMBER), "by the last comparison; null without one"),
 )
 
 # What `analyze`, `measure` and `compare` say of a mean.

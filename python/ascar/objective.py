@@ -60,6 +60,17 @@ class Objective:
         """The metric's name where the formula is just that, else the formula."""
         return str(self.formula)
 
+    def difference(self, gain: float) -> str:
+        """A gain (above zero is better) as a difference in the score, e.g. "31.2% more", "87.4% less"."""
+        more = (gain >= 0) == (self.sign > 0)
+        return f"{abs(gain):.1%} {'more' if more else 'less'}"
+
+    def difference_between(self, low: float, high: float) -> str:
+        """The limits of a gain as differences in the score, e.g. "80.1% to 90.2% less"."""
+        first, last = self.difference(low), self.difference(high)
+        same = first.rpartition(" ")[2] == last.rpartition(" ")[2]
+        return f"{first.partition(' ')[0]} to {last}" if same else f"{first} to {last}"
+
     def score(self, metrics: Mapping[str, float]) -> float:
         """The formula's value.
 

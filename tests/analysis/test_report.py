@@ -110,8 +110,8 @@ def check_accessible(page: Page) -> None:
 def test_an_improvement(studies, space, make, verdicts, tmp_path):
     run = studies.run(make.search(space, 40), verdicts("improved"))
     page = page_of(run, tmp_path)
-    assert "80% better than the default" in page.text
-    assert "99% interval +77% to +83%, p < 0.0001, 5 interleaved runs a side" in page.text
+    assert "80.1% more throughput (ops/s) than the default" in page.text
+    assert "99% interval 77.0% to 83.2% more, p < 0.0001, 5 interleaved runs a side" in page.text
     titles = [title for level, title in page.headings if level == "h2"]
     assert titles == [
         "Recommended configuration",
@@ -134,7 +134,7 @@ def test_an_improvement(studies, space, make, verdicts, tmp_path):
 def test_the_default_is_fine(studies, space, make, verdicts, tmp_path):
     page = page_of(studies.run(make.search(space, 20), verdicts("default-is-fine")), tmp_path)
     assert "The default is fine" in page.text
-    assert "differs by +0.1%, 99% interval \N{MINUS SIGN}5.0% to +5.2%, p = 0.93" in page.text
+    assert "has 0.1% more, 99% interval 5.0% less to 5.2% more, p = 0.93" in page.text
     assert "Keep the default." in page.text
     assert "How to apply it" not in page.text
 
@@ -193,7 +193,7 @@ def test_minimizing_is_worded_alike(studies, space, make, verdicts, tmp_path):
     text = TEXT.replace("maximize x", "minimize latency_ms_p99")
     page = page_of(studies.run(make.search(space, 10), verdicts("improved"), text), tmp_path)
     assert "minimize latency p99 (ms)" in page.text
-    assert "80% better than the default" in page.text
+    assert "80.1% less latency p99 (ms) than the default" in page.text
 
 
 def test_an_objective_that_is_a_formula(studies, space, make, verdicts, tmp_path):

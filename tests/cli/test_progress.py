@@ -86,7 +86,10 @@ def test_every_trial_has_one_line_and_readings_have_none(events):
     assert "best so far" in shown[3]
     assert "breaks latency_ms_p99 <= 50" in shown[4]
     assert "at most 5 runs a side" in shown[5]
-    assert shown[7] == "after 1 pairs: +50.0% (+10.0% to +90.0%), p = 0.002"
+    assert (
+        shown[7]
+        == "after 1 pairs: 50.0% more throughput_ops_per_s than the default (10.0% to 90.0% more), p = 0.002"
+    )
 
 
 def test_an_abandoned_trial_says_why(events, space, trial_of):

@@ -50,7 +50,7 @@ def test_the_end_of_a_study_is_for_people(ascar, study):
     assert done.status == 0
     text = done.out
     assert re.match(
-        r"improved: \+\d+\.\d% \(99% interval .*\) throughput_ops_per_s over the default, p ", text
+        r"improved: \d+\.\d% more throughput_ops_per_s than the default \(99% interval .*\), p ", text
     )
     assert "compress" in text
     assert "remount" in text
@@ -126,6 +126,56 @@ def test_a_study_without_a_verdict_ends_with_3(ascar, tmp_path):
     text = ascar("history", "show", "tired").out
     assert "not verified: no gain is claimed" in text
     assert "ascar apply" not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "options", "said"),
+    [
+        (
+            'budget = "20 min"',
+            'budget = "20 min"\nconstraints = ["latency_ms <= -1"]',
+            [],
+            "no configuration met the constraints; the default breaks latency_ms <= -1",
+        ),
+        ("depth > 240", "depth != 128 or compress", [], "12 trials of the search failed"),
+        ("depth > 240", "depth > 240", ["--budget", "1 s"], "the budget left no time to search"),
+    ],
+)
+def test_without_evidence_the_default_is_not_called_fine(ascar, tmp_path, old, new, options, said):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace(old, new))
+    done = ascar("tune", file, *options, "--quiet")
+    assert done.status == 3, done.err
+    assert done.out.startswith("not verified: no gain is claimed")
+    assert said in done.out
+    assert "ascar apply" not in done.out
+    document = ascar("history", "show", "formula", "--json").document
+    assert document["outcome"]["verdict"]["kind"] == "not-verified"
+    exported = ascar("export", "formula", "--json").document
+    assert exported["chosen"] == []
+
+
+def test_less_is_said_to_be_less(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    text = STUDY.replace("maximize throughput_ops_per_s", "minimize latency_ms")
+    file.write_text(text.replace('latency_ms = "depth"', 'latency_ms = "depth + 10"'))
+    done = ascar("tune", file)
+    assert done.status == 0, done.err
+    assert re.match(
+        r"improved: \d+\.\d% less latency_ms than the default \(99% interval .* less\), p ", done.out
+    )
+    assert re.search(r"after \d+ pairs: \d+\.\d% less latency_ms than the default", done.err)
+    document = ascar("report", "formula", "--out", tmp_path / "report", "--json").document
+    page = (tmp_path / "report").joinpath(document["page"]).read_text()
+    assert re.search(r"% less latency", page)
+
+
+def test_the_time_that_is_kept_for_the_verification_is_named(ascar, tmp_path):
+    file = tmp_path / "study.toml"
+    text = STUDY.replace("trials = 12", "trials = 100000").replace("20 min", "2 min")
+    file.write_text(text.replace("high = 256\nstep = 16", "high = 25600").replace("depth > 240", "depth < 0"))
+    done = ascar("tune", file, "--quiet")
+    assert "the search ended because its share of the time budget is spent; the rest is kept" in done.out
 
 
 def test_a_default_that_cannot_be_measured_is_failed_work(ascar, tmp_path):

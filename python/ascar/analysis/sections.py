@@ -87,37 +87,35 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
     measure = metric_label(objective.unit)
     match verdict.kind:
         case "improved":
-            headline = f"{percent(verdict.gain_relative)} better than the default"
-            gain = percent(verdict.gain_relative, signed=True)
+            gain = objective.difference(verdict.gain_relative or 0.0)
+            headline = f"{gain} {measure} than the default"
             said = (
-                f"The recommended configuration against the default, {measure}: {gain}{_interval(verdict)}."
+                f"The recommended configuration against the default: {gain} {measure}"
+                f"{_interval(verdict, objective)}."
             )
         case "default-is-fine":
             headline = "The default is fine"
             said = f"Nothing that was tried is better than the default on {measure}, as far as can be told."
             if verdict.gain_relative is not None:
                 said += (
-                    f" Measured again, the best configuration found differs by "
-                    f"{percent(verdict.gain_relative, signed=True)}{_interval(verdict)}."
+                    f" Measured again, the best configuration found has "
+                    f"{objective.difference(verdict.gain_relative)}{_interval(verdict, objective)}."
                 )
         case "not-verified":
             headline = "Not verified"
-            said = (
-                "The best configuration found was not compared with the default in runs of their own, "
-                "so no gain is claimed."
-            )
+            said = "There is no comparison of another configuration with the default, so no gain is claimed."
     parts = [tag("p", headline, class_="headline"), tag("p", said)]
     if verdict.note:
         parts.append(tag("p", verdict.note, class_="muted"))
     return tag("section", *parts, class_=f"verdict {verdict.kind}", aria_label="Verdict")
 
 
-def _interval(verdict: Verdict) -> str:
+def _interval(verdict: Verdict, objective: Objective) -> str:
     said = ""
     if verdict.gain_low is not None and verdict.gain_high is not None:
         said += (
-            f", {percent(1 - verdict.p_value_limit)} interval {percent(verdict.gain_low, signed=True)} to "
-            f"{percent(verdict.gain_high, signed=True)}"
+            f", {percent(1 - verdict.p_value_limit)} interval "
+            f"{objective.difference_between(verdict.gain_low, verdict.gain_high)}"
         )
     if verdict.p_value is not None:
         probability = "p < 0.0001" if verdict.p_value < 1e-4 else f"p = {verdict.p_value:.2g}"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.cli.text import duration, p_value, percent, plain, score
-from ascar.outcome import TrialState
+from ascar.cli.text import duration, number, p_value, plain, score
+from ascar.outcome import Purpose, TrialState
 from ascar.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
+    from ascar.history import Run
     from ascar.objective import Objective
-    from ascar.outcome import Outcome
+    from ascar.outcome import Outcome, Trial
     from ascar.space import Configuration, Space
 
 __all__ = ["changes", "print_outcome", "print_sweep", "verdict_line"]
@@ -32,21 +33,28 @@ _STAGE_MEANS = {
 }
 
 
-def print_outcome(console: Console, outcome: Outcome, space: Space, objective: Objective) -> None:
+def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     """Print all of it."""
+    space, objective = run.space, run.objective
     style = {"improved": "bold green", "default-is-fine": "bold", "not-verified": "bold yellow"}[
         outcome.verdict.kind
     ]
-    console.print(verdict_line(outcome, objective.unit), style=style, soft_wrap=True)
-    console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True)
-    if outcome.default is not None and outcome.best is not None:
-        console.print(f"  default {score(outcome.default, objective.unit)}", soft_wrap=True)
+    console.print(verdict_line(outcome, objective), style=style, soft_wrap=True, markup=False)
+    console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True, markup=False)
+    for line in _evidence(outcome, objective.unit):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+    luckier = _luckier(outcome, run)
+    if luckier is not None and outcome.best is not None:
         console.print(
-            f"  best    {score(outcome.best, objective.unit)} (trial {outcome.best.number})", soft_wrap=True
+            f"  trial {luckier.number} has a better single reading, {score(luckier, '')}; from all trials "
+            f"together, more is expected of trial {outcome.best.number}",
+            soft_wrap=True,
         )
     console.print()
     shown = outcome.best.configuration if outcome.verdict.kind != "default-is-fine" and outcome.best else None
-    if shown is None:
+    if shown is None and outcome.best is None and outcome.verdict.kind == "not-verified":
+        console.print("recommended: nothing; the default configuration stays as it is")
+    elif shown is None or shown == run.space.default():
         console.print("recommended: keep the default configuration")
     else:
         console.print("recommended:" if outcome.verdict.kind == "improved" else "best found, not verified:")
@@ -95,19 +103,68 @@ def _next_commands(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield f"ascar report {run} --out report", "one page with the plots"
 
 
-def verdict_line(outcome: Outcome, unit: str) -> str:
+def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:
+    """What the verdict rests on: the runs of the last comparison; without one, the trials of the search."""
+    verdict, best = outcome.verdict, outcome.best
+    beaten = best is not None and (
+        outcome.default is None or best.configuration != outcome.default.configuration
+    )
+    if verdict.default_scores and verdict.best_scores:
+        level = verdict.p_value_limit
+        yield f"default {_mean(verdict.default_scores, level, unit)}"
+        which = "" if best is None else f" (the configuration of trial {best.number})"
+        yield f"best    {_mean(verdict.best_scores, level, unit)}{which}"
+        return
+    if outcome.default is not None:
+        yield f"default {score(outcome.default, unit)}"
+    if best is not None and beaten:
+        yield f"best    {score(best, unit)} (trial {best.number}; the best of many looks better than it is)"
+
+
+def _mean(scores: Sequence[float], level: float, unit: str) -> str:
+    """Mean of the last comparison's runs, its limits (at all looks together), and how many they were."""
+    from statistics import fmean
+
+    from ascar.pilot.pairs import mean_at_any_time
+
+    limits = mean_at_any_time(scores, level)
+    shown = "" if limits is None else f" [{number(limits[0])}, {number(limits[1])}]"
+    return f"{number(fmean(scores))}{shown} {unit}, mean of {len(scores)} runs"
+
+
+def _luckier(outcome: Outcome, run: Run) -> Trial | None:
+    """The trial of another configuration with a better score than the best one's, where there is one."""
+    best = outcome.best
+    if best is None or best.score is None:
+        return None
+    others = [
+        trial
+        for trial in run.trials(readings=False)
+        if trial.usable and trial.purpose is Purpose.SEARCH and trial.configuration != best.configuration
+    ]
+    first = max(others, key=lambda trial: run.objective.sign * (trial.score or 0.0), default=None)
+    if first is None or first.score is None or not run.objective.better(first.score, best.score):
+        return None
+    return first
+
+
+def verdict_line(outcome: Outcome, objective: Objective) -> str:
     """The verdict in one line."""
-    verdict = outcome.verdict
-    gain = percent(verdict.gain_relative)
+    verdict, gain = outcome.verdict, ""
+    if verdict.gain_relative is not None:
+        gain = f"{objective.difference(verdict.gain_relative)} {objective.unit} than the default"
     if verdict.gain_low is not None and verdict.gain_high is not None:
         confidence = f"{1 - verdict.p_value_limit:.4g}".removeprefix("0.").ljust(2, "0")
-        gain += f" ({confidence}% interval {percent(verdict.gain_low)} to {percent(verdict.gain_high)})"
+        limits = objective.difference_between(verdict.gain_low, verdict.gain_high)
+        gain += f" ({confidence}% interval {limits})"
     tested = f"{p_value(verdict.p_value)}, {verdict.runs_per_side} runs a side"
     match verdict.kind:
         case "improved":
-            return f"improved: {gain} {unit} over the default, {tested}"
+            return f"improved: {gain}, {tested}"
         case "default-is-fine" if verdict.gain_relative is not None:
-            return f"the default is fine: the best found is not told apart from it, {gain} {unit}, {tested}"
+            return (
+                f"the default is fine: the best found is not better, as far as can be told: {gain}, {tested}"
+            )
         case "default-is-fine":
             return "the default is fine: nothing better was found"
         case "not-verified":
@@ -131,7 +188,9 @@ def changes(
 def _configuration_table(space: Space, configuration: Configuration) -> Table:
     from rich.table import Table
 
-    rows = list(changes(space, configuration))
+    chosen = space.departures(configuration)
+    rows = [row for row in changes(space, configuration) if row[2] is not None]
+    rows.sort(key=lambda row: row[0] not in chosen)  # then what only began to apply, with its own default
     table = Table(box=None, padding=(0, 2, 0, 2))
     for heading in ("parameter", "default", "recommended", "change cost"):
         table.add_column(heading)

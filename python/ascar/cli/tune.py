@@ -11,7 +11,6 @@ from ascar.cli.options import Json, Quiet, StudyFile, examples
 if TYPE_CHECKING:
     from ascar.history import History
     from ascar.outcome import Outcome
-    from ascar.study import Study
 
 __all__ = ["EXAMPLES", "tune"]
 
@@ -60,15 +59,15 @@ def tune(
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, resume=resume, listener=listener)
-        _show(outcome, wanted, history, as_json=json)
+        _show(outcome, history, as_json=json)
     return 3 if outcome.verdict.kind == "not-verified" else 0
 
 
-def _show(outcome: Outcome, study: Study, history: History, *, as_json: bool) -> None:
+def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
     from ascar.cli.output import emit, people
     from ascar.cli.summary import print_outcome
 
     if as_json:
         emit("tune", outcome.to_dict())
     else:
-        print_outcome(people(), outcome, history.run(outcome.run_id).space, study.objective)
+        print_outcome(people(), outcome, history.run(outcome.run_id))

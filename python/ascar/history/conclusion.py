@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ascar.history.run import Run
     from ascar.space import Space
 
-__all__ = ["check_outcome", "outcome_of", "outcome_so_far", "outcome_text"]
+__all__ = ["check_outcome", "outcome_of", "outcome_so_far", "outcome_text", "verdict_of"]
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -79,6 +79,17 @@ def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
         machine=run.machine,
         saved_s=record.saved_s,
     )
+
+
+def verdict_of(text: str | None, where: str) -> Verdict | None:
+    """The verdict in what `outcome_text` wrote; None where there is none that can be read."""
+    if text is None:
+        return None
+    try:
+        record: _Record = codec.decode(codec.load(text, where), _Record, where)
+    except HistoryError:
+        return None
+    return record.verdict
 
 
 def outcome_so_far(run: Run, trials: list[Trial]) -> Outcome:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from ascar import __version__
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
+from ascar.history.conclusion import verdict_of
 from ascar.history.database import Database
 from ascar.history.lock import StudyLock, holder
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from ascar.outcome import Trial
+    from ascar.outcome import Trial, Verdict
     from ascar.space import Space
     from ascar.study import Study
 
@@ -53,6 +54,7 @@ class RunSummary:
         finished_at: the same; empty while it runs.
         counts: trials by how they ended.
         best_score: the best usable trial's, verification left out; None where there is none.
+        verdict: of the last comparison; None while the run has not ended.
     """
 
     id: int
@@ -64,6 +66,7 @@ class RunSummary:
     finished_at: str
     counts: Mapping[TrialState, int]
     best_score: float | None
+    verdict: Verdict | None = None
 
 
 def default_path() -> Path | str:
@@ -362,6 +365,7 @@ class History:
             finished_at=row.finished_at,
             counts=counts,
             best_score=scores[0] if row.objective.startswith("minimize") else scores[1],
+            verdict=verdict_of(row.outcome, f"run {row.id}"),
         )
 
     def _open(self, run_id: int, lock: StudyLock | None) -> Run:

@@ -24,18 +24,22 @@ def ls(
 ) -> int:
     """List every run, the latest first."""
     from ascar.cli.output import emit, people
+    from ascar.errors import InputError
     from ascar.history import History
 
     with History() as history:
         runs = history.runs(study)
+        if study is not None and not runs:
+            history.run(study)  # says which there are
+            raise InputError(
+                f"study {study!r}: is the number of a run; `ascar history show {study}` shows it"
+            )
     if json:
         emit("history-ls", {"runs": [_document(run) for run in runs]})
     elif runs:
         people().print(_table(runs))
     else:
-        people().print(
-            "no runs yet; `ascar init` and `ascar tune` make one" if study is None else f"no runs of {study}"
-        )
+        people().print("no runs yet; `ascar init` and `ascar tune` make one")
     return 0
 
 
@@ -50,6 +54,8 @@ def _document(run: RunSummary) -> dict[str, object]:
         "finished_at": run.finished_at or None,
         "counts": {state.value: count for state, count in run.counts.items()},
         "best_score": run.best_score,
+        "verdict": None if run.verdict is None else run.verdict.kind,
+        "gain_relative": None if run.verdict is None else run.verdict.gain_relative,
     }
 
 
@@ -60,10 +66,12 @@ def _table(runs: Sequence[RunSummary]):
     from ascar.outcome import TrialState
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("run", "study", "state", "started (UTC)", "trials", "failed", "best", "objective"):
-        table.add_column(
-            heading, justify="right" if heading in {"run", "trials", "failed", "best"} else "left"
-        )
+    right = {"run", "trials", "failed", "best trial"}
+    for heading in (
+        *("run", "study", "state", "started (UTC)", "trials", "failed", "best trial", "verdict"),
+        "objective",
+    ):
+        table.add_column(heading, justify="right" if heading in right else "left")
     for run in runs:
         failed = run.counts.get(TrialState.FAILED, 0) + run.counts.get(TrialState.QUARANTINED, 0)
         state = run.state.value if run.pid is None else f"{run.state.value} (process {run.pid})"
@@ -77,6 +85,19 @@ def _table(runs: Sequence[RunSummary]):
             str(trials),
             str(failed),
             number(run.best_score),
+            _verdict(run),
             run.objective,
         )
     return table
+
+
+def _verdict(run: RunSummary) -> str:
+    """What the last comparison came to, in a few words."""
+    from ascar.objective import Objective
+
+    verdict = run.verdict
+    if verdict is None:
+        return "-"
+    if verdict.kind == "improved" and verdict.gain_relative is not None:
+        return Objective.parse(run.objective).difference(verdict.gain_relative)
+    return "default is fine" if verdict.kind == "default-is-fine" else "not verified"

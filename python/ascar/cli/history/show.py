@@ -51,7 +51,7 @@ def show(
         elif trial is not None:
             _print_trial(people(), trials[0], found)
         else:
-            print_outcome(people(), found.outcome(), found.space, found.objective)
+            print_outcome(people(), found.outcome(), found)
             _print_trials(people(), _best(trials, found, top), found)
     return 0
 

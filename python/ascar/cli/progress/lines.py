@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.text import duration, p_value, percent, score, seconds
+from ascar.cli.text import duration, p_value, score, seconds
 from ascar.outcome import TrialState
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def line_of(progress: Progress, event: Event) -> str:
         case "verifying":
             return f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
         case "compared":
-            return _compared(event)
+            return _compared(progress, event)
         case _:
             return ""
 
@@ -37,17 +37,19 @@ def _started(progress: Progress, event: Event) -> str:
         parts.append(f"budget {duration(progress.budget_s)}")
     recalled = event.data.get("trials_recalled")
     if recalled:
-        parts.append(f"{recalled} trials recalled")
+        parts.append("1 trial recalled" if recalled == 1 else f"{recalled} trials recalled")
     return ", ".join(parts)
 
 
-def _compared(event: Event) -> str:
+def _compared(progress: Progress, event: Event) -> str:
     known = {name: value for name, value in event.data.items() if isinstance(value, float)}
     if "gain_relative" not in known:
         return ""
-    line = f"after {event.data['pairs']} pairs: {percent(known['gain_relative'])}"
+    objective = progress.objective
+    difference = objective.difference(known["gain_relative"])
+    line = f"after {event.data['pairs']} pairs: {difference} {objective.unit} than the default"
     if "gain_low" in known and "gain_high" in known:
-        line += f" ({percent(known['gain_low'])} to {percent(known['gain_high'])})"
+        line += f" ({objective.difference_between(known['gain_low'], known['gain_high'])})"
     return f"{line}, {p_value(known.get('p_value'))}"
 
 
