@@ -137,23 +137,23 @@ class DeepQNetwork(Stateful):
                 self._out[child] = place, loss, action
                 return child
             record = self.ledger.records.get(child)
-            if child == place or record is None or not record.usable or record.loss is None:
+            if child == place or record is None or record.estimate is None:
                 barred.add((place, action))
                 continue
             self._free += 1
-            self._experience((place, loss, action), child, record.loss)
-            self._place = child, record.loss
+            self._experience((place, loss, action), child, record.estimate)
+            self._place = child, record.estimate
         return self.ledger.draw(rng)
 
     def learn(self, configuration: Configuration, record: Record) -> None:
         """An action led to something new: remember it, move there unless it failed, and learn."""
         came = self._out.pop(configuration, None)
-        good = record.usable and record.loss is not None
-        loss = record.loss if good and record.loss is not None else self._worst()
+        known = record.estimate  # a pruned evaluation says how bad its configuration is
+        loss = self._worst() if known is None else known
         if came is not None and loss is not None:
-            self._experience(came, configuration, loss, failed=not good)
-        if good and record.loss is not None:
-            self._place = configuration, record.loss
+            self._experience(came, configuration, loss, failed=known is None)
+        if known is not None:
+            self._place = configuration, known
         if not len(self._replay):
             return
         rng, spread = self.ledger.rng(_BATCH, len(self.ledger.history)), self._spread()
