@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ascar.analysis.drawing import axes_of, plain_numbers, styled
 from ascar.analysis.labels import seconds
@@ -258,8 +258,9 @@ def _abscissa(axes: Axes, longest: float, *, timed: bool) -> None:
         axes.set_xlabel("evaluations")
         return
     factor, unit = seconds(longest)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value / factor:g}")
-    axes.set_xticks([factor * tick / 10 * np.floor(2 * longest / factor) for tick in range(6)])
+    ticks = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(0, longest / factor)
+    shown = [float(tick) for tick in ticks if tick <= longest / factor]
+    axes.set_xticks([factor * tick for tick in shown], [f"{tick:g}" for tick in shown])
     axes.set_xlabel(f"time spent on evaluations ({unit})")
 
 
