@@ -131,6 +131,8 @@ def test_an_interrupted_run_resumes_without_losing_a_trial(history):
     recalled: list[Event] = []
     outcome = tune(study(), history, resume=True, listener=recalled.append)
     assert recalled[0].data["trials_recalled"] >= 6
+    told = [event.trial.number for event in recalled if event.kind == "trial-recalled" and event.trial]
+    assert told[:6] == seen
     kept = [trial.number for trial in history.run(outcome.run_id).trials()]
     assert kept[:6] == seen
     assert outcome.verdict.kind == "improved"

@@ -113,7 +113,7 @@ class Campaign:
                 self._quarantine(configuration)
 
     def announce(self, **data: object) -> None:
-        """Tell the listener that the run starts, or goes on."""
+        """Tell the listener that the run starts, or goes on, and then of every trial that it had already."""
         known = {
             "study": self.bench.study.name,
             "run_id": self.run.id,
@@ -121,6 +121,8 @@ class Campaign:
             "trials_recalled": len(self.trials),
         }
         self.listener(Event("study-started", {**known, **data}))
+        for trial in self.trials:
+            self.listener(Event("trial-recalled", {"trial": trial.number}, trial))
 
     def attempt(self, configuration: Configuration, purpose: Purpose) -> Trial:
         """Evaluate one configuration and keep what became of it; an interruption is kept, and goes on up.

@@ -310,8 +310,9 @@ class Event:
     """Something a loop reports while it runs.
 
     Attributes:
-        kind: "study-started", "trial-started", "reading", "trial-finished", "verifying", "compared"
-            (after each pair of the verification), "study-finished".
+        kind: "study-started", "trial-recalled" (each one of an earlier part), "trial-started", "reading",
+            "trial-finished", "verifying", "compared" (after each pair of the verification),
+            "study-finished".
         data: numbers and names with the unit in the key; JSON-ready.
         trial: the trial it is about, where there is one.
     """

@@ -57,6 +57,21 @@ def test_progress_knows_best_default_failures_and_time(events):
     assert (progress.trials, progress.failed, progress.verified, progress.planned) == (5, 1, 1, 10)
 
 
+def test_progress_goes_on_with_what_an_earlier_part_knew(events, space, trial_of):
+    first = trial_of(1, space.default(), 100.0, purpose=Purpose.DEFAULT)
+    better = trial_of(2, space.validate({"fs": "xfs", "read_ahead_kb": 256}), 150.0)
+    started = {"study": "s", "run_id": 7, "budget_s": 600.0, "trials_recalled": 2}
+    recalled = [Event("trial-recalled", {"trial": trial.number}, trial) for trial in (first, better)]
+    progress = _after([Event("study-started", started), *recalled])
+    assert (progress.default, progress.best, progress.trials) == (first, better, 2)
+    assert line_of(progress, recalled[0]) == ""
+    assert "best so far" in _drawn(progress)
+    assert line_of(progress, Event("study-started", started)).endswith("2 trials recalled")
+    assert line_of(progress, Event("study-started", {**started, "trials_recalled": 1})).endswith(
+        "1 trial recalled"
+    )
+
+
 def test_where_less_is_better_the_least_is_the_best(events):
     progress = _after(events, objective="minimize latency_ms")
     assert progress.best is not None

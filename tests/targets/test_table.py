@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -241,3 +243,26 @@ def test_a_missing_file_or_a_directory_is_refused(tmp_path):
     for path in (tmp_path / "absent.csv", tmp_path):
         with pytest.raises(StudyError, match="no such file"):
             RecordedTable({"file": str(path), "metrics": ["b"]})
+
+
+def test_a_table_of_ascars_own_knows_what_was_set(tmp_path):
+    """What `ascar sweep --out` writes: columns on the trials, parameters, metrics, and the run itself."""
+    run = json.dumps({"space": {"parameters": [{"name": "depth"}, {"name": "mode"}]}}).replace('"', '""')
+    file = tmp_path / "dataset.csv"
+    file.write_text(
+        "trial.number,trial.failure,depth,mode,change_s,ops_per_s,trial.run\n"
+        f'1,,1,a,0.1,10,"{run}"\n2,broken,2,a,0.2,,\n3,,2,b,0.3,30,\n'
+    )
+    recording = Recording.read(file, Columns(metrics=("ops_per_s",)))
+    assert recording.space.names == ("depth", "mode")
+    assert list(recording.values) == ["ops_per_s"]
+    recording = Recording.read(file, Columns(parameters=("depth", "mode")))
+    assert list(recording.values) == ["change_s", "ops_per_s"]
+    assert Recording.read(file, Columns(("depth",), ("trial.number",))).space.names == ("depth",)
+
+
+def test_messages_name_columns_as_the_file_does(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text("queue depth,ops/s\n1,2\n,3\n")
+    with pytest.raises(StudyError, match="column 'queue depth' has no value in row 2"):
+        Recording.read(file, Columns(metrics=("ops/s",)))

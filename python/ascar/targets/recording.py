@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,15 @@ FILE_BYTES_MAX = 2 * 2**30
 _LISTED_MAX = 64  # a numeric column with more distinct values than this is a range
 _COLUMNS_MAX = 2_000
 _CACHE_MAX = 100_000
+_OWN = "trial."  # what ascar's own tables say of each trial; neither set nor measured by the load
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What the columns of a file are, by their names there or as formulas write them (see `name_of`).
+
+    Columns whose names begin with "trial.", as in ascar's own tables, are ignored unless they are named; such
+    a table knows which of the others were set.
 
     Attributes:
         parameters: what was set; empty: all that is neither metric, nor ignored, nor constant.
@@ -79,8 +84,10 @@ class Recording:
             StudyError: the file cannot be read, or its columns are not as said.
         """
         frame = _frame(path)
-        roles = _roles(frame, columns)
-        return cls.of(frame, roles, listed_max=listed_max)
+        originals = {name_of(column): column for column in frame.columns}
+        renamed = frame.rename({column: name_of(column) for column in frame.columns})
+        roles = _roles(renamed, columns, originals)
+        return cls.of(renamed, roles, listed_max=listed_max)
 
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Columns, *, listed_max: int = _LISTED_MAX) -> Recording:
@@ -167,7 +174,7 @@ def name_of(column: str) -> str:
 
 
 def _frame(path: Path) -> pl.DataFrame:
-    """The file as a frame whose columns have the names that formulas use."""
+    """The file as a frame; no two of its columns have the same name in formulas."""
     shown = f"table {str(path)!r}"
     try:
         if not path.is_file():
@@ -189,13 +196,14 @@ def _frame(path: Path) -> pl.DataFrame:
     if len(set(renamed.values())) < len(renamed):
         twice = [column for column, name in renamed.items() if list(renamed.values()).count(name) > 1]
         raise StudyError(f"{shown}: columns {twice} have the same name in formulas; rename all but one")
-    return frame.rename(renamed)
+    return frame
 
 
-def _roles(frame: pl.DataFrame, columns: Columns) -> Columns:
-    """The columns with nothing left to be inferred."""
+def _roles(frame: pl.DataFrame, columns: Columns, originals: Mapping[str, str]) -> Columns:
+    """The columns with nothing left to be inferred; messages call them as the file does."""
+    all_of_them = ", ".join(list(originals.values())[:40])
     asked = {
-        key: tuple(_known(frame, f"target.{key}", name) for name in names)
+        key: tuple(_known(originals, f"target.{key}", name) for name in names)
         for key, names in (
             ("parameters", columns.parameters),
             ("metrics", columns.metrics),
@@ -206,31 +214,48 @@ def _roles(frame: pl.DataFrame, columns: Columns) -> Columns:
     named = [name for names in asked.values() for name in names]
     for name in named:
         if named.count(name) > 1:
-            raise StudyError(f"target: column {name!r} is given two roles; name it once")
+            raise StudyError(f"target: column {originals[name]!r} is given two roles; name it once")
     if not asked["parameters"] and not asked["metrics"]:
-        raise StudyError(
-            f"target: name the metrics or the parameters among the columns {', '.join(frame.columns[:40])}"
-        )
-    left = [name for name in frame.columns if name not in named]
-    parameters = asked["parameters"] or tuple(name for name in left if frame[name].n_unique() > 1)
+        raise StudyError(f"target: name the metrics or the parameters among the columns {all_of_them}")
+    left = [name for name in frame.columns if name not in named and not originals[name].startswith(_OWN)]
+    tuned = _tuned(frame)
+    parameters = asked["parameters"] or tuple(
+        name for name in left if frame[name].n_unique() > 1 and (not tuned or name in tuned)
+    )
+    if tuned:
+        left = [name for name in left if name not in tuned]
     metrics = asked["metrics"] or tuple(name for name in left if frame[name].dtype.is_numeric())
     if not parameters or not metrics:
         lacking = "metrics" if parameters else "parameters"
-        raise StudyError(f"target.{lacking}: none is left among the columns {', '.join(frame.columns[:40])}")
+        raise StudyError(f"target.{lacking}: none is left among the columns {all_of_them}")
     for name in (*metrics, *asked["seconds"]):
         if not frame[name].dtype.is_numeric():
             raise StudyError(
-                f"target: column {name!r} holds {frame[name].dtype}, but a metric must be numeric"
+                f"target: column {originals[name]!r} holds {frame[name].dtype}, but a metric must be numeric"
             )
     for name in parameters:
-        _check_parameter(name, frame[name])
+        _check_parameter(originals[name], frame[name])
     return Columns(parameters, metrics, (), asked["seconds"][0] if asked["seconds"] else None)
 
 
-def _known(frame: pl.DataFrame, key: str, name: str) -> str:
+def _tuned(frame: pl.DataFrame) -> frozenset[str]:
+    """The parameters of the run that a table of ascar's own holds; empty where it is another table."""
+    name = name_of(f"{_OWN}run")
+    if name not in frame.columns or frame[name].dtype != pl.String:
+        return frozenset()
+    try:
+        run = json.loads(frame[name].drop_nulls()[0])
+        return frozenset(name_of(str(parameter["name"])) for parameter in run["space"]["parameters"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return frozenset()
+
+
+def _known(originals: Mapping[str, str], key: str, name: str) -> str:
     """A column by its name in the file or in formulas."""
-    if name_of(name) not in frame.columns:
-        raise StudyError(f"{key}: {name!r} is no column; the table has {', '.join(frame.columns[:40])}")
+    if name_of(name) not in originals:
+        raise StudyError(
+            f"{key}: {name!r} is no column; the table has {', '.join(list(originals.values())[:40])}"
+        )
     return name_of(name)
 
 

@@ -80,7 +80,7 @@ class Progress:
                 self.scores = [*self.scores[1 - READINGS_SHOWN :], _number(data.get("score"))]
             case "verifying":
                 self.planned = 2 * int(_number(data.get("runs_max")))
-            case "trial-finished" if event.trial is not None:
+            case "trial-recalled" | "trial-finished" if event.trial is not None:
                 self._finish(event.trial)
             case _:
                 pass
