@@ -592,7 +592,10 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "trials": items(TRIAL),
         },
     ),
-    "history-export": ("Which runs were written where.", {"runs": items(COUNT), "file": TEXT}),
+    "history-export": (
+        "Which runs were written where.",
+        {"runs": items(COUNT), "left_out": about(items(COUNT), "runs that cannot be read"), "file": TEXT},
+    ),
     "history-import": ("The numbers that the added runs got.", {"runs": items(COUNT), "file": TEXT}),
     "history-purge": ("Which runs were removed.", {"runs": items(COUNT), "removed": COUNT}),
     "workload-record": (

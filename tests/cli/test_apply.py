@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +53,22 @@ def keep(trial_of):
             return run.id
 
     return make
+
+
+@pytest.fixture
+def ascar(ascar):
+    """Run a command; again while a study on this machine, of another test, holds what it needs."""
+
+    def patiently(*arguments):
+        deadline = time.monotonic() + 100
+        while True:
+            done = ascar(*arguments)
+            held = re.search(r"is (held|locked) by ['\"]study \w+, process", done.err)
+            if held is None or time.monotonic() > deadline:
+                return done
+            time.sleep(0.3)
+
+    return patiently
 
 
 @pytest.fixture

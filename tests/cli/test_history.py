@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -142,7 +146,7 @@ def test_show_as_json_has_every_trial(ascar, filled):
         (["show", "nosuch"], "mail"),
         (["show", "1", "--trial", "9"], "it has 3"),
         (["show", "/nosuch/study.toml"], "ascar init"),
-        (["export", "--out", "x.csv"], "--all"),
+        (["export", "--out", "x.csv"], "no run is named"),
         (["export", "1", "--all", "--out", "x.csv"], "--all"),
         (["export", "1", "--out", "x.xlsx"], ".parquet"),
         (["import", "/nosuch.json"], "/nosuch.json"),
@@ -247,3 +251,56 @@ def test_an_objective_that_cannot_be_told_is_refused(ascar, several, objective, 
     done = ascar("history", "pareto", "mail", "--objective", objective)
     assert done.status == 2
     assert message in done.err
+
+
+def test_an_export_does_not_overwrite_unasked(ascar, filled, tmp_path):
+    file = tmp_path / "runs.json"
+    file.write_text("precious")
+    done = ascar("history", "export", "1", "--out", file)
+    assert done.status == 2
+    assert "--force" in done.error
+    assert file.read_text() == "precious"
+    assert ascar("history", "export", "1", "--out", file, "--force").status == 0
+    assert file.read_text() != "precious"
+
+
+def test_an_unreadable_run_is_left_out_and_named(ascar, filled, tmp_path, own_state):
+    with closing(sqlite3.connect(own_state / "ascar" / "history.sqlite")) as connection, connection:
+        connection.execute("UPDATE study SET space = '{}' WHERE id = 2")
+    done = ascar("history", "export", "--all", "--out", tmp_path / "runs.json", "--json")
+    assert done.status == 0
+    assert (done.document["runs"], done.document["left_out"]) == ([1], [2])
+    assert "run 2 is left out" in done.err
+    assert ascar("history", "export", "2", "--out", tmp_path / "other.json").status == 1
+
+
+def test_a_label_of_a_value_that_a_parameter_does_not_have_is_passed_over(ascar, filled, own_state):
+    with closing(sqlite3.connect(own_state / "ascar" / "history.sqlite")) as connection, connection:
+        (text,) = connection.execute("SELECT space FROM study WHERE id = 1").fetchone()
+        space = json.loads(text)
+        (mode,) = [one for one in space["parameters"] if one["name"] == "mode"]
+        mode["weaker"]["journal"] = "integrity"
+        connection.execute("UPDATE study SET space = ? WHERE id = 1", [json.dumps(space)])
+    assert ascar("history", "show", "1").status == 0
+
+
+def test_a_command_that_reads_makes_no_history(ascar, own_state, tmp_path, monkeypatch):
+    assert ascar("history", "ls").status == 0
+    assert not own_state.exists()
+    assert ascar("report", "1", "--out", tmp_path / "report").status == 2
+    mistyped = tmp_path / "no" / "such.sqlite"
+    monkeypatch.setenv("ASCAR_HISTORY", str(mistyped))
+    for command in (["history", "ls"], ["history", "show", "1"], ["export", "1"], ["apply", "1"]):
+        done = ascar(*command)
+        assert done.status == 2
+        assert str(mistyped) in done.error
+    assert not mistyped.parent.exists()
+
+
+def test_a_driver_that_is_not_installed_is_named(ascar, monkeypatch):
+    if find_spec("psycopg") is not None:
+        pytest.skip("the driver psycopg is installed")
+    monkeypatch.setenv("ASCAR_HISTORY", "postgresql+psycopg://somebody@localhost/nothing")
+    done = ascar("history", "ls")
+    assert done.status == 2
+    assert "install psycopg" in done.error

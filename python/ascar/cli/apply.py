@@ -52,7 +52,7 @@ def apply(
     from ascar.outcome import json_ready
 
     place = Place.named(device, mountpoint)
-    with History() as history:
+    with History.existing() as history:
         found = find_run(history, run)
         configuration = configuration_of(found, trial)
         application = Application.plan(found, configuration, place)

@@ -45,7 +45,7 @@ def export(
     from ascar.outcome import json_ready
     from ascar.targets import open_target
 
-    with History() as history:
+    with History.existing() as history:
         found = find_run(history, run)
         configuration = configuration_of(found, trial)
         chosen = found.space.departures(configuration)

@@ -21,7 +21,7 @@ def _runs(incomplete: str) -> list[str]:
     from ascar.history import History
 
     try:
-        with History() as history:
+        with History.existing() as history:
             known = {text for run in history.runs() for text in (run.name, str(run.id))}
     except AscarError:
         return []

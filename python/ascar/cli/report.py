@@ -25,7 +25,7 @@ def report(
     from ascar.cli.studies import find_run
     from ascar.history import History
 
-    with History() as history:
+    with History.existing() as history:
         found = find_run(history, run)
         page = write_report(found, found.outcome(), out)
     if json:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from ascar.errors import HistoryError
+from ascar.errors import EnvironmentLacks, HistoryError
 from ascar.history.migration import MIGRATIONS
 from ascar.history.schema import SCHEMA_VERSION, metadata, schema_version
 
@@ -42,6 +42,7 @@ class Database:
 
     Raises:
         HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
+        EnvironmentLacks: the driver of the database is not installed.
     """
 
     def __init__(self, location: Path | str) -> None:
@@ -59,7 +60,13 @@ class Database:
         with self._translated():
             if self.file is not None:
                 self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._engine = sa.create_engine(url, **_options(url))
+            try:
+                self._engine = sa.create_engine(url, **_options(url))
+            except ModuleNotFoundError as error:
+                raise EnvironmentLacks(
+                    f"history {self.name}: needs the Python package {error.name!r}, which is not installed; "
+                    f"install {error.name} beside ascar, or name a file in ASCAR_HISTORY"
+                ) from error
             if url.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _prepare_sqlite)
                 event.listen(self._engine, "begin", _begin_sqlite)

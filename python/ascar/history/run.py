@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,6 +18,7 @@ from ascar.history.trials import Trials
 from ascar.objective import Objective
 from ascar.outcome import Failure, Purpose, TrialState
 from ascar.space.document import space_from_json
+from ascar.space.parameter import value_text
 from ascar.study import Study
 
 if TYPE_CHECKING:
@@ -144,7 +146,10 @@ class Run:
         try:
             return space_from_json(self._space)
         except SpaceError as error:
-            raise HistoryError(f"{self._where}: {error.message}") from error
+            try:
+                return space_from_json(_without_stray_labels(self._space))
+            except SpaceError:
+                raise HistoryError(f"{self._where}: {error.message}") from error
 
     @property
     def objective(self) -> Objective:
@@ -297,3 +302,17 @@ class Run:
             for trial in self._trials.read(connection, condition, readings=False):
                 ended = replace(trial, state=TrialState.INTERRUPTED, failure=failure)
                 self._trials.put(connection, ended, self._moment.boot_id)
+
+
+def _without_stray_labels(text: str) -> str:
+    """A space document without labels of values that no parameter has, which early versions wrote."""
+    try:
+        document = json.loads(text)
+        for parameter in document["parameters"]:
+            values = {value_text(value) for value in parameter.get("values", [])}
+            if values:
+                labels = parameter.get("weaker", {})
+                parameter["weaker"] = {key: labels[key] for key in labels if key in values}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return text
+    return json.dumps(document)

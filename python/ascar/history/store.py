@@ -98,6 +98,24 @@ class History:
         file = self._database.file
         self._locks = Path(f"{file}.locks") if file else _state_directory() / "locks"
 
+    @classmethod
+    def existing(cls) -> Self:
+        """The history as it is, for reading: nothing is made where there is none yet.
+
+        Raises:
+            InputError: $ASCAR_HISTORY names a file that is not there.
+            HistoryError: as the constructor.
+        """
+        path = default_path()
+        if isinstance(path, Path) and not path.exists():
+            if named := os.environ.get("ASCAR_HISTORY"):
+                raise InputError(
+                    f"ASCAR_HISTORY = {named!r}: there is no such file; correct it, "
+                    "or let `ascar tune` make it"
+                )
+            return cls("sqlite://")
+        return cls(path)
+
     def __enter__(self) -> Self:
         return self
 

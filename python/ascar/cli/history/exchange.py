@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ascar.cli.options import Json, examples
+
+if TYPE_CHECKING:
+    from ascar.history import History
 
 __all__ = ["EXPORT_EXAMPLES", "IMPORT_EXAMPLES", "export", "import_"]
 
@@ -26,31 +29,54 @@ def export(
         typer.Option("--out", "-o", metavar="FILE", help="The name says the form: .json, .parquet or .csv."),
     ] = ...,  # type: ignore[assignment]
     everything: Annotated[bool, typer.Option("--all", help="Every run there is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     readings: Annotated[bool, typer.Option(help="With unit readings, which are most of the size.")] = True,
     json: Json = False,
 ) -> int:
     """Write runs to a file that `ascar history import` reads; as .csv or .parquet also other programs."""
-    from ascar.cli.output import emit, people
+    from ascar.cli.file_output import check_new
+    from ascar.cli.output import emit, people, say
     from ascar.cli.studies import find_run
     from ascar.errors import InputError
     from ascar.history import History
 
-    with History() as history:
+    with History.existing() as history:
         if everything == bool(runs):
             raise InputError(
-                f"runs = {' '.join(runs or [])!r}, --all = {everything}: name runs, or give --all"
+                f"--all: stands beside {' '.join(runs)!r}; give one of them"
+                if runs
+                else "no run is named; name runs, e.g. the latest of a study, or give --all"
             )
-        ids = (
-            [run.id for run in history.runs()]
-            if everything
-            else [find_run(history, run).id for run in runs or []]
-        )
+        check_new(out, force=force)
+        if everything:
+            ids, left_out = _readable(history)
+        else:
+            ids, left_out = [find_run(history, run).id for run in runs or []], {}
         history.export(ids, out, readings=readings)
+    for run, why in left_out.items():
+        say(f"warning: run {run} is left out: {why}")
     if json:
-        emit("history-export", {"runs": ids, "file": str(out)})
+        emit("history-export", {"runs": ids, "left_out": sorted(left_out), "file": str(out)})
     else:
         people().print(f"{len(ids)} runs written to {out}", soft_wrap=True)
     return 0
+
+
+def _readable(history: History) -> tuple[list[int], dict[int, str]]:
+    """The runs that can be read, and why the others cannot."""
+    from ascar.errors import AscarError
+
+    ids: list[int] = []
+    left_out: dict[int, str] = {}
+    for summary in history.runs():
+        try:
+            run = history.run(summary.id)
+            _ = run.space, run.objective, run.trials(readings=False)
+        except AscarError as error:
+            left_out[summary.id] = error.message
+        else:
+            ids.append(summary.id)
+    return ids, left_out
 
 
 def import_(

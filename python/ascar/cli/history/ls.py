@@ -27,7 +27,7 @@ def ls(
     from ascar.errors import InputError
     from ascar.history import History
 
-    with History() as history:
+    with History.existing() as history:
         runs = history.runs(study)
         if study is not None and not runs:
             history.run(study)  # says which there are

@@ -49,7 +49,7 @@ def pareto(
     from ascar.objective import Objective
 
     objectives = [Objective.parse(text) for text in objective]
-    with History() as history:
+    with History.existing() as history:
         found = find_run(history, run)
         if len(objectives) == 1:
             objectives.insert(0, found.objective)

@@ -27,7 +27,7 @@ def purge(
     from ascar.errors import InputError
     from ascar.history import History
 
-    with History() as history:
+    with History.existing() as history:
         if not yes:
             if json or not sys.stdin.isatty():
                 raise InputError("--yes: missing; without a terminal to ask on, purging needs it")

@@ -36,7 +36,7 @@ def show(
     from ascar.errors import InputError
     from ascar.history import History
 
-    with History() as history:
+    with History.existing() as history:
         found = find_run(history, run)
         if trial is not None:
             one = found.trial(trial)
