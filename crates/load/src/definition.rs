@@ -104,6 +104,10 @@ pub enum Kind {
     FinishOnBytes,
     /// Sleep.
     Delay,
+    /// Keep to the event rate, one event a time.
+    EventLimit,
+    /// Compute for so many steps, touching no file.
+    Hog,
     /// Keep to the event rate, one event an operation.
     OpsLimit,
     /// Keep to the event rate, one event a read or write.
@@ -117,7 +121,7 @@ pub enum Kind {
 }
 
 /// Every kind with its word in the language.
-pub const KINDS: [(&str, Kind); 23] = [
+pub const KINDS: [(&str, Kind); 25] = [
     ("aiowait", Kind::AioWait),
     ("aiowrite", Kind::AioWrite),
     ("appendfile", Kind::AppendFile),
@@ -127,10 +131,12 @@ pub const KINDS: [(&str, Kind); 23] = [
     ("createfile", Kind::CreateFile),
     ("delay", Kind::Delay),
     ("deletefile", Kind::DeleteFile),
+    ("eventlimit", Kind::EventLimit),
     ("finishonbytes", Kind::FinishOnBytes),
     ("finishoncount", Kind::FinishOnCount),
     ("fsync", Kind::Fsync),
     ("fsyncset", Kind::FsyncSet),
+    ("hog", Kind::Hog),
     ("iopslimit", Kind::IopsLimit),
     ("openfile", Kind::OpenFile),
     ("opslimit", Kind::OpsLimit),
@@ -163,6 +169,8 @@ impl Kind {
                 | Kind::FinishOnCount
                 | Kind::FinishOnBytes
                 | Kind::Delay
+                | Kind::EventLimit
+                | Kind::Hog
                 | Kind::OpsLimit
                 | Kind::IopsLimit
                 | Kind::BwLimit
@@ -212,7 +220,7 @@ pub struct Flowop {
     pub srcfd: Option<usize>,
     /// Bytes of one operation; 0 means the whole file.
     pub iosize_bytes: Quantity,
-    /// delay: seconds; finish*: count or bytes; sem*: posts.
+    /// delay: seconds; finish*: count or bytes; hog: steps; sem*: posts.
     pub value: Quantity,
     /// Times in a row.
     pub iters: u64,

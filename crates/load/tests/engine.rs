@@ -260,6 +260,12 @@ fn rates_are_kept() {
     let scratch = Scratch::new();
     let cases = [
         ("statfile name=o,filesetname=f", "opslimit name=l", 2000.0),
+        ("statfile name=o,filesetname=f", "eventlimit name=l", 2000.0),
+        (
+            "statfile name=o,filesetname=f,iters=4",
+            "eventlimit name=l",
+            8000.0,
+        ),
         (
             "read name=o,filesetname=f,iosize=4k",
             "iopslimit name=l",
@@ -323,6 +329,24 @@ fn delays_and_random_sizes_have_their_means() {
     assert!((14.0..=20.0).contains(&ops(&summary, "d")), "{summary}");
     let mean = summary["flowops"]["w"]["bytes"].as_f64().unwrap() / ops(&summary, "w");
     assert!((mean / 8192.0 - 1.0).abs() < 0.03, "{mean}");
+}
+
+#[test]
+fn a_hog_takes_time_in_proportion_and_counts_as_no_operation_on_files() {
+    let scratch = Scratch::new();
+    let slowed = |steps: &str| {
+        let flowops = format!(
+            "thread name=t {{ flowop statfile name=s,filesetname=f\nflowop hog name=h,value={steps} }}"
+        );
+        let file = scratch.wml(&wml("size=4k,prealloc", &flowops));
+        scratch.summary(&["--wml", &file, "--seconds", "0.4"])
+    };
+    let (short, long) = (slowed("1000"), slowed("1000000"));
+    assert_eq!(ops(&short, "s"), short["ops"].as_f64().unwrap());
+    assert!(ops(&short, "h") > 5.0 * ops(&long, "h"), "{short} {long}");
+    // Longer than the run: it ends all the same.
+    let endless = slowed("900000000");
+    assert!(endless["load_s"].as_f64().unwrap() < 5.0, "{endless}");
 }
 
 #[test]

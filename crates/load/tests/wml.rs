@@ -89,13 +89,111 @@ fn with_flowops(flowops: &str) -> String {
     )
 }
 
+/// What Filebench's own files are made of, each form once.
+const ORIGINAL: &str = r#"#
+# Comments before anything else, with "quotes" and a $dollar.
+#
+set $dir=/tmp
+set $eventrate=0
+set $runtime=30
+set $meandirwidth=1000000
+set $filesize=cvar(type=cvar-gamma,parameters=mean:131072;gamma:1.5)
+set $logname=logfiles
+set $directio=0
+set $reuseit=false
+set $usermode=200
+set $iters=16
+
+set mode quit alldone
+enable lathist
+eventgen rate = $eventrate
+
+define fileset name=bigfileset, path=$dir, size=$filesize, entries=1000, dirwidth=$meandirwidth, prealloc=80
+define fileset name=$logname,path=$dir,size=16k,entries=1,dirwidth=20,prealloc,paralloc,reuse=$reuseit
+define file name=largefile1,path=$dir,size=1m,prealloc,reuse,paralloc,cached=$reuseit
+
+define process name=filereader,instances=1
+{
+  thread name=filereaderthread,memsize=10m,instances=3,useism
+  {
+    flowop createfile name=createfile1,filesetname=bigfileset,fd=1
+    flowop writewholefile name=wrtfile1,srcfd=1,fd=1,iosize=1m
+    flowop closefile name=closefile1, fd=1
+    flowop deletefile name=deletefile1,filesetname=bigfileset
+    flowop appendfilerand name=appendlog,filesetname=$logname,iosize=16k,fd=2
+    flowop hog name=think,value=$usermode
+    flowop eventlimit name=random-rate
+  }
+  thread name=rand-w-thread,memsize=5m
+  {
+    flowop write name=rand-write1,filename=largefile1,
+        iosize=8k,random,workingset=0,iters=$iters,directio=$directio
+    flowop fsync name=sync-file
+    flowop finishoncount name=finish,value=100
+  }
+}
+
+echo  "File-server Version 3.0 personality successfully loaded"
+usage "Usage: set \$dir=<dir>           defaults to $dir"
+usage "       run runtime (e.g. run 60)"
+create files
+create processes
+psrun -10 $runtime
+quit
+"#;
+
+#[test]
+fn the_forms_of_filebenchs_own_files_are_read() {
+    let definition = parse(ORIGINAL).unwrap();
+    assert_eq!(definition.run_s, Some(30.0));
+    let sets: Vec<_> = definition
+        .filesets
+        .iter()
+        .map(|set| (set.name.as_str(), set.entries, set.prealloc_percent))
+        .collect();
+    assert_eq!(
+        sets,
+        [
+            ("bigfileset", 1000, 80.0),
+            ("logfiles", 1, 100.0),
+            ("largefile1", 1, 100.0)
+        ]
+    );
+    let kinds: Vec<Kind> = definition.groups[0].flowops[5..]
+        .iter()
+        .map(|flowop| flowop.kind)
+        .collect();
+    assert_eq!(kinds, [Kind::Hog, Kind::EventLimit]);
+    assert_eq!(definition.groups[1].flowops[0].iters, 16);
+    for (end, seconds) in [("run", 60.0), ("psrun -5", 60.0), ("psrun 20", 20.0)] {
+        let text = ORIGINAL.replace("psrun -10 $runtime", end);
+        assert_eq!(parse(&text).unwrap().run_s, Some(seconds), "{end}");
+    }
+}
+
 #[test]
 fn what_is_not_in_the_subset_is_refused_with_line_and_word() {
     let cases = [
-        ("echo \"hello\"", 1, "echo"),
+        ("echo {", 1, "{"),
+        ("usage", 1, ""),
+        ("\nset mode quit never", 2, "never"),
+        ("set mode noreset", 1, "noreset"),
+        ("enable multi", 1, "multi"),
+        ("create disks", 1, "disks"),
+        ("psrun -10 -60", 1, "-60"),
+        ("run -60", 1, "-60"),
+        ("shutdown processes", 1, "shutdown"),
+        ("define fileset name=a,entries=-3", 1, "entries"),
+        ("set $a=cvar(type=cvar-gamma,parameters=mean:-1)", 1, "mean"),
+        (
+            "define flowop name=pair\n{\n flowop statfile name=s\n}",
+            1,
+            "flowop",
+        ),
+        ("set $a = randvar(type=tabular, min=1k)", 1, "("),
         ("set $a=1\n\nsystem \"rm -rf /\"", 3, "system"),
         ("define posset name=x", 1, "posset"),
-        ("define file name=x", 1, "file"),
+        ("define file name=x,entries=2", 1, "entries"),
         ("set $a=$b", 1, "$b"),
         ("set $a=12q", 1, "12q"),
         ("set $a=99999999999999999t", 1, "99999999999999999t"),
@@ -125,7 +223,9 @@ fn what_is_not_in_the_subset_is_refused_with_line_and_word() {
         );
     }
     let flowops = [
-        ("flowop hog name=x,value=1", 6, "hog"),
+        ("flowop hog name=x", 6, "value"),
+        ("flowop eventlimit name=x,target=y", 6, "target"),
+        ("flowop makedir name=x,filesetname=f", 6, "makedir"),
         (
             "flowop statfile name=x,filesetname=f\nflowop statfile name=x,filesetname=f",
             7,

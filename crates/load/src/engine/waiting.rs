@@ -1,5 +1,6 @@
-//! Flowops that wait or end: delay, limits, semaphores, finish.
+//! Flowops that wait, compute or end: delay, hog, limits, semaphores, finish.
 
+use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use crate::definition::Kind;
 
 /// Bytes of one event of bwlimit.
 const EVENT_BYTES: f64 = 1_048_576.0;
+/// Steps of a hog between two looks at whether the run is over.
+const HOG_STEPS: u64 = 1_000_000;
 /// More than this a thread does not catch up with.
 const LATENESS_MOST: Duration = Duration::from_secs(1);
 
@@ -39,6 +42,36 @@ impl Worker {
         self.late = (self.late + slept)
             .saturating_sub(wanted)
             .min(LATENESS_MOST);
+        self.waited(place, begun_ns, !plan.control.stopped())
+    }
+
+    /// Take one event, as often as it is come by.
+    pub(super) fn event(&mut self, plan: &Plan, place: usize) -> Result<Flow, LoadError> {
+        let Some(pacer) = &plan.pacer else {
+            return Ok(Flow::Done);
+        };
+        let begun_ns = now_ns();
+        pacer.take(1.0, &plan.control);
+        self.waited(place, begun_ns, !plan.control.stopped())
+    }
+
+    /// Store a byte so many times, as Filebench's hog does.
+    pub(super) fn hog(
+        &mut self,
+        plan: &Plan,
+        place: usize,
+        step: &Step,
+    ) -> Result<Flow, LoadError> {
+        let begun_ns = now_ns();
+        let mut left = step.flowop.value.draw(&mut self.streams[place]) as u64;
+        let mut byte = 0_u8;
+        while left > 0 && !plan.control.stopped() {
+            let now = left.min(HOG_STEPS);
+            for _ in 0..now {
+                *black_box(&mut byte) = 1;
+            }
+            left -= now;
+        }
         self.waited(place, begun_ns, !plan.control.stopped())
     }
 

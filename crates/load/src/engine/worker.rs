@@ -216,6 +216,8 @@ impl Worker {
             Kind::AioWrite => self.aio_write(plan, place, step),
             Kind::AioWait => self.aio_wait(plan, place),
             Kind::Delay => self.delay(plan, place, step),
+            Kind::EventLimit => self.event(plan, place),
+            Kind::Hog => self.hog(plan, place, step),
             Kind::OpsLimit | Kind::IopsLimit | Kind::BwLimit => self.limit(plan, place, step),
             Kind::SemBlock => self.sem_block(plan, place, step),
             Kind::SemPost => self.sem_post(plan, place, step),

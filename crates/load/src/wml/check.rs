@@ -251,7 +251,7 @@ impl Checker<'_> {
             self.transfer(kind, &mut flowop, attributes)?;
         }
         match kind {
-            Kind::Delay => flowop.value = required(attributes, line, "value", 1e9)?,
+            Kind::Delay | Kind::Hog => flowop.value = required(attributes, line, "value", 1e9)?,
             Kind::SemBlock => {
                 flowop.value = required(attributes, line, "value", 1e9)?;
                 flowop.highwater = attributes

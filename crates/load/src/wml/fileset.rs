@@ -13,7 +13,10 @@ const MOST_ENTRIES: u64 = 100_000_000;
 pub(super) const LARGEST_BYTES: f64 = 1_125_899_906_842_624.0;
 
 pub(super) fn fileset(statement: Statement) -> Result<FileSet, WmlError> {
-    let mut attributes = Attributes::new(statement.attributes, "fileset", statement.line)?;
+    // define file: a set of one.
+    let alone = statement.word == "file";
+    let owner = if alone { "file" } else { "fileset" };
+    let mut attributes = Attributes::new(statement.attributes, owner, statement.line)?;
     attributes.rename("filesize", "size")?;
     let name = attributes.name()?;
     if let Some(path) = attributes.text("path")?
@@ -43,7 +46,11 @@ pub(super) fn fileset(statement: Statement) -> Result<FileSet, WmlError> {
     let set = FileSet {
         name,
         size_bytes,
-        entries: attributes.whole("entries", 1, MOST_ENTRIES)?.unwrap_or(1),
+        entries: if alone {
+            1
+        } else {
+            attributes.whole("entries", 1, MOST_ENTRIES)?.unwrap_or(1)
+        },
         dirwidth: attributes.number("dirwidth", 0.0, 1e9)?.unwrap_or(0.0),
         dirgamma: attributes.number("dirgamma", 0.0, 1e6)?.unwrap_or(1500.0) / 1000.0,
         prealloc_percent: prealloc(&mut attributes)?,

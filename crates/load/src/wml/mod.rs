@@ -1,13 +1,15 @@
 //! The workload language: the part of Filebench's WML that its personalities use, and nothing else.
 //!
-//! `set`, `define fileset | process | randvar`, `thread`, `flowop`, `eventgen`, `run`. A file with any other
-//! word is refused with its line; no input makes the parser panic.
+//! `set`, `define fileset | file | process | randvar`, `thread`, `flowop`, `eventgen`, `run`, `psrun`; what only
+//! speaks to people or says what is done anyway (`echo`, `usage`, `create files`, `set mode quit`) is read over. A
+//! file with any other word is refused with its line; no input makes the parser panic.
 
 mod attribute;
 mod check;
 mod error;
 mod fileset;
 mod parse;
+mod passed_over;
 mod randvar;
 mod slots;
 mod syntax;

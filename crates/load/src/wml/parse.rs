@@ -40,7 +40,7 @@ impl Parser {
                         attributes,
                     });
                 }
-                Token::Word(_) if word == "run" => {
+                Token::Word(_) if word == "run" || word == "psrun" => {
                     if syntax.run_s.is_some() {
                         return Err(WmlError::new(
                             line,
@@ -48,20 +48,21 @@ impl Parser {
                             "the file has two run statements; one load is run",
                         ));
                     }
-                    syntax.run_s = Some(self.run()?);
+                    syntax.run_s = Some(self.run(word == "psrun")?);
                 }
+                Token::Word(_) if self.passed_over(&word, line)? => {}
                 _ => {
                     return Err(WmlError::new(
                         line,
                         &word,
-                        "no statement begins so; known: define, eventgen, run, set",
+                        "no statement begins so; known: create, define, echo, enable, eventgen, psrun, quit, run, set, usage",
                     ));
                 }
             }
         }
     }
 
-    fn peek(&self) -> &Spanned {
+    pub(super) fn peek(&self) -> &Spanned {
         &self.tokens[self.next]
     }
 
@@ -103,6 +104,9 @@ impl Parser {
     /// `set $x=value`, `set $x.mean=value`, `set $x=cvar(...)`
     fn set(&mut self) -> Result<(), WmlError> {
         let found = self.advance();
+        if found.token == Token::Word("mode".into()) {
+            return self.mode();
+        }
         let Token::Variable { name, field } = found.token else {
             return Err(WmlError::new(
                 found.line,
@@ -158,9 +162,9 @@ impl Parser {
     }
 
     fn define(&mut self, syntax: &mut Syntax) -> Result<(), WmlError> {
-        let (word, line) = self.word("fileset, process or randvar")?;
+        let (word, line) = self.word("file, fileset, process or randvar")?;
         match word.as_str() {
-            "fileset" | "filesets" => {
+            "file" | "fileset" | "filesets" => {
                 let attributes = self.attributes()?;
                 syntax.filesets.push(Statement {
                     word,
@@ -177,15 +181,18 @@ impl Parser {
                 return Err(WmlError::new(
                     line,
                     &word,
-                    "cannot be defined; known: fileset, process, randvar",
+                    "cannot be defined; known: file, fileset, process, randvar",
                 ));
             }
         }
         Ok(())
     }
 
-    /// `run`, `run 60`, `run $runtime`
-    fn run(&mut self) -> Result<f64, WmlError> {
+    /// `run`, `run 60`, `run $runtime`; `psrun -10 60` says first how often to print, which happens anyway.
+    fn run(&mut self, prints: bool) -> Result<f64, WmlError> {
+        if prints && matches!(&self.peek().token, Token::Word(word) if word.starts_with('-')) {
+            self.advance();
+        }
         let next = self.peek().clone();
         if !matches!(next.token, Token::Number(_) | Token::Variable { .. }) {
             return Ok(60.0);

@@ -13,7 +13,7 @@ pub(super) struct Syntax {
 
 #[derive(Debug)]
 pub(super) struct Statement {
-    /// `fileset`, or the kind of a flowop.
+    /// `fileset`, `file`, or the kind of a flowop.
     pub(super) word: String,
     pub(super) line: usize,
     pub(super) attributes: Vec<Attribute>,

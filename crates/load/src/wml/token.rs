@@ -90,6 +90,11 @@ fn token(rest: &str, first: char, line: usize) -> Result<(Token, usize), WmlErro
         },
         '$' => variable(rest, line),
         '0'..='9' => number(rest, line),
+        // psrun -10: a number below zero is nothing but a word elsewhere.
+        '-' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+            let length = 1 + span(&rest[1..], is_word);
+            Ok((Token::Word(rest[..length].to_owned()), length))
+        }
         c if c.is_ascii_alphabetic() || matches!(c, '/' | '_') => {
             let length = span(rest, is_word);
             Ok((Token::Word(rest[..length].to_owned()), length))
