@@ -227,7 +227,7 @@ def duration(key: str, text: str) -> float:
     try:
         seconds = parse_duration(text)
     except InputError as error:
-        raise StudyError(f"{key} = {text!r}: {error.message}") from error
+        raise StudyError(f"{key} = {text!r}: {error.message.removeprefix(f'{text!r}: ')}") from error
     if not seconds > 0:
         raise StudyError(f"{key} = {text!r}: must be longer than zero, e.g. '10 min'")
     return seconds
@@ -266,13 +266,62 @@ def _explain(message: str, table: Mapping[str, Any], kind: type[Any], section: s
     if missing:
         key = _join(section, path, missing[1])
         return f"{key}: missing; the table needs it (`ascar init` writes a complete study file)"
-    expected = problem.removeprefix("Expected ").replace("`", "")
-    return f"{_join(section, path)} = {value!r}: must be {expected}"
+    return f"{_join(section, path)} = {value!r}: must be {_allowed(problem, owner, path)}"
+
+
+# What a key may look like, where its default does not show it.
+_EXAMPLES = {
+    "budget": "text such as '10 min'",
+    "objective": "text such as 'maximize throughput_ops_per_s'",
+    "file_systems": "a list such as ['ext4', 'xfs']",
+}
+
+
+def _allowed(problem: str, owner: Any, path: str) -> str:
+    """What may stand at a key, in the words of a study file."""
+    key = next((part for part in reversed(path.split(".")) if not part.startswith("[")), "")
+    key = key.partition("[")[0]
+    fields = {field.name: field for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
+    if key not in fields or not problem.startswith(("Expected", "Invalid enum value")):
+        return problem.removeprefix("Expected ").replace("`", "")
+    if key in _EXAMPLES:
+        return _EXAMPLES[key]
+    default = fields[key].default
+    info = msgspec.inspect.type_info(fields[key].type)
+    kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    words = [_words(kind, default) for kind in kinds if not isinstance(kind, msgspec.inspect.NoneType)]
+    return " or ".join(words)
+
+
+_KINDS: dict[type[msgspec.inspect.Type], str] = {
+    msgspec.inspect.BoolType: "true or false",
+    msgspec.inspect.IntType: "a whole number, without quotes",
+    msgspec.inspect.FloatType: "a number, without quotes",
+    msgspec.inspect.DictType: "a table",
+    msgspec.inspect.StructType: "a table",
+}
+
+
+def _words(kind: msgspec.inspect.Type, default: object) -> str:
+    match kind:
+        case msgspec.inspect.LiteralType(values):
+            return f"one of {', '.join(repr(value) for value in values)}"
+        case msgspec.inspect.StrType():
+            return f"text such as {default!r}" if isinstance(default, str) else "text, in quotes"
+        case (
+            msgspec.inspect.VarTupleType(item_type=item)
+            | msgspec.inspect.ListType(item_type=item)
+            | msgspec.inspect.TupleType(item_types=(item, *_))
+        ):
+            return f"a list, each {_words(item, None)}"
+        case _:
+            return _KINDS.get(type(kind), "a value of another kind")
 
 
 def _resolve(table: Any, kind: Any, path: str) -> tuple[Any, Any]:
-    """The struct type that a msgspec path leads to, and the value found there."""
+    """The innermost struct type on a msgspec path, and the value found at its end."""
     owner: Any = kind
+    holder: Any = kind
     value: Any = table
     for part in [part for part in re.split(r"\.|(?=\[)", path) if part]:
         if part.startswith("["):  # msgspec says "[...]", not which: the whole list is shown
@@ -282,7 +331,8 @@ def _resolve(table: Any, kind: Any, path: str) -> tuple[Any, Any]:
             {field.name: field.type for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
         )
         owner = fields.get(part, owner)
-    return (owner if _is_struct(owner) else kind), value
+        holder = owner if _is_struct(owner) else holder
+    return holder, value
 
 
 def _is_struct(kind: Any) -> bool:

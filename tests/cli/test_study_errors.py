@@ -42,10 +42,24 @@ MISTAKES = {
     ),
     "missing key": (changed('budget = "1 min"\n', ""), ["study.budget", "missing"]),
     "missing table": (changed('[target]\nkind = "simulated"', "[other]"), ["other"]),
-    "wrong type": (changed("trials = 3", 'trials = "3"'), ["stop.trials", "'3'", "int"]),
+    "wrong type": (changed("trials = 3", 'trials = "3"'), ["stop.trials", "'3'", "a whole number"]),
     "wrong type in a list": (
         changed("[target]", "constraints = [1]\n[target]"),
-        ["study.constraints", "str"],
+        ["study.constraints", "a list, each text"],
+    ),
+    "number for a duration": (changed('"1 min"', "10"), ["study.budget = 10: must be text such as '10 min'"]),
+    "unknown unit": (changed("1 min", "10 parsecs"), ["study.budget = '10 parsecs': unknown unit"]),
+    "one text for a list": (
+        changed('kind = "simulated"', 'kind = "localfs"\nfile_systems = "ext4"'),
+        ["target.file_systems = 'ext4': must be a list such as ['ext4', 'xfs']"],
+    ),
+    "a word that is none of a few": (
+        changed('kind = "simulated"', 'kind = "localfs"\nstate = "frsh"'),
+        ["target.state = 'frsh': must be one of 'auto', 'fresh', 'restored', 'reuse'"],
+    ),
+    "a number for yes or no": (
+        changed('kind = "simulated"', 'kind = "localfs"\ndirect_io = 3'),
+        ["target.direct_io = 3: must be true or false"],
     ),
     "number out of range": (changed("trials = 3", "trials = 0"), ["stop.trials", "0", "from 1"]),
     "duration without a unit": (changed('"1 min"', '"60"'), ["study.budget", "'60'", "'60 s'"]),
@@ -178,3 +192,19 @@ def test_errors_are_json_too(ascar, tmp_path, untouched):
     done = ascar("tune", file, "--json")
     assert done.status == 2
     assert done.document["error"] == {"kind": "StudyError", "message": done.error, "exit_status": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["history", "purge", "x"], "'RUN...': must be a whole number"),
+        (["export", "1", "--as", "xx"], "'--as': 'xx' is not one of"),
+        (["sweep", "study.toml", "--replicates", "0"], "must be greater than or equal to 1"),
+    ],
+)
+def test_the_command_lines_mistakes_are_said_alike(ascar, arguments, said):
+    done = ascar(*arguments)
+    assert done.status == 2
+    assert said in done.error
+    assert "Value error" not in done.error
+    assert "Input should" not in done.error

@@ -21,6 +21,13 @@ INTERRUPTED = 130
 
 # The parser's own errors: a public name for their class is missing in some versions of Typer.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+# What the parser's validation says, in the words of everything else here.
+_WORDS = (
+    ("Value error, ", ""),
+    ("Input should be a valid integer, unable to parse string as an integer", "must be a whole number"),
+    ("Input should be a valid number, unable to parse string as a number", "must be a number"),
+    ("Input should be ", "must be "),
+)
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -66,6 +73,8 @@ def explain(error: BaseException) -> Problem:
 def _usage(error: BaseException) -> str:
     """The parser's complaint with the way to help."""
     message = str(getattr(error, "format_message", lambda: str(error))()).rstrip(".")
+    for programmers, people in _WORDS:
+        message = message.replace(programmers, people)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "ascar"
     return f"{message}; see `{command} --help`"

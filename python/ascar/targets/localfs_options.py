@@ -229,7 +229,7 @@ def _size(key: str, text: str) -> int:
     try:
         return parse_size(text)
     except InputError as error:
-        raise StudyError(f"target.{key} = {text!r}: {error.message}") from error
+        raise StudyError(f"target.{key} = {text!r}: {error.message.removeprefix(f'{text!r}: ')}") from error
 
 
 def _limit(text: str) -> float:
