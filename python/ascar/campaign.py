@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ascar.abandonment import Rival
+from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
 from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
 from ascar.space import study_space
@@ -214,12 +215,20 @@ def take_up(bench: Bench, history: History, *, resume: bool, listener: Listener)
     """Enter a bench's target and begin a run on it, or resume one; leaving puts everything back.
 
     Raises:
-        InputError: the machine does not allow it, or there is nothing to resume; nothing was touched.
+        InputError: the machine does not allow it, or there is nothing to resume; nothing was touched. Or the
+            first trial showed that a formula names a metric that the load does not report; the run is
+            removed again.
         Refused: a safety rule said no.
     """
     with bench.target:
         entered = bench.entered()
         study = bench.study
         run = history.resume(study) if resume else history.begin(study, entered.space, entered.valid_for())
-        with run:
-            yield Campaign(entered, run, listener)
+        try:
+            with run:
+                yield Campaign(entered, run, listener)
+        except InputError:
+            # Only the first trial shows which metrics there are: a run that ended there holds nothing.
+            if not any(trial.state is TrialState.COMPLETE for trial in run.trials(readings=False)):
+                history.purge([run.id])
+            raise

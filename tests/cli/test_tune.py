@@ -363,3 +363,25 @@ def test_an_unknown_preset_is_named(ascar):
     done = ascar("space", "storage-v33")
     assert done.status == 2
     assert "'storage-v3'" in done.error
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("maximize throughput_ops_per_s", "maximize throughput_ops", "'throughput_ops'"),
+        ('budget = "20 min"', 'budget = "20 min"\nconstraints = ["latency <= 1"]', "'latency'"),
+        ("trials = 12", 'target = "latency <= 1"', "'latency'"),
+    ],
+)
+def test_a_metric_that_the_load_lacks_ends_the_study_at_once_and_leaves_no_run(
+    ascar, tmp_path, old, new, named
+):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace(old, new))
+    done = ascar("tune", file, "--quiet")
+    assert done.status == 2
+    assert f"needs the metric {named}" in done.error
+    assert "throughput_ops_per_s" in done.error
+    assert ascar("history", "ls", "--json").document["runs"] == []
+    file.write_text(STUDY)
+    assert ascar("tune", file, "--quiet").status == 0
