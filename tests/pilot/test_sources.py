@@ -57,6 +57,8 @@ def test_tsv_is_separated_by_tabs(tmp_path):
         ("a\n1\ninf\n", "a", "line 3: 'a' = 'inf'"),
         ("a\n1\nnan\n", "a", "line 3: 'a' = 'nan'"),
         ("a\n", "a", "no readings of 'a'"),
+        ("a\n", None, "no column begins with a number; it has 'a'"),
+        ("a,b\nx,y\n", None, "no column begins with a number; it has 'a', 'b'"),
         ("a\n1,2\n", "a", "separated values"),
     ],
 )
@@ -77,6 +79,13 @@ def test_json_lines_leave_out_lines_without_the_key(tmp_path):
     assert found.values.tolist() == [5.0, 7.0]
     assert found.seconds is not None
     assert found.seconds.tolist() == [1.0, 2.0]
+
+
+def test_json_lines_with_one_number_need_no_name_whatever_came_before(tmp_path):
+    path = _file(tmp_path, "run.jsonl", '{"event":"start"}\n{"ops": 5}\n{"event":"end"}\n')
+    assert read_column(path).values.tolist() == [5.0]
+    with pytest.raises(InputError, match="no column begins with a number; it has 'event'"):
+        read_column(_file(tmp_path, "none.jsonl", '{"event":"start"}\n'))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +124,14 @@ def test_hyperfine_gives_one_series_a_command(tmp_path):
     assert [one.name for one in read_all(path)] == ["gzip a", "xz a"]
     with pytest.raises(InputError, match="name one with --column: 'gzip a', 'xz a'"):
         read_column(path)
+
+
+def test_what_is_no_number_in_a_document_is_named_by_its_place(tmp_path):
+    with pytest.raises(InputError, match=r"list: \[2\] = 'x'"):
+        read_column(_file(tmp_path, "run.json", '[1, 2, "x"]'))
+    wrong = {"results": [{"command": "gzip a", "times": [1.0, float("nan")]}]}
+    with pytest.raises(InputError, match=r"'gzip a': times\[1\] = nan"):
+        read_column(_file(tmp_path, "run.json", json.dumps(wrong)))
 
 
 @pytest.mark.parametrize(
@@ -213,6 +230,20 @@ def test_latencies_are_not_added_up(tmp_path):
 def test_what_is_no_fio_log_is_refused(tmp_path, text):
     with pytest.raises(InputError):
         read_column(_file(tmp_path, "a_bw.log", text))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("1e300, 5, 0, 0\n", "line 2: time_ms = 1e\\+300"),
+        ("-1, 5, 0, 0\n", "line 2: time_ms = -1"),
+        ("2, -5, 0, 0\n", "line 2: value = -5"),
+        ("2, 5, 9, 0\n", "line 2: direction = 9"),
+    ],
+)
+def test_a_line_that_fio_cannot_have_written_is_refused(tmp_path, line, told):
+    with pytest.raises(InputError, match=told):
+        read_column(_file(tmp_path, "a_bw.log", "1, 5, 0, 0\n" + line))
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

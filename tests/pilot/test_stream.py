@@ -33,6 +33,8 @@ def test_the_only_column_of_numbers_need_not_be_named():
     found = stream("t,host,v\n0,a,1\n", value=None)
     assert list(found.readings()) == [(0, 1)]
     assert found.name == "v"
+    told = stream('{"event": "start"}\n{"t": 0, "v": 1}\n', value=None)
+    assert (list(told.readings()), told.name) == ([(0, 1)], "v")
     every = Stream(Path("run.csv"), io.BytesIO(b"v\n4\n5\n"), Columns(None, None, 10.0))
     assert list(every.readings()) == [(0, 4), (10, 5)]
 

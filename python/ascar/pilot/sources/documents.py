@@ -24,7 +24,7 @@ def read_json(path: Path, column: str | None, time: str | None) -> list[Recorded
     first = found[0]
     if isinstance(first, list) and len(found) == 1:
         listed = cast("list[Any]", first)
-        values = [number(path, place, "value", value) for place, value in enumerate(listed, start=1)]
+        values = [number(path, "list", f"[{index}]", value) for index, value in enumerate(listed)]
         return [readings(path, column or "value", values)]
     if isinstance(first, dict) and "results" in first and len(found) == 1:
         return _hyperfine(path, column, cast("dict[str, Any]", first))
@@ -73,11 +73,13 @@ def _hyperfine(path: Path, column: str | None, document: dict[str, Any]) -> list
         times[name if name not in times else f"{name} ({place + 1})"] = cast("list[Any]", runs)
     if not times:
         raise InputError(f"{str(path)!r}: results is empty")
-    wanted = list(times) if column is None else [pick(path, column, list(times), ())]
+    wanted = list(times) if column is None else [pick(path, column, list(times), list(times))]
     return [
         replace(
             readings(
-                path, name, [number(path, place, "times", s) for place, s in enumerate(times[name], start=1)]
+                path,
+                name,
+                [number(path, repr(name), f"times[{index}]", s) for index, s in enumerate(times[name])],
             ),
             metric="duration_s",
         )

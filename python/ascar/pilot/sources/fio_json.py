@@ -51,7 +51,7 @@ def read_fio(path: Path, column: str | None, documents: list[dict[str, Any]]) ->
     last = documents[-1]
     used = [name for name in DIRECTIONS if _totals(path, last, name).requests > 0]
     known = [f"{direction}.{measure}" for direction in used for measure in MEASURES]
-    name = pick(path, column, known, [f"{used[0]}.iops"] if len(used) == 1 else ())
+    name = pick(path, column, known, [f"{used[0]}.iops"] if len(used) == 1 else known)
     direction, _, measure = name.partition(".")
     totals = [_totals(path, document, direction) for document in documents]
     start = _Totals(totals[0].at_s - totals[0].runtime_s, 0.0, 0.0, 0.0, 0.0)

@@ -26,6 +26,7 @@ _DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 _KIND = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d+)?\.log$")
 _NAMES = {"bw": "bw_kib_per_s", "iops": "iops", "lat": "lat_ns", "clat": "clat_ns", "slat": "slat_ns"}
 _CELLS_MIN = 4
+_TIME_MS_MAX = 1e13
 
 
 def read_fio_log(path: Path, column: str | None, time: str | None) -> list[Recorded]:  # noqa: ARG001
@@ -48,6 +49,17 @@ def read_fio_log(path: Path, column: str | None, time: str | None) -> list[Recor
         numbers_of(path, cells.alias(title), first_line=1)
         for cells, title in zip(frame, ("time_ms", "value", "direction", "size"), strict=False)
     )
+    for title, cells, most in (
+        ("time_ms", at_ms, _TIME_MS_MAX),
+        ("value", values, np.inf),
+        ("direction", direction, 2.0),
+    ):
+        wrong = np.flatnonzero((cells < 0) | (cells > most))
+        if wrong.size:
+            line, cell = int(wrong[0]) + 1, float(cells[wrong[0]])
+            raise InputError(
+                f"{str(path)!r} line {line}: {title} = {cell:g}: is none of fio's: 0 to {most:g} is one"
+            )
     matched = _KIND.search(path.name)
     kind = matched[1] if matched else ""
     name = _NAMES.get(kind, "value")

@@ -25,6 +25,9 @@ def read_json_lines(path: Path, column: str | None, time: str | None) -> list[Re
     for line, entry in _objects(path):
         if name is None:
             numeric = [key for key, value in entry.items() if _is_number(value) and key != time]
+            if not numeric:
+                seen.update(list(entry)[:20])
+                continue
             name = pick(path, None, list(entry), numeric)
         if name not in entry:
             seen.update(list(entry)[:20])
@@ -32,7 +35,7 @@ def read_json_lines(path: Path, column: str | None, time: str | None) -> list[Re
         values.append(number(path, line, repr(name), entry[name]))
         if time is not None:
             seconds.append(number(path, line, repr(time), entry.get(time)))
-    if not values and column is not None:
+    if not values and (column is not None or seen):
         pick(path, column, sorted(seen), ())
     return [readings(path, name or "value", values, None if time is None else seconds)]
 

@@ -40,8 +40,14 @@ class Recorded:
     metric: str = ""
 
 
-def number(path: Path, line: int, name: str, found: Any) -> float:
+def number(path: Path, where: int | str, name: str, found: Any) -> float:
     """A finite number.
+
+    Args:
+        path: for the error.
+        where: in the file: a line's number, or words.
+        name: what the number is called.
+        found: what is there.
 
     Raises:
         InputError: it is none; says where.
@@ -51,7 +57,8 @@ def number(path: Path, line: int, name: str, found: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     if not np.isfinite(value):
-        raise InputError(f"{str(path)!r} line {line}: {name} = {repr(found)[:60]}: must be a finite number")
+        place = f"line {where}" if isinstance(where, int) else where
+        raise InputError(f"{str(path)!r} {place}: {name} = {repr(found)[:60]}: must be a finite number")
     return value
 
 
@@ -68,6 +75,8 @@ def pick(path: Path, column: str | None, known: Sequence[str], numeric: Sequence
         return column
     if len(numeric) == 1:
         return numeric[0]
+    if not numeric:
+        raise InputError(f"{str(path)!r}: no column begins with a number; it has {shown}")
     raise InputError(f"{str(path)!r} has several columns; name one with --column: {shown}")
 
 

@@ -132,6 +132,8 @@ class Stream:
             return None
         if self.name is None:
             numeric = [key for key, cell in cells.items() if key != self.columns.time and _is_number(cell)]
+            if self._is_json and not numeric:
+                return None
             self.name = pick(self.path, None, list(cells), numeric)
         if self.name not in cells:
             if self._is_json:
