@@ -3,7 +3,7 @@
 use crate::autocorrelation::{check_limit, coefficient};
 use crate::change_points::{MIN_SEGMENT, change_points};
 use crate::edm;
-use crate::error::{Result, check_level, check_values};
+use crate::error::{Result, check_level, check_scale, check_values};
 use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::moments::mean;
 use crate::stable_phase::{Removed, StablePhase, dominant_segment, stable_phase};
@@ -81,6 +81,7 @@ const DOF_MIN: f64 = 1.0;
 /// Analyses a series of readings.
 pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
     check_values("values", values, 1)?;
+    check_scale("values", values)?;
     check_level("confidence", options.confidence)?;
     check_limit(options.autocorrelation_limit)?;
     let (changes, phase) = phases(values, options)?;

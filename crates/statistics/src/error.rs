@@ -50,6 +50,24 @@ pub(crate) fn check_level(name: &'static str, value: f64) -> Result<()> {
 /// The largest magnitude whose square, summed 10^9 times, is still finite.
 pub const MAGNITUDE_MAX: f64 = 1e149;
 
+/// Squares of a spread that a series below this can show vanish, and what varies would look constant.
+pub const MAGNITUDE_MIN: f64 = 1e-140;
+
+/// Refuses a series that is not all zeros and whose largest magnitude is too small for a variance.
+pub(crate) fn check_scale(name: &'static str, values: &[f64]) -> Result<()> {
+    let largest = values
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    if largest == 0.0 || largest >= MAGNITUDE_MIN {
+        return Ok(());
+    }
+    Err(Error::new(
+        name,
+        format!("a series of magnitude {largest:e}"),
+        format!("zeros, or numbers of magnitude {MAGNITUDE_MIN:e} and more; take a smaller unit"),
+    ))
+}
+
 /// Refuses a value that is not finite or too large to be squared, and a series with fewer than `at_least`.
 pub(crate) fn check_values(name: &'static str, values: &[f64], at_least: usize) -> Result<()> {
     if values.len() < at_least {
@@ -66,7 +84,7 @@ pub(crate) fn check_values(name: &'static str, values: &[f64], at_least: usize) 
         None => Ok(()),
         Some(index) => Err(Error::new(
             name,
-            format!("{} at index {index}", values[index]),
+            format!("{:e} at index {index}", values[index]),
             format!("finite numbers of magnitude at most {MAGNITUDE_MAX:e}"),
         )),
     }

@@ -1,7 +1,7 @@
 //! Intervals for means, ratios, proportions and percentiles of independent samples.
 
 use crate::distributions::{beta, normal, student_t};
-use crate::error::{Error, Result, check_level, check_values};
+use crate::error::{Error, Result, check_level, check_scale, check_values};
 use crate::moments::Moments;
 
 /// An estimate between two limits.
@@ -18,6 +18,7 @@ pub struct Interval {
 /// Student's t interval of the mean of independent values: mean +- t(n - 1) s / sqrt(n).
 pub fn mean_t(values: &[f64], confidence: f64) -> Result<Interval> {
     check_values("values", values, 2)?;
+    check_scale("values", values)?;
     check_level("confidence", confidence)?;
     let moments = Moments::of(values);
     let n = values.len() as f64;

@@ -13,7 +13,7 @@ use std::f64::consts::PI;
 
 use crate::autoregression::{Autoregression, burg, residuals};
 use crate::distributions::{f, student_t};
-use crate::error::{Result, check_level, check_values};
+use crate::error::{Result, check_level, check_scale, check_values};
 use crate::moments::{Moments, mean};
 use crate::subsession::merge;
 
@@ -55,6 +55,7 @@ impl CorrelatedMean {
 
     fn with_basis(values: &[f64], growth: f64) -> Result<Self> {
         check_values("values", values, READINGS_MIN)?;
+        check_scale("values", values)?;
         let n = values.len();
         let moments = Moments::of(values);
         let basis = basis_size(n, growth);

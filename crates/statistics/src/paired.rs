@@ -8,7 +8,7 @@
 //!
 //! The ratio's limits are all r for which the mean of a - r b is not told from zero (Fieller 1954, for pairs).
 
-use crate::error::{Result, check_values};
+use crate::error::{Result, check_scale, check_values};
 use crate::moments::mean;
 use crate::sequential::{
     Comparison, Options, PRIOR_SAMPLES_LARGE, Verdict, critical_under, log_factor,
@@ -26,6 +26,8 @@ pub fn compare_pairs(a: &[f64], b: &[f64], options: &Options) -> Result<Comparis
     options.check()?;
     check_values("a", a, PAIRS_MIN)?;
     check_values("b", b, PAIRS_MIN)?;
+    check_scale("a", a)?;
+    check_scale("b", b)?;
     let n = a.len().min(b.len());
     let (a, b) = (&a[..n], &b[..n]);
     let moments = Moments::of(a, b);

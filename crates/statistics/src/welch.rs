@@ -3,7 +3,9 @@
 //! ASCAR thesis, eq. 4.6-4.8 (Welch 1947). Eq. 4.8 is used with -|t|, so that p is a probability for either sign.
 
 use crate::distributions::{normal, student_t};
-use crate::error::{Error, Result, check_finite, check_level, check_not_negative, check_values};
+use crate::error::{
+    Error, Result, check_finite, check_level, check_not_negative, check_scale, check_values,
+};
 use crate::moments::Moments;
 
 /// One side of a comparison: what is known of independent (subsession) samples.
@@ -21,6 +23,7 @@ impl Sample {
     /// The moments of independent values.
     pub fn of(name: &'static str, values: &[f64]) -> Result<Self> {
         check_values(name, values, 2)?;
+        check_scale(name, values)?;
         let moments = Moments::of(values);
         Ok(Self {
             mean: moments.mean,

@@ -4,13 +4,14 @@ use ascar_statistics::analysis::{Method, Options, analyze};
 use ascar_statistics::autocorrelation::{autocorrelation, effective_sample_size, integrated_time};
 use ascar_statistics::change_points::{ChangePointDetector, change_points};
 use ascar_statistics::distributions::{chi_squared, f, normal, student_t};
-use ascar_statistics::error::MAGNITUDE_MAX;
-use ascar_statistics::intervals;
+use ascar_statistics::error::{MAGNITUDE_MAX, MAGNITUDE_MIN};
+use ascar_statistics::intervals::{self, mean_t};
 use ascar_statistics::mean_interval::CorrelatedMean;
+use ascar_statistics::paired::compare_pairs;
 use ascar_statistics::sequential;
 use ascar_statistics::subsession;
 use ascar_statistics::variation;
-use ascar_statistics::welch::welch;
+use ascar_statistics::welch::{Sample, welch};
 use ascar_statistics::work_per_second::{Round, work_per_second};
 use proptest::prelude::*;
 
@@ -188,7 +189,10 @@ proptest! {
             .map(|&bits| f64::from_bits(bits))
             .map(|value| if tame && (value.is_nan() || value.abs() > MAGNITUDE_MAX) { 1.0 } else { value })
             .collect();
-        let usable = !values.is_empty() && values.iter().all(|value| value.abs() <= MAGNITUDE_MAX);
+        let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        let usable = !values.is_empty()
+            && values.iter().all(|value| value.abs() <= MAGNITUDE_MAX)
+            && (largest == 0.0 || largest >= MAGNITUDE_MIN);
         for method in [Method::Corrected, Method::Faithful] {
             let found = analyze(&values, &Options { method, ..Options::default() });
             prop_assert_eq!(found.is_ok(), usable);
@@ -209,6 +213,50 @@ fn constant_readings_have_a_mean_and_no_scatter() {
     assert_eq!((found.mean, found.limits), (7.0, Some((7.0, 7.0))));
     assert_eq!((found.stable_start, found.stable_end), (0, 100));
     assert!(found.change_points.is_empty());
+}
+
+#[test]
+fn scatter_too_small_to_be_squared_does_not_pass_for_none() {
+    let scattered = |unit: f64| -> Vec<f64> {
+        let step = |i: u32| f64::from(i * 7919 % 101) / 1000.0;
+        (0..300).map(|i| unit * (1.0 + step(i))).collect()
+    };
+    let relative = |unit: f64| {
+        let found = analyze(&scattered(unit), &Options::default()).unwrap();
+        let (low, high) = found.limits.unwrap();
+        (high - low) / found.mean
+    };
+    assert!((relative(MAGNITUDE_MIN) / relative(1.0) - 1.0).abs() < 1e-9);
+    for unit in [1e-150, 1e-310] {
+        let values = scattered(unit);
+        let said = [
+            analyze(&values, &Options::default()).unwrap_err(),
+            mean_t(&values, 0.95).unwrap_err(),
+            Sample::of("a", &values).unwrap_err(),
+            compare_pairs(
+                &values,
+                &scattered(1.0),
+                &sequential::Options {
+                    alpha: 0.05,
+                    margin: None,
+                },
+            )
+            .unwrap_err(),
+        ];
+        for error in said {
+            assert!(error.to_string().contains("take a smaller unit"), "{error}");
+        }
+    }
+    let zeros = analyze(&[0.0; 100], &Options::default()).unwrap();
+    assert_eq!(zeros.limits, Some((0.0, 0.0)));
+}
+
+#[test]
+fn a_number_too_large_is_named_in_few_digits() {
+    let error = analyze(&[1.0, 1e300], &Options::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("values is 1e300 at index 1;"), "{error}");
 }
 
 #[test]
