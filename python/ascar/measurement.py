@@ -71,7 +71,7 @@ class Measurement:
         n: readings in the stable phase.
         independent_samples: how many independent samples the stable phase is worth (effective sample size).
         autocorrelation: lag-1 autocorrelation of the stable phase.
-        subsession_size: readings merged into one subsession (thesis of Li, section 4.1.3).
+        subsession_size: readings merged into one subsession (thesis of Li, section 4.2.2).
         stable_start: first reading of the stable phase.
         stable_end: one past its last reading.
         change_points: indexes at which the mean shifts.

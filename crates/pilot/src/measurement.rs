@@ -20,7 +20,7 @@ pub struct Measurement {
     pub independent_samples: usize,
     /// Lag-1 autocorrelation of the stable phase.
     pub autocorrelation: f64,
-    /// Readings merged into one subsession (section 4.1.3).
+    /// Readings merged into one subsession (section 4.2.2).
     pub subsession_size: usize,
     /// First reading of the stable phase.
     pub stable_start: usize,

@@ -38,7 +38,7 @@ class Comparison:
 
 
 def compare(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Comparison:
-    """Compare independent runs of b with those of a by Welch's t-test (Li's thesis, section 4.1.5).
+    """Compare independent runs of b with those of a by Welch's t-test (Li's thesis, section 4.2.4).
 
     Raises:
         InputError: a side is empty or holds numbers that are not finite.

@@ -274,7 +274,7 @@ def _compared(table: NDArray[np.float64], pair: tuple[int, int], terms: Terms, l
 def means_of_subsessions(
     a: Sequence[float] | NDArray[np.float64], b: Sequence[float] | NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Paired rounds merged until the differences of neighbours are no longer correlated (section 4.1.3).
+    """Paired rounds merged until the differences of neighbours are no longer correlated (section 4.2.2).
 
     What a pair shares has cancelled by then, so there is rarely anything left to merge; a contestant that
     drifts on its own, such as one that warms up more slowly, leaves correlation, and then the rounds are not
