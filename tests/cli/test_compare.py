@@ -173,6 +173,14 @@ def test_recordings_are_ranked(ascar, recorded):
     assert pair["ratio_low"] < 1.03 < pair["ratio_high"]
 
 
+@pytest.mark.parametrize("direction", ["--lower-is-better", "--higher-is-better"])
+def test_of_means_below_zero_no_share_is_told(ascar, recorded, direction):
+    done = ascar("compare", recorded("a.csv", -100), recorded("b.csv", -120, seed=1), direction)
+    assert done.status == 0
+    assert "better, p < 0.0001" in done.out
+    assert "% to " not in done.out
+
+
 def test_names_are_shown_as_they_are_whatever_brackets_they_have(ascar, tmp_path):
     path = tmp_path / "[red]odd[b].csv"
     path.write_text("v[/bold]\n" + "\n".join(map(str, [1.0, 2.0] * 50)) + "\n")

@@ -172,6 +172,13 @@ def test_constant_readings_are_compared():
     assert [pair.verdict for pair in session.standing.pairs] == ["separated", "equivalent"]
 
 
+def test_two_that_read_zero_every_time_do_not_differ():
+    session = _contest(Machine([0, 0]))
+    (pair,) = session.standing.pairs
+    assert (pair.verdict, pair.ratio, pair.samples) == ("equivalent", None, 10)
+    assert session.reached
+
+
 def test_readings_around_zero_have_no_ratio_and_no_crash():
     contest, rng = Contest(2, Terms()), np.random.default_rng(1)
     for _ in range(50):

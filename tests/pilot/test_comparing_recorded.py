@@ -111,3 +111,10 @@ def test_few_or_constant_readings_do_not_crash():
 )
 def test_which_way_is_better_is_told_from_the_name(metric, lower):
     assert lower_is_better(metric) is lower
+
+
+def test_two_that_read_zero_every_time_do_not_differ():
+    (pair,) = rank([np.zeros(100), np.zeros(80)], Terms()).standing.pairs
+    assert (pair.verdict, pair.ratio) == ("equivalent", None)
+    (pair,) = rank([np.zeros(100), np.ones(80)], Terms()).standing.pairs
+    assert pair.verdict == "separated"

@@ -262,7 +262,9 @@ def _lead(pair: Pair, terms: Terms, metric: str) -> str:
     from ascar.pilot import lower_is_better
 
     low, high = pair.ratio_low, pair.ratio_high
-    if low is None or high is None or low <= 0:
+    # Of means below zero the smaller has the larger ratio, and shares of it mean nothing.
+    backwards = pair.ratio is not None and (pair.ratio > 1) == terms.lower_is_better
+    if low is None or high is None or low <= 0 or backwards:
         return f"better, {p_value(pair.p_value)}"
     if not terms.lower_is_better:
         return _gain(low, high, "higher", "high")

@@ -256,8 +256,10 @@ def _compared(table: NDArray[np.float64], pair: tuple[int, int], terms: Terms, l
         return Pair(*pair, None, None, None, None, len(both), "undecided", method)
     found = _core.sequential_pairs(a, b, alpha=level, margin=terms.margin)
     verdict: Verdict = "undecided"
-    if len(both) >= terms.rounds_min and found.verdict != "undecided":
-        verdict = "equivalent" if found.verdict == "equivalent" else "separated"
+    # Two that read the same every time, such as no errors at all, have no ratio where that is zero.
+    same = found.ci_low == found.ci_high == 0
+    if len(both) >= terms.rounds_min and (same or found.verdict != "undecided"):
+        verdict = "equivalent" if same or found.verdict == "equivalent" else "separated"
     limits = found.ratio_ci_low, found.ratio_ci_high
     return Pair(
         *pair,

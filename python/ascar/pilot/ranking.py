@@ -76,7 +76,9 @@ def _compared(pair: tuple[int, int], found: Sequence[Measurement], terms: Terms,
     apart = a.ci_low > b.ci_high or a.ci_high < b.ci_low
     if apart or welch.p_value < level:
         verdict = "separated"
-    elif limits[0] is not None and limits[1] is not None and _near(limits[0], limits[1], terms.margin):
+    elif a.ci_low == a.ci_high == b.ci_low == b.ci_high or (
+        limits[0] is not None and limits[1] is not None and _near(limits[0], limits[1], terms.margin)
+    ):
         verdict = "equivalent"
     else:
         verdict = "undecided"
