@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from ascar.errors import StudyError
 from ascar.history import History
 from ascar.outcome import Failure, Outcome, Purpose, TrialState, Verdict
 from ascar.study import Study
@@ -304,3 +305,22 @@ def test_a_driver_that_is_not_installed_is_named(ascar, monkeypatch):
     done = ascar("history", "ls")
     assert done.status == 2
     assert "install psycopg" in done.error
+
+
+def test_purging_the_last_run_removes_its_lock_file(ascar, filled, own_state):
+    lock = own_state / "ascar" / "history.sqlite.locks" / "mail.lock"
+    assert ascar("history", "purge", "1", "--yes").status == 0
+    assert lock.exists(), "another run of this study is there"
+    assert ascar("history", "purge", "2", "--yes").status == 0
+    assert not lock.exists()
+
+
+def test_a_finished_run_is_not_passed_over_for_an_older_one(ascar, filled, space):
+    """Run 2 is unfinished; once a later run is complete, --resume has nothing to go on with."""
+    study = Study.parse(TEXT)
+    with History() as history:
+        with history.begin(study, space, {}) as run:
+            outcome = history.run(1).outcome()
+            run.finish(replace(outcome, run_id=run.id))
+        with pytest.raises(StudyError, match="its latest, run 3, is complete"):
+            history.resume(study)

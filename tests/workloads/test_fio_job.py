@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascar.errors import StudyError
-from ascar.workloads.fio_job import ALLOWED, ENGINES, FioJob, checked_options, parse_job
+from ascar.workloads.fio_job import ALLOWED, ENGINES, SWITCHES, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
 
 
@@ -244,3 +244,11 @@ def test_the_documentation_lists_what_is_allowed():
     assert set(engines.split(", ")) == set(ENGINES)
     for name in PRESETS:
         assert f"`{name.removesuffix('-heavy')}`" in text
+
+
+@pytest.mark.parametrize("name", ["bs", "size", "iodepth", "rw"])
+def test_what_is_no_switch_is_not_true(name):
+    """`bs = true` would be blocks of one byte."""
+    with pytest.raises(StudyError, match=f"o.{name} = true: must be a value"):
+        checked_options("o", {name: True})
+    assert SWITCHES < ALLOWED

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.errors import HistoryError, Refused
@@ -22,8 +23,8 @@ _PATIENCE_S = 0.5
 class StudyLock:
     """Held from construction until `release`.
 
-    The file is left behind on purpose: removing it would let two processes hold locks on two files of
-    one name.
+    The file is left behind on purpose; only whoever holds it may remove it, and whoever gets a lock on a file
+    that is no longer there takes another: two processes never hold locks on two files of one name.
 
     Args:
         directory: where lock files lie; made when missing.
@@ -37,14 +38,18 @@ class StudyLock:
 
     def __init__(self, directory: Path, name: str, since: str) -> None:
         self.name = name
-        path = directory / f"{name}.lock"
+        self._path = path = directory / f"{name}.lock"
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise HistoryError(f"lock {path}: {error.strerror}; check its owner and mode") from error
         deadline = time.monotonic() + _PATIENCE_S
-        while not _take(self._descriptor):
+        while not _take(self._descriptor) or not self._is_at(path):
+            if not self._is_at(path):  # it was removed with the study's last run: lock the one that is there
+                os.close(self._descriptor)
+                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                continue
             if time.monotonic() > deadline:
                 told = _read(self._descriptor)
                 self.release()
@@ -56,6 +61,21 @@ class StudyLock:
             time.sleep(0.02)
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "since": since}).encode(), 0)
+
+    def remove(self) -> None:
+        """Remove the file, and let it go."""
+        with suppress(OSError):
+            self._path.unlink()
+        self.release()
+
+    def _is_at(self, path: Path) -> bool:
+        """Whether the file that is held open is the one at its path."""
+        assert self._descriptor is not None, "the lock is held"
+        try:
+            there = path.stat()
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._descriptor))
 
     def release(self) -> None:
         """Let the next one in; a second call does nothing."""

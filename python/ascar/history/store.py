@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -280,6 +281,10 @@ class History:
             connection.execute(_study.delete().where(_study.c.id.in_(wanted)))
             in_use = sa.select(_study.c.machine_id)
             connection.execute(_machine.delete().where(_machine.c.id.not_in(in_use)))
+            kept = set(connection.execute(sa.select(_study.c.name).distinct()).scalars())
+        for name in {row.name for row in found.values()} - kept:
+            with suppress(Refused):  # a run of this name is just beginning
+                StudyLock(self._locks, name, "").remove()
         return len(wanted)
 
     # Runs out and in.
@@ -348,11 +353,11 @@ class History:
     # What the rest is made of.
 
     def _unfinished(self, study: Study) -> int:
-        """The latest run of this very study that has not ended."""
+        """The latest run of this very study, which has not ended."""
         with self._database.read() as connection:
             row = connection.execute(
-                sa.select(_study.c.id, _study.c.digest, _study.c.text)
-                .where(_study.c.name == study.name, _study.c.state != RunState.COMPLETE.value)
+                sa.select(_study.c.id, _study.c.digest, _study.c.text, _study.c.state)
+                .where(_study.c.name == study.name)
                 .order_by(_study.c.id.desc())
                 .limit(1)
             ).first()
@@ -361,10 +366,16 @@ class History:
                 f"study.name = {study.name!r}: has no unfinished run to go on with; "
                 "leave --resume out to begin one"
             )
+        if row.state == RunState.COMPLETE.value:
+            raise StudyError(
+                f"study.name = {study.name!r}: has no unfinished run to go on with: its latest, run "
+                f"{row.id}, is complete; leave --resume out to begin another"
+            )
         if row.digest != study.digest:
             raise StudyError(
                 f"{_difference(row.text, study.text)} (run {row.id} of {study.name!r}); what was measured "
-                "would no longer fit: put it back, or leave --resume out to begin a new run"
+                "would no longer fit: put back what the study file, or an option such as --budget, said "
+                "then, or leave --resume out to begin a new run"
             )
         return row.id
 

@@ -44,6 +44,18 @@ ALLOWED = frozenset({
 })
 # fmt: on
 
+# Those of them that are on or off.
+# fmt: off
+SWITCHES = frozenset({
+    "allrandrepeat", "blocksize_unaligned", "bs_unaligned", "buffered", "create_fsync", "create_on_open",
+    "create_serialize", "direct", "end_fsync", "fadvise_hint", "fallocate", "fdatasync", "file_append",
+    "fixedbufs", "force_async", "fsync", "fsync_on_close", "hipri", "invalidate", "nonvectored",
+    "norandommap", "overwrite", "pre_read", "randrepeat", "refill_buffers", "registerfiles",
+    "scramble_buffers", "serialize_overlap", "softrandommap", "sqthread_poll", "sync", "thread", "uncached", "unique_filename",
+    "unlink", "unlink_each_loop", "use_os_rand", "zero_buffers",
+})
+# fmt: on
+
 # Options that every job file has and that a study decides instead: replaced, and said so.
 # fmt: off
 REPLACED = frozenset({
@@ -110,6 +122,8 @@ def checked_options(key: str, options: Mapping[str, object]) -> dict[str, str]:
     for name, given in options.items():
         where = f"{key}.{name}"
         if isinstance(given, bool):
+            if name in ALLOWED - SWITCHES:
+                raise StudyError(f"{where} = {str(given).lower()}: must be a value, e.g. 4096 or '4k'")
             value = str(int(given))
         elif isinstance(given, int | float | str):
             value = str(given).strip()
