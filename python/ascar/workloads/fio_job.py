@@ -51,8 +51,8 @@ SWITCHES = frozenset({
     "create_serialize", "direct", "end_fsync", "fadvise_hint", "fallocate", "fdatasync", "file_append",
     "fixedbufs", "force_async", "fsync", "fsync_on_close", "hipri", "invalidate", "nonvectored",
     "norandommap", "overwrite", "pre_read", "randrepeat", "refill_buffers", "registerfiles",
-    "scramble_buffers", "serialize_overlap", "softrandommap", "sqthread_poll", "sync", "thread", "uncached", "unique_filename",
-    "unlink", "unlink_each_loop", "use_os_rand", "zero_buffers",
+    "scramble_buffers", "serialize_overlap", "softrandommap", "sqthread_poll", "sync", "thread", "uncached",
+    "unique_filename", "unlink", "unlink_each_loop", "use_os_rand", "zero_buffers",
 })
 # fmt: on
 
