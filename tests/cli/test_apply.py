@@ -215,10 +215,12 @@ def test_an_export_speaks_of_what_was_chosen(ascar, keep):
 
 
 def test_another_machine_is_warned_of(ascar, keep, expire):
-    keep(machine={"kernel": "2.6.32", "cpus": 4096}, dirty_expire_centisecs=expire)
+    known = {"kernel": "2.6.32", "cpus": 4096, "device": {"kind": "image", "iops_max": 500}}
+    keep(machine=known, dirty_expire_centisecs=expire)
     done = ascar("apply", "disk", "--dry-run")
     assert "warning: kernel: the result is valid for 2.6.32, this machine has " in done.out
     assert "number of processors" in done.out
+    assert "valid for a volume limited to 500 reads and writes a second" in done.out
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ascar.errors import Refused, StudyError
 from ascar.space import ChangeCost
@@ -243,6 +243,10 @@ def _warnings(run: Run, recipe: Recipe, place: Place) -> Iterator[str]:
         there = run.machine.get(key)
         if there is not None and there != here.get(key):
             yield f"{name}: the result is valid for {there}, this machine has {here.get(key)}"
+    stack = run.machine.get("device")
+    iops = cast("dict[str, object]", stack).get("iops_max") if isinstance(stack, dict) else None
+    if iops is not None:
+        yield f"device: the result is valid for a volume limited to {iops} reads and writes a second"
     if place.fs is not None and place.fs != recipe.fs:
         yield (
             f"file system: the result is valid for {recipe.fs}, {place.mountpoint} has {place.fs}; "
