@@ -65,7 +65,31 @@ def measure(
         name = "seconds_per_call" if timed else "value"
         indicators = (Indicator(name, Kind.ORDINARY, wanted),)
     plan = Plan(indicators, wanted, work, limits or Limits())
-    return run_session(run, plan, on_round)
+    deciding = [indicator.name for indicator in indicators if indicator.goal is not None]
+    return run_session(_telling(run, deciding), plan, on_round)
+
+
+def _telling(run: Runner, names: Sequence[str]) -> Runner:
+    """The same rounds, refused where a reading that decides is missing: a session would wait for it in vain.
+
+    Rounds of adjustable work that tell nothing are none the worse: their speed is what is measured then.
+    """
+
+    def checked(work_amount: float | None, left_s: float) -> Round | None:
+        done = run(work_amount, left_s)
+        if done is None:
+            return None
+        told = {*done.readings, *done.unit_readings}
+        missing = [name for name in names if name not in told]
+        if missing and (told or work_amount is None):
+            shown = ", ".join(sorted(told)) or "None"
+            raise InputError(
+                f"the measured function returned no {missing[0]!r}, only {shown}: name in `indicators` what "
+                "it returns"
+            )
+        return done
+
+    return checked
 
 
 def _timed(function: Callable[[], Any]) -> Runner:
