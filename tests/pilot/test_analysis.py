@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ascar.errors import InputError
-from ascar.pilot import Goal, analyze, phases_of, verdict_on
+from ascar.pilot import Goal, analyze, compare, phases_of, verdict_on
 
 
 def _noise(n, rho=0.0, seed=1):
@@ -108,8 +108,17 @@ def test_what_are_no_readings_is_refused(values, told):
 
 
 def test_a_confidence_that_is_none_is_refused():
-    with pytest.raises(InputError, match="confidence"):
-        analyze([1.0, 2.0, 3.0], confidence=1.5)
+    for values in ([1.0, 2.0, 3.0], [1.0]):
+        with pytest.raises(InputError, match="confidence"):
+            analyze(values, confidence=1.5)
+        with pytest.raises(InputError, match="confidence"):
+            compare(values, [1.0, 2.0], confidence=1.5)
+
+
+def test_one_reading_that_is_no_number_is_refused_as_more_are():
+    for values in ([np.nan], [np.inf], [np.nan, 1.0]):
+        with pytest.raises(InputError, match="finite numbers"):
+            analyze(values)
 
 
 def test_presets_by_name_with_what_is_changed():

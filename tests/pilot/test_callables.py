@@ -107,6 +107,29 @@ def test_what_cannot_be_read_is_refused(told):
         measure(lambda: told, indicators=[Indicator(name)])
 
 
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"ops": 1.0}, "no 'value', only ops"),
+        (Round(1.0, None, {"ops": 1.0}), "no 'value', only ops"),
+        (Round(1.0), "no 'value', only None"),
+    ],
+)
+def test_a_reading_that_decides_and_never_comes_is_no_reason_to_wait(told, named):
+    with pytest.raises(InputError, match=named):
+        measure(lambda: told, GOAL)
+
+
+def test_a_mean_time_that_may_be_zero_has_no_speed_and_says_why():
+    values = itertools.cycle([1e-3, 1e3, 1e3, 1e3, 1e3, 1e3, 1e3])
+    session = measure(
+        lambda: next(values), indicators=[Indicator("value", Kind.RATIO, GOAL)], limits=Limits(rounds_max=9)
+    )
+    found = session.findings[0].measurement
+    assert (found.ci_low, found.ci_high) == (None, None)
+    assert "reaches 0" in found.reason
+
+
 def test_an_unknown_preset_is_refused_before_anything_is_called():
     with pytest.raises(InputError, match="quick, normal, strict"):
         measure(lambda: pytest.fail("called"), "huge")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascar.errors import InputError
 from ascar.pilot import Goal, Round, speed_of
 
 
@@ -69,3 +70,8 @@ def test_few_rounds_meet_no_goal_however_well_they_agree():
 def test_a_higher_confidence_widens_the_interval():
     rounds = _rounds(range(200, 1200, 40), noise=0.02)
     assert speed_of(rounds, 0.99).ci_width_relative > speed_of(rounds, 0.9).ci_width_relative
+
+
+def test_rounds_without_a_duration_are_refused():
+    with pytest.raises(InputError, match="rounds: duration_s is 0 at index 1"):
+        speed_of([Round(1.0, 1.0), Round(0.0, 2.0)])

@@ -52,6 +52,10 @@ def analyze(
     if readings.ndim != 1 or readings.size == 0:
         raise InputError(f"readings have shape {readings.shape}: must be one row of at least one number")
     if readings.size == 1:
+        if not np.isfinite(readings[0]):
+            raise InputError(f"readings = {readings[0]}: must be finite numbers")
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence = {confidence!r}: must be between 0 and 1, e.g. 0.95")
         return Measurement.single(float(readings[0]), confidence)
     try:
         found = _core.analyze(

@@ -41,8 +41,10 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) ->
     """Compare independent runs of b with those of a by Welch's t-test (Li's thesis, section 4.2.4).
 
     Raises:
-        InputError: a side is empty or holds numbers that are not finite.
+        InputError: a side is empty or holds numbers that are not finite, or the confidence is impossible.
     """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence = {confidence!r}: must be between 0 and 1, e.g. 0.95")
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     for name, side in (("a", left), ("b", right)):
         if side.size == 0 or not np.isfinite(side).all():
@@ -50,7 +52,10 @@ def compare(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) ->
     ratio = float(right.mean() / left.mean()) if left.mean() != 0 else float("nan")
     if min(left.size, right.size) < 2:
         return Comparison(ratio - 1, None, None, None, left.size, right.size)
-    found = _core.welch(right, left, confidence)
+    try:
+        found = _core.welch(right, left, confidence)
+    except ValueError as error:
+        raise InputError(f"runs of b against runs of a: {error}") from error
     low, high = found.ratio_ci_low, found.ratio_ci_high
     return Comparison(
         gain_relative=ratio - 1,

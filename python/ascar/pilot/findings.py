@@ -212,10 +212,14 @@ class Ledger:
 def _inverted(times: Measurement) -> Measurement:
     """The mean speed from the mean time: the interval's ends change places, where both are above zero."""
     bounded = times.ci_low is not None and times.ci_high is not None and times.ci_low > 0
+    reason = times.reason
+    if not bounded and times.ci_low is not None:
+        reason = "the interval of the mean reciprocal reaches 0; measure longer"
     return replace(
         times,
         mean=1.0 / times.mean,
         ci_low=1.0 / times.ci_high if bounded and times.ci_high else None,
         ci_high=1.0 / times.ci_low if bounded and times.ci_low else None,
         method=f"harmonic, {times.method}",
+        reason=reason,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar import _core
+from ascar.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,14 +71,21 @@ class Speed:
 
 
 def speed_of(rounds: Sequence[Round], confidence: float = 0.95) -> Speed | None:
-    """The speed that rounds of different work amounts tell; None where they make no rising line."""
+    """The speed that rounds of different work amounts tell; None where they make no rising line.
+
+    Raises:
+        InputError: a round did no work or took no time, or the confidence is impossible.
+    """
     pairs = [(done.work_amount, done.seconds) for done in rounds if done.work_amount is not None]
     if len({amount for amount, _ in pairs}) < 2:
         return None
     work, seconds = np.array(pairs, np.float64).T
-    found = _core.work_per_second(
-        np.ascontiguousarray(work), np.ascontiguousarray(seconds), confidence=confidence
-    )
+    try:
+        found = _core.work_per_second(
+            np.ascontiguousarray(work), np.ascontiguousarray(seconds), confidence=confidence
+        )
+    except ValueError as error:
+        raise InputError(f"rounds: {error}") from error
     if not np.isfinite(found.speed) or found.speed <= 0:
         return None
     return Speed(
