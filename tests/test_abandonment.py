@@ -147,6 +147,15 @@ def test_scores_below_zero_are_compared_too():
     assert abandoned(rival, -steady(rng, 2500)) is not None
 
 
+def test_readings_of_one_instant_tell_nothing_of_a_rise():
+    rng = np.random.default_rng(6)
+    rival = rival_of([steady(rng) for _ in range(4)])
+    assert rival is not None
+    bad = steady(rng, 100)
+    assert rival.judge(series(bad)) is not None
+    assert rival.judge(Series(np.full(len(bad), 5.0), bad)) is None
+
+
 def test_what_is_said_of_an_abandoned_candidate():
     rng = np.random.default_rng(7)
     runs = [steady(rng) for _ in range(4)]

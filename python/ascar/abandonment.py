@@ -185,11 +185,11 @@ class Rival:
         """How far the candidate's mean may be off, and what it may gain until a usual load ends."""
         values = np.ascontiguousarray(scores.values[steady])
         limits = _core.sequential_mean(values, alpha=self.level, large_effects=True)
-        if limits is None:
-            return math.inf, 0.0
         seconds, values = scores.seconds[steady], self.sign * values
         age = seconds - seconds.mean()
         spread = float(age @ age)
+        if limits is None or spread <= 0:
+            return math.inf, 0.0
         slope = float(age @ values) / spread
         left = values - values.mean() - slope * age
         # Readings that are alike say less about the slope than so many independent ones.
