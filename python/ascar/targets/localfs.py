@@ -18,6 +18,7 @@ from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.space import ChangeCost, Choices
 from ascar.study import convert
 from ascar.targets.administration import command_lines
+from ascar.targets.applied import applied_knobs
 from ascar.targets.counters import Counters
 from ascar.targets.keeper import Keeper
 from ascar.targets.keeper_process import command as keeper_command
@@ -101,6 +102,12 @@ class LocalFileSystem:
             self._keeper = Keeper(self.owner).start()
         except EnvironmentLacks as error:
             raise _lacks_root(error) from error
+        if applied := applied_knobs():
+            _log.warning(
+                "`ascar apply` is in force: %s; this study takes that for the default. `ascar restore` first "
+                "puts back what was there",
+                ", ".join(f"{knob} is {value}" for knob, value in applied.items()),
+            )
         try:
             self._take(self._keeper, owner)
         except BaseException:
@@ -273,6 +280,7 @@ class LocalFileSystem:
             "memory_limit": self._keeper.capabilities.cgroup_memory if self._keeper else None,
             "dataset_to_memory": chosen.dataset_to_memory,
             "dataset_bytes": self._dataset_bytes,
+            "applied": applied_knobs(),
             "state": chosen.state,
             "user": chosen.user,
             "file_systems": _file_systems(self.space),
