@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from localfs_support import ROOT, SIZE, entered, run, traces
 
-from ascar.errors import Refused, StageFailed, StudyError
+from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
 from ascar.targets import Reusing
 from ascar.targets.localfs import LocalFileSystem
 from ascar.testing import TargetContract
@@ -529,3 +529,15 @@ def options_of(mountpoint: Path) -> set[str]:
         if fields[1] == str(mountpoint):
             return set(fields[3].split(",")) - {"nosuid", "nodev"}
     raise AssertionError(f"{mountpoint} is not mounted")
+
+
+def test_a_killed_keeper_is_made_good_by_the_study_that_lives(tmp_path, caplog):
+    with pytest.raises(KeeperLost, match="it is gone"), entered(image=str(tmp_path / "image")) as target:
+        target.apply(target.space.default())
+        assert target._keeper is not None
+        os.kill(target._keeper.pid, signal.SIGKILL)
+        target.settle()
+    assert traces(tmp_path) == []
+    assert target.restored is not None
+    assert target.restored.restored
+    assert "another one undid" in caplog.text

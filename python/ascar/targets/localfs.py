@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
 from ascar.space import ChangeCost, Choices
 from ascar.study import convert
 from ascar.targets.administration import command_lines
 from ascar.targets.applied import applied_knobs
 from ascar.targets.counters import Counters
-from ascar.targets.keeper import Keeper
+from ascar.targets.keeper import Keeper, restore_all
 from ascar.targets.keeper_process import command as keeper_command
 from ascar.targets.localfs_device import Device, Steps
 from ascar.targets.localfs_images import SavedImages
@@ -171,8 +171,16 @@ class LocalFileSystem:
             return
         self.restored = keeper.close()
         if self.restored is None:
-            _log.warning("the keeper was gone before it put everything back; run `ascar restore`")
-        else:
+            try:
+                self.restored = restore_all()
+            except AscarError as error:
+                _log.warning("the keeper is gone, and nothing was put back: %s", error.message)
+            else:
+                _log.warning(
+                    "the keeper was gone before it put everything back; another one undid %d changes instead",
+                    len(self.restored.restored),
+                )
+        if self.restored is not None:
             for left in self.restored.left_alone:
                 _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
             for failed in self.restored.failed:
