@@ -126,6 +126,12 @@ def test_hyperfine_gives_one_series_a_command(tmp_path):
         read_column(path)
 
 
+def test_messages_before_a_document_may_hold_brackets(tmp_path):
+    path = _file(tmp_path, "run.json", "fio: option {direct} [0] ignored\n  [1, 2]\n")
+    assert read_column(path).values.tolist() == [1.0, 2.0]
+    assert read_column(_file(tmp_path, "run.json", "\ufeff[3, 4]")).values.tolist() == [3.0, 4.0]
+
+
 def test_what_is_no_number_in_a_document_is_named_by_its_place(tmp_path):
     with pytest.raises(InputError, match=r"list: \[2\] = 'x'"):
         read_column(_file(tmp_path, "run.json", '[1, 2, "x"]'))

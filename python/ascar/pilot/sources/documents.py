@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["read_json"]
 
 _DOCUMENTS_MAX = 1_000_000
+_DOCUMENT = re.compile(r"^[^\S\n]*[{[]", re.MULTILINE)
 
 
 def read_json(path: Path, column: str | None, time: str | None) -> list[Recorded]:  # noqa: ARG001
@@ -41,10 +43,11 @@ def _documents(path: Path) -> list[Any]:
     Raises:
         InputError: there is none, or one of them is cut off.
     """
-    text = path.read_text("utf-8")
+    text = path.read_text("utf-8-sig")
     decoder = json.JSONDecoder()
-    starts = [text.find(opening) for opening in ("{", "[") if opening in text]
-    place = min(starts, default=len(text))
+    # A document begins a line; brackets inside one are part of a message.
+    first = _DOCUMENT.search(text)
+    place = first.end() - 1 if first else len(text)
     found: list[Any] = []
     while place < len(text) and len(found) < _DOCUMENTS_MAX:
         try:
