@@ -607,6 +607,11 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                 command=items(TEXT),
                 trace=about(maybe(TEXT), "its file"),
                 form=about(TEXT, "of the trace or record: strace, blkparse, ..."),
+                slowdown=about(
+                    maybe(NUMBER),
+                    "how much slower a process went while it was recorded; gaps in time are without that. "
+                    "null: not known",
+                ),
             ),
             **TRACE,
             "file": about(maybe(TEXT), "where the workload was written; null: only told here"),

@@ -112,7 +112,7 @@ def test_the_signature_of_a_load_that_runs_replays_with_its_features(
         while '"reading"' not in process.stdout.readline():
             pass
         words = ["--pid", process.pid, "--under", data, "--seconds", "2 s"]
-        # It waits for nothing: how fast it goes is a matter of what else the machine does.
+        # It waits for nothing: how fast it goes is a matter of what else the machine does; see the next test.
         for _ in range(3):
             document = record(ascar, *words, "--run", "2 s", "--check", place)
             far = [name for name in document["replay"]["far"] if "_gap_s_" not in name]
@@ -123,6 +123,56 @@ def test_the_signature_of_a_load_that_runs_replays_with_its_features(
     assert document["threads"] == 2
     assert document["operations"] > 500
     assert far == [], document["replay"]["differences"]
+
+
+def gaps(ascard: Path, directory: Path, words: list[object]) -> dict[str, float]:
+    """Mean time between operations of each type that both loads do, without any recording."""
+    done = subprocess.run(
+        [ascard, "load", *words, "--dir", directory, "--seconds", "0.4", "--clean"],
+        check=True,
+        capture_output=True,
+    )
+    summary = json.loads(done.stdout.splitlines()[-1])
+    counts = dict.fromkeys(("read", "append|write", "createfile", "deletefile", "fsync"), 0)
+    for flowop in summary["flowops"].values():
+        for kind in counts:
+            if any(flowop["type"].startswith(word) for word in kind.split("|")):
+                counts[kind] += flowop["ops"]
+    return {kind: summary["load_s"] / count for kind, count in counts.items() if count}
+
+
+@needs_strace
+@pytest.mark.parametrize("personality", ["mailserver", "webserver"])
+def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
+    ascar, ascard, place, personality
+) -> None:
+    """Strace holds such a load up ten times and more, which a signature must not do."""
+    data = place / "data"
+    data.mkdir()
+    load: list[object] = ["--personality", personality, "--scale", "0.2", "--threads", "2"]
+    with subprocess.Popen(
+        [ascard, "load", *load, "--reading-ms", "100", "--dir", data, "--seconds", "300"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        while '"reading"' not in process.stdout.readline():
+            pass
+        document = record(ascar, "--pid", process.pid, "--under", data, "--seconds", "2 s")
+        process.kill()
+    assert document["source"]["slowdown"] > 2
+    signature = place / "signature.f"
+    signature.write_text(document["wml"])
+    # In turns, and the median: a busy machine gives one of them twice the time of the other now and then.
+    ratios: dict[str, list[float]] = {}
+    for pair in range(40):
+        original, other = (gaps(ascard, data, load), gaps(ascard, data, ["--wml", signature]))
+        for kind in original:
+            ratios.setdefault(kind, []).append(other[kind] / original[kind])
+        off = {kind: float(np.median(several)) - 1 for kind, several in ratios.items()}
+        if pair >= 6 and all(abs(difference) <= 0.1 for difference in off.values()):
+            break
+    assert {kind: difference for kind, difference in off.items() if abs(difference) > 0.1} == {}
 
 
 @needs_strace

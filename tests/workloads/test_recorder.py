@@ -65,7 +65,7 @@ def process(place: Path) -> Iterator[subprocess.Popen[str]]:
 
 def far(pid: int, ascard: Path, place: Path) -> dict[str, float]:
     """Record the process, replay its signature, and give the features that differ by more than 10%."""
-    trace = record_process(pid, Recording(5.0))
+    trace = record_process(pid, Recording(5.0)).trace
     original = features_of(trace)
     assert original["read_size_bytes_mean"] == 16384
     assert original["read_run_bytes_mean"] == pytest.approx(65536, rel=0.05)

@@ -16,6 +16,7 @@ from ascar.features.distance import (
 )
 from ascar.features.kernel_trace import parse_kernel_trace
 from ascar.features.load_record import parse_load_record
+from ascar.features.native_pace import at_native_pace
 from ascar.features.signature import Signature, signature_of
 from ascar.features.signature_file import signature_workload
 from ascar.features.system_calls import parse_system_calls
@@ -28,6 +29,7 @@ __all__ = [
     "Operation",
     "Signature",
     "Trace",
+    "at_native_pace",
     "cao_features",
     "cao_windows",
     "earth_movers_distance",

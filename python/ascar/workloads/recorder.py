@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.features import at_native_pace
 from ascar.features.system_calls import SYSTEM_CALLS, parse_system_calls
+from ascar.workloads.pace import Pace, count_calls, slowdown_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from ascar.features import Trace
 
-__all__ = ["RECORD_BYTES_MAX", "Recording", "need_strace", "record_command", "record_process"]
+__all__ = ["RECORD_BYTES_MAX", "Recorded", "Recording", "need_strace", "record_command", "record_process"]
 
 RECORD_BYTES_MAX = 512 * 2**20
 """A record that grows beyond this is ended early."""
 _LOOK_S = 0.1
+_PACE_S = 2.0
 _END_S = 10.0
 _ATTACH_S = 10.0
 
@@ -49,11 +52,25 @@ class Recording:
     keep: Path | None = None
 
 
-def record_process(pid: int, recording: Recording) -> Trace:
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """What a process did.
+
+    Attributes:
+        trace: at the pace that the process has when it is not traced, as far as that is known.
+        slowdown: how much slower it went while it was traced; None where that is not known.
+    """
+
+    trace: Trace
+    slowdown: float | None
+
+
+def record_process(pid: int, recording: Recording) -> Recorded:
     """The file I/O of a process, its threads and the children it starts, for so long or until it ends.
 
-    Each system call of the process is held up for some tens of microseconds meanwhile. I/O through mapped
-    memory and io_uring is not seen.
+    Each system call of the process is held up for some tens of microseconds meanwhile. So its pace is counted
+    before and after as well, for half as long each, at most 2 s. I/O through mapped memory and io_uring is
+    not seen.
 
     Args:
         pid: its process id.
@@ -67,13 +84,15 @@ def record_process(pid: int, recording: Recording) -> Trace:
     _check(recording)
     if pid <= 0 or not Path(f"/proc/{pid}").is_dir():
         raise InputError(f"pid = {pid!r}: there is no such process; find it with `pgrep -a NAME`")
-    return _record(pid, recording, f"pid = {pid}", lambda: None)
+    before = _pace(pid, recording)
+    return _record(pid, recording, _Begun(f"pid = {pid}", lambda: None, before))
 
 
-def record_command(command: Sequence[str], recording: Recording) -> Trace:
+def record_command(command: Sequence[str], recording: Recording) -> Recorded:
     """The file I/O of a command from its start, for so long or until it ends; then the command is ended.
 
-    What it prints goes to standard error. Otherwise as `record_process`.
+    What it prints goes to standard error. Its pace is counted afterwards only, if it still runs. Otherwise as
+    `record_process`.
 
     Raises:
         InputError: there is no such command, or it did no file I/O.
@@ -82,9 +101,34 @@ def record_command(command: Sequence[str], recording: Recording) -> Trace:
     if not command or shutil.which(command[0]) is None:
         raise InputError(f"COMMAND = {' '.join(command)!r}: there is no such program")
     with _stopped(command) as process:
+        name = f"COMMAND = {command[0]!r}"
         return _record(
-            process.pid, recording, f"COMMAND = {command[0]!r}", lambda: process.send_signal(signal.SIGCONT)
+            process.pid, recording, _Begun(name, lambda: process.send_signal(signal.SIGCONT), None)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What is to be recorded.
+
+    Attributes:
+        who: for messages.
+        begin: lets it begin.
+        before: its pace before it is traced; None where it did not run.
+    """
+
+    who: str
+    begin: Callable[[], None]
+    before: Pace | None
+
+
+def _pace(pid: int, recording: Recording) -> Pace | None:
+    """The pace of a process that is not traced."""
+    first = count_calls(pid)
+    if not first.calls:
+        return None
+    time.sleep(min(_PACE_S, recording.seconds / 2))
+    return first.until(count_calls(pid))
 
 
 def _check(recording: Recording) -> None:
@@ -134,27 +178,30 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _record(pid: int, recording: Recording, who: str, begin: Callable[[], None]) -> Trace:
+def _record(pid: int, recording: Recording, begun: _Begun) -> Recorded:
     """Attach to a process, let it begin, and read what strace wrote."""
     with tempfile.TemporaryDirectory(prefix="ascar-record-") as directory:
         record = Path(directory) / "record"
         calls = ",".join(f"?{name}" for name in SYSTEM_CALLS)
         options = ["-f", "-ttt", "-T", "-y", "-s", "0", "-q", "-o", str(record), "-e", f"trace={calls}"]
-        errors = _trace(["strace", *options, "-p", str(pid)], record, recording.seconds, begin)
+        words = ["strace", *options, "-p", str(pid)]
+        errors, traced = _trace(words, record, recording.seconds, begun.begin)
         if not record.exists() or record.stat().st_size == 0:
             if "Operation not permitted" in errors:
                 raise EnvironmentLacks(
-                    f"{who}: strace may not trace it; run as root, or as its owner where "
+                    f"{begun.who}: strace may not trace it; run as root, or as its owner where "
                     "kernel.yama.ptrace_scope is 0 and the container has CAP_SYS_PTRACE"
                 )
             if errors:
                 raise StageFailed("record", f"strace wrote nothing: {errors.splitlines()[-1][:200]}", errors)
-            raise InputError(f"{who}: it did no file I/O in {recording.seconds:g} s")
+            raise InputError(f"{begun.who}: it did no file I/O in {recording.seconds:g} s")
         if recording.keep is not None:
             _keep(record, recording.keep)
         under = None if recording.under is None else str(recording.under.resolve())
         with record.open(encoding="utf-8", errors="replace") as lines:
-            return parse_system_calls(lines, under)
+            trace = parse_system_calls(lines, under)
+        slowdown = slowdown_of(traced, (begun.before, _pace(pid, recording)))
+        return Recorded(at_native_pace(trace, slowdown or 1.0), slowdown)
 
 
 def _keep(record: Path, to: Path) -> None:
@@ -164,8 +211,12 @@ def _keep(record: Path, to: Path) -> None:
         raise InputError(f"{str(to)!r}: cannot be written: {error.strerror}") from error
 
 
-def _trace(command: list[str], record: Path, seconds: float, begin: Callable[[], None]) -> str:
-    """Run strace for so long; what it said on its standard error."""
+def _trace(
+    command: list[str], record: Path, seconds: float, begin: Callable[[], None]
+) -> tuple[str, Pace | None]:
+    """Run strace for so long; what it said on its standard error, and the pace of the process meanwhile."""
+    pid = int(command[-1])
+    pace = None
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -177,11 +228,13 @@ def _trace(command: list[str], record: Path, seconds: float, begin: Callable[[],
         start_new_session=True,  # an interrupt from the terminal comes to us, and we end it
     ) as process:
         try:
-            _await_attached(process, int(command[-1]))
+            _await_attached(process, pid)
             begin()
+            first = count_calls(pid)
             end_s = time.monotonic() + seconds
             while process.poll() is None and time.monotonic() < end_s and not _too_large(record):
                 time.sleep(min(_LOOK_S, max(0.0, end_s - time.monotonic())))
+            pace = first.until(count_calls(pid))
         finally:
             # strace lets the process go when it is interrupted.
             process.send_signal(signal.SIGINT)
@@ -190,7 +243,7 @@ def _trace(command: list[str], record: Path, seconds: float, begin: Callable[[],
             except subprocess.TimeoutExpired:
                 process.kill()
                 _, errors = process.communicate()
-        return errors.strip()
+        return errors.strip(), pace
 
 
 def _await_attached(strace: subprocess.Popen[str], pid: int) -> None:

@@ -163,7 +163,11 @@ class _Source:
             found = record_process(self.pid, recording)
         else:
             found = record_command(self.command, recording)
-        return TracedFile(wanted.keep or Path("-"), "strace", found)
+        if found.slowdown is None:
+            say("its pace without tracing is not known: gaps in time are those of the traced process")
+        elif found.slowdown > 1:
+            say(f"traced, it went {found.slowdown:.3g} times slower; gaps in time are without that")
+        return TracedFile(wanted.keep or Path("-"), "strace", found.trace, found.slowdown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +243,7 @@ class _Result:
                     "command": list(source.command),
                     "trace": None if source.trace is None else str(source.trace),
                     "form": self.traced.form,
+                    "slowdown": self.traced.slowdown,
                 },
                 **self.traced.facts,
                 "features": nullable(features_of(self.traced.trace)),

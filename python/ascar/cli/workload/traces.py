@@ -31,11 +31,19 @@ Form = Annotated[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedFile:
-    """A trace and where it came from."""
+    """A trace and where it came from.
+
+    Attributes:
+        path: its file.
+        form: of the file.
+        trace: what is in it.
+        slowdown: how much slower a recorded process went for it; None where that is not known.
+    """
 
     path: Path
     form: str
     trace: Trace
+    slowdown: float | None = None
 
     @property
     def facts(self) -> dict[str, object]:
