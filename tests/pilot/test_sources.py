@@ -81,6 +81,11 @@ def test_json_lines_leave_out_lines_without_the_key(tmp_path):
     assert found.seconds.tolist() == [1.0, 2.0]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    for name, text in (("run.jsonl", '{"a": 1}\n'), ("run.csv", "a\n1\n")):
+        assert read_column(_file(tmp_path, name, "\ufeff" + text), "a").values.tolist() == [1.0]
+
+
 def test_json_lines_with_one_number_need_no_name_whatever_came_before(tmp_path):
     path = _file(tmp_path, "run.jsonl", '{"event":"start"}\n{"ops": 5}\n{"event":"end"}\n')
     assert read_column(path).values.tolist() == [5.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -46,7 +47,8 @@ def _is_number(value: Any) -> bool:
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with path.open("rb") as file:
-        for line, text in enumerate(file, start=1):
+        for line, whole in enumerate(file, start=1):
+            text = whole.removeprefix(BOM_UTF8) if line == 1 else whole
             if not text.strip():
                 continue
             try:
