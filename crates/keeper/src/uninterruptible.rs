@@ -17,11 +17,13 @@ pub fn harmless<T: Send + 'static>(
     limit: &Limit,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
+    limit.check(doing)?;
     wait(doing, limit, Duration::ZERO, work)
 }
 
 /// Waits for what changes something (mounting). Past the limit it gets a moment to end after all; when it does
-/// not, nobody knows what it will still do: the caller has to keep its journal.
+/// not, nobody knows what it will still do: the caller has to keep its journal. It is begun in any case, so that
+/// an error means just that: who need not begin any more checks the limit first.
 pub fn change<T: Send + 'static>(
     doing: &str,
     limit: &Limit,
@@ -36,7 +38,6 @@ fn wait<T: Send + 'static>(
     grace: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    limit.check(doing)?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let _ = sender.send(work());

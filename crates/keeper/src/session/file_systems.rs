@@ -278,6 +278,7 @@ struct MountCall {
 impl MountCall {
     /// Makes the call, and tells what the kernel says when it refuses.
     fn make(&self, what: &str, journal: &Mutex<Journal>, limit: &Limit) -> Result<()> {
+        limit.check(what)?;
         let messages = kernel::Messages::watch();
         let call = self.clone();
         let outcome = uninterruptible::change(what, limit, move || {
