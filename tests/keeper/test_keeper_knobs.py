@@ -190,6 +190,7 @@ def test_a_change_back_to_the_old_value_is_no_ones(keeper, loop):
 
 def test_a_foreign_scheduler_keeps_its_tunables(keeper, loop):
     dev = f"block.{loop.name}"
+    queue(loop, "scheduler").write_text("none")  # whatever the device's last user left
     keeper.knob_write(f"{dev}.scheduler", "bfq")
     keeper.knob_write(f"{dev}.nr_requests", 32)
     queue(loop, "scheduler").write_text("kyber")
@@ -198,6 +199,7 @@ def test_a_foreign_scheduler_keeps_its_tunables(keeper, loop):
     assert f"{dev}.scheduler" in [left.target for left in report.left_alone]
     assert text(queue(loop, "nr_requests")) == depth
     assert "[kyber]" in text(queue(loop, "scheduler"))
+    queue(loop, "scheduler").write_text("none")
 
 
 def test_a_knob_that_went_away_is_no_trouble(keeper, device):

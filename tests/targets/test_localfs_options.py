@@ -26,7 +26,7 @@ def values(space, name):
     ("options", "problem"),
     [
         ({"imag": "x"}, "target.imag: unknown key; allowed here: image, size"),
-        ({"size": 5}, "target.size = 5: must be str"),
+        ({"size": 5}, "target.size = 5: must be text"),
         ({"size": "big"}, "target.size = 'big'"),
         ({"size": "100 MiB"}, "target.size = '100 MiB': must be at least 320 MiB"),
         ({"size": "400000001"}, "in multiples of 4096 bytes"),

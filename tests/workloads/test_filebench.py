@@ -111,8 +111,8 @@ def test_wrong_options_are_named(options: dict[str, object], words: list[str]) -
 
 def test_a_wrong_file_is_named_with_line_and_word(tmp_path: Path) -> None:
     path = tmp_path / "bad.f"
-    path.write_text(WML.replace("flowop read", "flowop hog"))
-    with pytest.raises(StudyError, match=r"bad\.f: line 4: 'hog'"):
+    path.write_text(WML.replace("flowop read", "flowop hg"))
+    with pytest.raises(StudyError, match=r"bad\.f: line 4: 'hg'"):
         Filebench({"wml": str(path)})
     path.write_text("#" * 100_000)
     with pytest.raises(StudyError, match="no workload file"):
