@@ -202,6 +202,21 @@ def test_a_foreign_scheduler_keeps_its_tunables(keeper, loop):
     queue(loop, "scheduler").write_text("none")
 
 
+def test_what_a_killed_restore_has_reset_is_not_foreign(keeper, loop):
+    """The scheduler is back, and by that the kernel has reset what belongs to it."""
+    dev = f"block.{loop.name}"
+    queue(loop, "scheduler").write_text("kyber")
+    queue(loop, "nr_requests").write_text("99")
+    keeper.knob_write(f"{dev}.scheduler", "bfq")
+    keeper.knob_write(f"{dev}.nr_requests", 32)
+    queue(loop, "scheduler").write_text("kyber")
+    assert text(queue(loop, "nr_requests")) != "99"
+    report = keeper.restore()
+    assert report.left_alone == ()
+    assert text(queue(loop, "nr_requests")) == "99"
+    queue(loop, "scheduler").write_text("none")
+
+
 def test_a_knob_that_went_away_is_no_trouble(keeper, device):
     keeper.format("ext4")
     keeper.mount("ext4")

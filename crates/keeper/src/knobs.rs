@@ -180,11 +180,8 @@ fn stories(entries: &[Entry]) -> Vec<Story> {
 fn restore_cluster(cluster: &[Story], report: &mut Report) {
     let now: Vec<Option<String>> = cluster.iter().map(|story| story.knob.read()).collect();
     let changed = |(story, now): &(&Story, &Option<String>)| now.as_ref() != Some(&story.old);
-    if cluster
-        .iter()
-        .zip(&now)
-        .any(|(story, now)| story.is_foreign(now.as_deref()))
-    {
+    let foreign = |(story, now): (&Story, &Option<String>)| story.is_foreign(now.as_deref());
+    if !is_begun(cluster, &now) && cluster.iter().zip(&now).any(foreign) {
         for (story, now) in cluster.iter().zip(&now).filter(changed) {
             if let Some(now) = now {
                 report.left_alone.push(LeftAlone {
@@ -217,6 +214,19 @@ fn restore_cluster(cluster: &[Story], report: &mut Report) {
             _ => {}
         }
     }
+}
+
+/// Whether a scheduler that was changed reads as before already: a restore that was killed has got so far. With it
+/// the kernel has reset what belongs to it, which therefore says nothing of somebody else's writes.
+fn is_begun(cluster: &[Story], now: &[Option<String>]) -> bool {
+    cluster.iter().zip(now).any(|(story, now)| {
+        matches!(story.knob.rule.coupling, catalogue::Coupling::Scheduler)
+            && story
+                .expected
+                .as_ref()
+                .is_some_and(|expected| *expected != story.old)
+            && now.as_ref() == Some(&story.old)
+    })
 }
 
 /// Of a pair that zero each other the one that was zero is not written: writing the other one zeroes it.
