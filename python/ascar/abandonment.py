@@ -133,6 +133,7 @@ class Rival:
             or not measured.mean
         ):
             return None
+        ages = [_ages_s(trial, objective) for trial in tried]
         runs: dict[Configuration, list[float]] = {}
         for trial in tried:
             runs.setdefault(trial.configuration, []).append(trial.score or 0.0)
@@ -143,8 +144,8 @@ class Rival:
             measurement=measured,
             sign=objective.sign,
             margin=margin,
-            warm_up_s=max(_warm_up_s(trial, objective) for trial in tried),
-            usual_s=median(_end_s(trial, objective) for trial in tried),
+            warm_up_s=max(warm_up_s for warm_up_s, _ in ages),
+            usual_s=median(end_s for _, end_s in ages),
             load_s=median(trial.stage_s.get("load", 0.0) for trial in tried),
             level=level,
         )
@@ -256,18 +257,15 @@ def _lucky_quantile(trials: int, free: float, level: float) -> float:
     return high
 
 
-def _warm_up_s(trial: Trial, objective: Objective) -> float:
-    """The age of a load at which its stable phase began."""
+def _ages_s(trial: Trial, objective: Objective) -> tuple[float, float]:
+    """The ages of a load at which its stable phase began, and at its last reading; 0 where unknown."""
     scores, measured = objective.series(trial.series, trial.metrics), trial.measurement
-    if scores is None or measured is None or not 0 < measured.stable_start <= len(scores):
-        return 0.0
-    return float(scores.seconds[measured.stable_start - 1])
-
-
-def _end_s(trial: Trial, objective: Objective) -> float:
-    """The age of a load at its last reading."""
-    scores = objective.series(trial.series, trial.metrics)
-    return float(scores.seconds[-1]) if scores is not None and len(scores) else 0.0
+    if scores is None or not len(scores):
+        return 0.0, 0.0
+    end_s = float(scores.seconds[-1])
+    if measured is None or not 0 < measured.stable_start <= len(scores):
+        return 0.0, end_s
+    return float(scores.seconds[measured.stable_start - 1]), end_s
 
 
 def _count(seconds: NDArray[np.float64], at_s: float) -> int:

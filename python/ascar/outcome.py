@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from ascar.measurement import Measurement, Series
@@ -217,23 +217,6 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values, key by key."""
         return {name: json_ready(getattr(self, name)) for name in self.__slots__}
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> Verdict:
-        """A verdict from what `to_dict` gave; unknown keys are left aside, missing ones take their defaults.
-
-        Raises:
-            ValueError: the kind is none of the three.
-        """
-        if table.get("kind") not in get_args(VerdictKind):
-            raise ValueError(
-                f"verdict kind {table.get('kind')!r}: must be one of {', '.join(get_args(VerdictKind))}"
-            )
-        known = {name: table[name] for name in cls.__slots__ if name in table}
-        for name in ("best_scores", "default_scores"):
-            if name in known:
-                known[name] = tuple(float(score) for score in known[name])
-        return cls(**known)
 
 
 @dataclass(frozen=True, slots=True)

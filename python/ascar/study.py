@@ -28,6 +28,7 @@ __all__ = [
     "VerifySection",
     "convert",
     "duration",
+    "within",
 ]
 
 FILE_BYTES_MAX = 1_000_000
@@ -357,16 +358,16 @@ def _check(file: _File) -> None:
             f"study.name = {file.study.name!r}: must be 1 to 80 letters, digits, '.', '_' or '-', "
             "the first a letter or digit"
         )
-    _within("study.seed", file.study.seed, 0, 2**63 - 1)
+    within("study.seed", file.study.seed, 0, 2**63 - 1)
     measurement, stop, verify = file.measurement, file.stop, file.verify
     presets = ("quick", "normal", "strict")
     if measurement.preset not in presets:
         raise StudyError(f"measurement.preset = {measurement.preset!r}: must be one of {', '.join(presets)}")
     if measurement.interval_width is not None:
-        _within("measurement.interval_width", measurement.interval_width, 1e-4, 2.0)
-    _within("measurement.confidence", measurement.confidence, 0.5, 0.9999)
+        within("measurement.interval_width", measurement.interval_width, 1e-4, 2.0)
+    within("measurement.confidence", measurement.confidence, 0.5, 0.9999)
     if measurement.readings_min is not None:
-        _within("measurement.readings_min", measurement.readings_min, 4, 1_000_000)
+        within("measurement.readings_min", measurement.readings_min, 4, 1_000_000)
     load_min_s = duration("measurement.load_min", measurement.load_min)
     load_max_s = duration("measurement.load_max", measurement.load_max)
     if load_max_s < load_min_s:
@@ -374,19 +375,24 @@ def _check(file: _File) -> None:
             f"measurement.load_max = {measurement.load_max!r}: must be at least load_min, "
             f"{measurement.load_min!r}"
         )
-    _within("measurement.reading (seconds)", duration("measurement.reading", measurement.reading), 0.1, 60)
-    _within("measurement.abandon", measurement.abandon, 0.0, 0.2)
+    within("measurement.reading (seconds)", duration("measurement.reading", measurement.reading), 0.1, 60)
+    within("measurement.abandon", measurement.abandon, 0.0, 0.2)
     if stop.trials is not None:
-        _within("stop.trials", stop.trials, 1, 10_000_000)
+        within("stop.trials", stop.trials, 1, 10_000_000)
     if stop.trials_without_gain is not None:
-        _within("stop.trials_without_gain", stop.trials_without_gain, 1, 10_000_000)
-    _within("verify.p_value", verify.p_value, 1e-6, 0.2)
-    _within("verify.margin", verify.margin, 0.0, 0.9)
-    _within("verify.runs_min", verify.runs_min, 2, 1000)
-    _within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
-    _within("verify.budget_share", verify.budget_share, 0.0, 0.9)
+        within("stop.trials_without_gain", stop.trials_without_gain, 1, 10_000_000)
+    within("verify.p_value", verify.p_value, 1e-6, 0.2)
+    within("verify.margin", verify.margin, 0.0, 0.9)
+    within("verify.runs_min", verify.runs_min, 2, 1000)
+    within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
+    within("verify.budget_share", verify.budget_share, 0.0, 0.9)
 
 
-def _within(key: str, value: float, low: float, high: float) -> None:
+def within(key: str, value: float, low: float, high: float) -> None:
+    """Check a number's range.
+
+    Raises:
+        StudyError: it is below `low`, above `high`, or not a number.
+    """
     if not low <= value <= high:
         raise StudyError(f"{key} = {value!r}: must be from {low:g} to {high:g}")

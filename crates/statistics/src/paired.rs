@@ -45,17 +45,6 @@ pub fn compare_pairs(a: &[f64], b: &[f64], options: &Options) -> Result<Comparis
     };
     let limits = (difference - half, difference + half);
     let ratio_limits = moments.ratio_limits(critical);
-    let near = |(low, high): (f64, f64)| {
-        options
-            .margin
-            .is_some_and(|margin| low > 1.0 - margin && high < 1.0 + margin)
-    };
-    let verdict = match () {
-        () if limits.0 > 0.0 => Verdict::Greater,
-        () if limits.1 < 0.0 => Verdict::Less,
-        () if ratio_limits.is_some_and(near) => Verdict::Equivalent,
-        () => Verdict::Undecided,
-    };
     Ok(Comparison {
         difference,
         difference_limits: limits,
@@ -63,7 +52,7 @@ pub fn compare_pairs(a: &[f64], b: &[f64], options: &Options) -> Result<Comparis
         ratio_limits,
         p_value,
         effective_n: count,
-        verdict,
+        verdict: Verdict::of(limits, ratio_limits, options.margin),
     })
 }
 

@@ -62,6 +62,24 @@ pub enum Verdict {
     Equivalent,
 }
 
+impl Verdict {
+    /// What limits of the difference and of the ratio decide.
+    pub(crate) fn of(
+        limits: (f64, f64),
+        ratio_limits: Option<(f64, f64)>,
+        margin: Option<f64>,
+    ) -> Self {
+        let near =
+            |(low, high)| margin.is_some_and(|margin| low > 1.0 - margin && high < 1.0 + margin);
+        match () {
+            () if limits.0 > 0.0 => Self::Greater,
+            () if limits.1 < 0.0 => Self::Less,
+            () if ratio_limits.is_some_and(near) => Self::Equivalent,
+            () => Self::Undecided,
+        }
+    }
+}
+
 /// The state of a comparison at one look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
@@ -118,17 +136,6 @@ pub fn compare_means(
     };
     let limits = (difference - half, difference + half);
     let ratio_limits = fieller((a.mean(), error_a), (b.mean(), error_b), critical);
-    let near = |(low, high): (f64, f64)| {
-        options
-            .margin
-            .is_some_and(|m| low > 1.0 - m && high < 1.0 + m)
-    };
-    let verdict = match () {
-        () if limits.0 > 0.0 => Verdict::Greater,
-        () if limits.1 < 0.0 => Verdict::Less,
-        () if ratio_limits.is_some_and(near) => Verdict::Equivalent,
-        () => Verdict::Undecided,
-    };
     Ok(Comparison {
         difference,
         difference_limits: limits,
@@ -136,7 +143,7 @@ pub fn compare_means(
         ratio_limits,
         p_value: p_value(difference, squared_error, n, dof),
         effective_n: n,
-        verdict,
+        verdict: Verdict::of(limits, ratio_limits, options.margin),
     })
 }
 

@@ -10,6 +10,7 @@ import typer
 
 from ascar.cli.goals import Confidence
 from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.outputs import Outputs, Readings, RoundLimit
 from ascar.cli.sheets import Export
 
 if TYPE_CHECKING:
@@ -79,10 +80,7 @@ def compare(
         str,
         typer.Option(metavar="DURATION", help="It ends then with what there is, and exit status 3."),
     ] = "1 h",
-    round_limit: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="A round that runs longer has failed and is killed."),
-    ] = None,
+    round_limit: RoundLimit = None,
     rounds_max: Annotated[int, typer.Option(min=1, metavar="N", help="No more rounds of each.")] = 10_000,
     warm_up: Annotated[
         int, typer.Option(min=0, metavar="N", help="First rounds of each that are run and not used.")
@@ -92,10 +90,7 @@ def compare(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw means with their intervals: .svg or .png.")
     ] = None,
-    readings: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write every reading, one JSON object a line: .jsonl."),
-    ] = None,
+    readings: Readings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -107,13 +102,9 @@ def compare(
     compared once, on their stable phases.
     """
     from ascar.cli.contestants import Recordings, contestants_of
-    from ascar.cli.sheets import check_ending
 
-    check_ending("--export", export)
-    check_ending("--plot", plot, (".svg", ".png"))
-    check_ending("--readings", readings, (".jsonl",))
+    outputs = Outputs(export, plot, readings, quiet, json)
     wanted = _Wanted(preset, p, _share(margin), lower_is_better, 0.95 if confidence is None else confidence)
-    outputs = _Outputs(export, plot, readings, quiet, json)
     found = contestants_of(what, name or [], metric, column, round_limit)
     if isinstance(found, Recordings):
         return _rank(found, wanted, outputs)
@@ -144,17 +135,6 @@ class _Wanted:
         return Terms.of(self.preset, p=self.p, margin=self.margin, lower_is_better=lower)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outputs:
-    """Where results go."""
-
-    export: Path | None
-    plot: Path | None
-    readings: Path | None
-    quiet: bool
-    json: bool
-
-
 def _share(text: str | None) -> float | None:
     """A share from "2%" or "0.02".
 
@@ -179,7 +159,7 @@ def _plan(metric: str, wanted: _Wanted, limits: tuple[str, int], order: tuple[in
     return ContestPlan(metric, wanted.terms(metric), Limits(session_s, limits[1]), *order)
 
 
-def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: _Outputs) -> int:
+def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Outputs) -> int:
     from functools import partial
 
     from ascar.cli.compare_result import live
@@ -206,18 +186,16 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: _Outpu
             f"not one round of each that counts has ended: {session.ended}; raise --limit, or lower --warm-up"
         )
     result = live(found, plan, session, wanted.confidence, sampler.used)
-    result.write(outputs.export, outputs.plot, outputs.readings)
-    result.emit() if outputs.json else result.show()
+    outputs.deliver(result)
     return 0 if session.reached else 3
 
 
-def _rank(found: Recordings, wanted: _Wanted, outputs: _Outputs) -> int:
+def _rank(found: Recordings, wanted: _Wanted, outputs: Outputs) -> int:
     from ascar.cli.compare_result import recorded
     from ascar.pilot import rank
 
     terms = wanted.terms(found.metric)
     ranking = rank([one.values for one in found.series], terms, wanted.confidence)
     result = recorded(found, terms, ranking)
-    result.write(outputs.export, outputs.plot, outputs.readings)
-    result.emit() if outputs.json else result.show()
+    outputs.deliver(result)
     return 0

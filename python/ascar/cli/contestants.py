@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascar.cli.outputs import named, round_limit_s
 from ascar.errors import AscarError, EnvironmentLacks, InputError
 from ascar.pilot import CommandRunner
 from ascar.pilot.command import DURATION, WORK_AMOUNT
 from ascar.pilot.sources import ENDINGS, read_all
-from ascar.study import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,11 +140,8 @@ def _contestants(
 ) -> Contestants:
     metrics: dict[str, str] = {}
     if metric is not None:
-        name, equals, rest = metric.partition("=")
-        if not equals or not name or not rest:
-            raise InputError(f"--metric = {metric!r}: must be NAME=..., e.g. throughput_mb_per_s=...")
-        metrics[name] = rest
-    limit_s = None if round_limit is None else duration("--round-limit", round_limit)
+        metrics = dict([named("--metric", metric)])
+    limit_s = round_limit_s(round_limit)
     labels = _labels([shlex.join(words) for words in commands], names)
     runners: list[Runner] = []
     for label, words in zip(labels, commands, strict=True):

@@ -10,6 +10,7 @@ import typer
 
 from ascar.cli.goals import Confidence, Preset, Width
 from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.outputs import Outputs, Readings, RoundLimit
 from ascar.cli.sheets import Export
 
 if TYPE_CHECKING:
@@ -72,19 +73,13 @@ def measure(
         str,
         typer.Option(metavar="DURATION", help="The session ends then with what there is, and exit status 3."),
     ] = "1 h",
-    round_limit: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="A round that runs longer has failed and is killed."),
-    ] = None,
+    round_limit: RoundLimit = None,
     rounds_max: Annotated[int, typer.Option(min=1, metavar="N", help="No more rounds than this.")] = 10_000,
     export: Export = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the readings with their phases: .svg or .png.")
     ] = None,
-    readings: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write every reading, one JSON object a line: .jsonl."),
-    ] = None,
+    readings: Readings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -96,11 +91,8 @@ def measure(
     what was measured is kept, and marked.
     """
     from ascar.cli.goals import goal_of
-    from ascar.cli.sheets import check_ending
 
-    check_ending("--export", export)
-    check_ending("--plot", plot, (".svg", ".png"))
-    check_ending("--readings", readings, (".jsonl",))
+    outputs = Outputs(export, plot, readings, quiet, json)
     asked = _Asked(
         tuple(command),
         dict(_named("--metric", metric or [])),
@@ -110,7 +102,7 @@ def measure(
     goal = goal_of(preset, interval_width, confidence)
     runner = _runner(asked, round_limit)
     plan = _plan(asked, goal, _work(runner, work_amount, short_round, limit), limit, rounds_max)
-    return _run(runner, plan, _Outputs(export, plot, readings, quiet, json))
+    return _run(runner, plan, outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +122,13 @@ class _Asked:
     report_only: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outputs:
-    """Where results go."""
-
-    export: Path | None
-    plot: Path | None
-    readings: Path | None
-    quiet: bool
-    json: bool
-
-
 def _named(option: str, texts: list[str]) -> list[tuple[str, str]]:
+    from ascar.cli.outputs import named
     from ascar.errors import InputError
 
     pairs: list[tuple[str, str]] = []
     for text in texts:
-        name, equals, rest = text.partition("=")
-        if not equals or not name or not rest:
-            raise InputError(f"{option} = {text!r}: must be NAME=..., e.g. throughput_mb_per_s=...")
+        name, rest = named(option, text)
         if name in dict(pairs):
             raise InputError(f"{option} names {name!r} twice")
         pairs.append((name, rest))
@@ -156,11 +136,10 @@ def _named(option: str, texts: list[str]) -> list[tuple[str, str]]:
 
 
 def _runner(asked: _Asked, round_limit: str | None) -> CommandRunner:
+    from ascar.cli.outputs import round_limit_s
     from ascar.pilot import CommandRunner
-    from ascar.study import duration
 
-    limit_s = None if round_limit is None else duration("--round-limit", round_limit)
-    return CommandRunner(asked.command, asked.metrics, limit_s)
+    return CommandRunner(asked.command, asked.metrics, round_limit_s(round_limit))
 
 
 def _plan(asked: _Asked, goal: Goal, work: WorkAmounts | None, limit: str, rounds_max: int) -> Plan:
@@ -219,7 +198,7 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
     return WorkAmounts(*ends, whole=whole, short_round_s=short_s, longest_round_s=max(longest_s, short_s))
 
 
-def _run(runner: CommandRunner, plan: Plan, outputs: _Outputs) -> int:
+def _run(runner: CommandRunner, plan: Plan, outputs: Outputs) -> int:
     from functools import partial
 
     from ascar.cli.interrupts import Interrupted
@@ -255,9 +234,5 @@ def _run(runner: CommandRunner, plan: Plan, outputs: _Outputs) -> int:
         raise WorkError(
             f"{len(session.used)} rounds that count are too few to tell a speed: {session.ended}; raise that"
         )
-    result.write(outputs.export, outputs.plot, outputs.readings)
-    if outputs.json:
-        result.emit()
-    else:
-        result.show()
+    outputs.deliver(result)
     return 0 if session.reached else 3

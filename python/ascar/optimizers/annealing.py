@@ -11,16 +11,16 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import numpy as np
 
-from ascar.errors import StudyError
 from ascar.optimizers.genes import Genes, step
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.replay import Stateful
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy as np
 
     from ascar.optimizers.ledger import Record
     from ascar.space import Configuration, Space
@@ -61,8 +61,7 @@ class AnnealingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("steps", self.steps, 1, 10_000_000),
             ("rate", self.rate, 0.0, 1.0),
         ):
-            if not low <= value <= high:
-                raise StudyError(f"optimizer.{key} = {value!r}: must be from {low:g} to {high:g}")
+            within(f"optimizer.{key}", value, low, high)
         return self
 
     def at(self, moves: int) -> float:
@@ -145,13 +144,6 @@ class SimulatedAnnealing(Stateful):
         if self._place is None or loss <= self._place[1]:
             self._place = configuration, loss
             return
-        temperature = self.options.at(self._moves) * self._spread()
+        temperature = self.options.at(self._moves) * self.ledger.spread()
         if temperature > 0 and rng.random() < math.exp(-(loss - self._place[1]) / temperature):
             self._place = configuration, loss
-
-    def _spread(self) -> float:
-        """Standard deviation of the losses known so far."""
-        losses = np.array([record.loss for _, record in self.ledger.usable()], np.float64)
-        with np.errstate(over="ignore"):
-            spread = float(losses.std()) if len(losses) else 0.0
-        return spread if math.isfinite(spread) else 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ascar.errors import Exhausted, StudyError
+from ascar.errors import Exhausted
 from ascar.optimizers.gp import gene_weights
 from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
@@ -21,7 +21,7 @@ from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
 from ascar.optimizers.surrogates.knowledge import knowledge_gradient
 from ascar.optimizers.surrogates.sampling import drawn
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,8 +75,7 @@ class Auto(ModelSearch):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.options = convert(options or {}, AutoOptions, "optimizer")
-        if not 1 <= self.options.design <= 10_000:
-            raise StudyError(f"optimizer.design = {self.options.design}: must be from 1 to 10000")
+        within("optimizer.design", self.options.design, 1, 10_000)
         super().__init__(space, seed, start, self.options.design, "latin-hypercube")
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns)

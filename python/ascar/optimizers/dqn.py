@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ascar.errors import StudyError
 from ascar.learning import Learner, Replay, Transition
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.moves import Moves
 from ascar.optimizers.replay import Stateful
 from ascar.optimizers.surrogates.columns import Columns
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,8 +74,7 @@ class DeepQNetworkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
             ("steps", self.steps, 0, 1000),
             ("renewal", self.renewal, 1, 1_000_000),
         ):
-            if not low <= value <= high:
-                raise StudyError(f"optimizer.{key} = {value!r}: must be from {low:g} to {high:g}")
+            within(f"optimizer.{key}", value, low, high)
         return self
 
 
@@ -149,7 +147,7 @@ class DeepQNetwork(Stateful):
         """An action led to something new: remember it, move there unless it failed, and learn."""
         came = self._out.pop(configuration, None)
         known = record.estimate  # a pruned evaluation says how bad its configuration is
-        loss = self._worst() if known is None else known
+        loss = self.ledger.worst() if known is None else known
         if came is not None and loss is not None:
             self._experience(came, configuration, loss, failed=known is None)
         if known is not None:
@@ -203,17 +201,8 @@ class DeepQNetwork(Stateful):
     def _state(self, configuration: Configuration) -> NDArray[np.float32]:
         return self._columns.rows([configuration])[0].astype(np.float32)
 
-    def _losses(self) -> NDArray[np.float64]:
-        return np.array([record.loss for _, record in self.ledger.usable()], np.float64)
-
-    def _worst(self) -> float | None:
-        losses = self._losses()
-        return float(losses.max()) if len(losses) else None
-
     def _spread(self) -> np.float32:
         """Standard deviation of the losses known so far; 1 where they do not differ."""
-        losses = self._losses()
-        with np.errstate(over="ignore"):
-            spread = float(losses.std()) if len(losses) else 0.0
+        spread = self.ledger.spread()
         usable = 1e-30 < spread < float(np.finfo(np.float32).max)
         return np.float32(spread if usable else 1.0)

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from ascar.errors import StudyError
 from ascar.optimizers.genes import Genes, other_value
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.replay import Stateful
 from ascar.optimizers.stopping import Generation
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,8 +74,7 @@ class GeneticOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("crossover", self.crossover, 0.0, 1.0),
             ("elite", self.elite, 0, self.population - 1),
         ):
-            if not low <= value <= high:
-                raise StudyError(f"optimizer.{key} = {value!r}: must be from {low:g} to {high:g}")
+            within(f"optimizer.{key}", value, low, high)
         return self
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ascar.errors import StudyError
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
 from ascar.optimizers.surrogates.fitting import Fitter
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,8 +53,7 @@ class GaussianSearch(ModelSearch):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         chosen = convert(options or {}, GaussianSearchOptions, "optimizer")
-        if not 1 <= chosen.design <= 10_000:
-            raise StudyError(f"optimizer.design = {chosen.design}: must be from 1 to 10000")
+        within("optimizer.design", chosen.design, 1, 10_000)
         super().__init__(space, seed, start, chosen.design, chosen.initialization)
         self._fitter = Fitter(self.ledger, self.columns, rough=False, logarithmic=False)
 

@@ -6,6 +6,7 @@ process was started: a search rebuilt from its history goes on as the uninterrup
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,17 @@ class Ledger:
     def best(self) -> tuple[Configuration, Record] | None:
         """The usable configuration with the lowest mean loss; the first told among equals."""
         return min(self.usable(), key=lambda pair: pair[1].loss or 0.0, default=None)
+
+    def worst(self) -> float | None:
+        """The highest mean loss of usable configurations; None without any."""
+        return max((record.loss or 0.0 for _, record in self.usable()), default=None)
+
+    def spread(self) -> float:
+        """Standard deviation of the losses of usable configurations; 0 where it cannot be told."""
+        losses = np.array([record.loss for _, record in self.usable()], np.float64)
+        with np.errstate(over="ignore"):
+            spread = float(losses.std()) if len(losses) else 0.0
+        return spread if math.isfinite(spread) else 0.0
 
     def first_fresh(self, candidates: Iterable[Configuration]) -> Configuration | None:
         """The first candidate that is fresh."""

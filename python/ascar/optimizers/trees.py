@@ -15,11 +15,10 @@ import msgspec
 import numpy as np
 
 from ascar._core import Forest
-from ascar.errors import StudyError
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
 from ascar.optimizers.surrogates.evidence import gather
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
-from ascar.study import convert
+from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,8 +58,7 @@ class TreesOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("leaf", self.leaf, 1, 1_000),
             ("design", self.design, 1, 10_000),
         ):
-            if not low <= value <= high:
-                raise StudyError(f"optimizer.{key} = {value!r}: must be from {low:g} to {high:g}")
+            within(f"optimizer.{key}", value, low, high)
         return self
 
 

@@ -114,7 +114,7 @@ def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
         columns: the encoding.
         sign: of the scale, see `Scale`; where the losses do not admit it, they are taken as they are.
     """
-    worst = max((record.loss or 0.0 for _, record in ledger.usable()), default=None)
+    worst = ledger.worst()
     known = {} if worst is None else {one: record for one, record in ledger.records.items() if record.seen}
     losses = [_losses(record, worst or 0.0) for record in known.values()]
     every = np.clip(np.array([loss for one in losses for loss in one], np.float64), -_LOSS_MAX, _LOSS_MAX)
