@@ -1,0 +1,34 @@
+//! ASCAR's traffic controllers (Li, chapter 3): one a stream, that is a client-server pair, deciding from replies alone
+//! how many requests may be in flight and how far apart they leave.
+//!
+//! Pure: no clock (times are arguments, in microseconds), no I/O, no allocation once a controller is made. The same
+//! code runs in simulation and on the wire. [`Controller`] is the interface; [`AnyController`] holds any of them.
+
+mod any;
+mod bits;
+mod controller;
+mod coverage;
+mod faithful;
+mod fault;
+mod index;
+mod pacer;
+mod rivals;
+mod rule;
+mod rule_set;
+mod signals;
+mod text;
+mod usage;
+mod window;
+
+pub use any::AnyController;
+pub use bits::RULES_MAX;
+pub use controller::{Controller, InFlight, Reply, Window};
+pub use faithful::{Faithful, FaithfulState};
+pub use fault::{Fault, Result};
+pub use pacer::Pacer;
+pub use rivals::Fixed;
+pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
+pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
+pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};
+pub use usage::Usage;
+pub use window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN, stepped};
