@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
@@ -91,6 +92,8 @@ class Benchmark:
         parser.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
         parser.add_argument("--only", type=re.compile, default="", help="pattern of the pieces to carry out")
         given = parser.parse_args()
+        for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell's `&` has made it deaf
+            signal.signal(number, signal.default_int_handler)
         given.results.parent.mkdir(parents=True, exist_ok=True)
         if given.again:
             given.results.unlink(missing_ok=True)
