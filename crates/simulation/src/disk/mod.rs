@@ -1,0 +1,82 @@
+//! Storage behind a server: the request queue of the block layer and the device under it, as one.
+//!
+//! The cluster hands over whole requests and asks for the instant of the next change; pieces, slots, ordering, merging
+//! and positions of heads are matters of this module.
+//!
+//! What the queue must do ([`crate::scenario::Queue`]): a request longer than `piece_kib` is cut into pieces. Each
+//! piece takes one of `slots`; a request whose next piece finds no slot waits in line, and a slot that falls free goes
+//! to the first in line for *one* piece, after which that request stands at the end of the line. A full queue
+//! therefore tears requests apart: their pieces are served in different sweeps, each with positioning of its own.
+//! That, and not the wire, is what restraint of clients wins back when they write at random; too few requests, in
+//! turn, leave the elevator little to choose from.
+
+use crate::scenario::{Device, Noise, Queue};
+
+/// A request to a server's storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceRequest {
+    /// Who asks: comes back when the request is done.
+    pub tag: u32,
+    /// Whether data is written; otherwise read.
+    pub write: bool,
+    /// Where on the device, from its start (the outer edge).
+    pub position_bytes: u64,
+    /// How much; above zero.
+    pub length_bytes: u32,
+}
+
+/// Sums since the start; for reports and tests of conservation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Requests taken.
+    pub submitted: u64,
+    /// Requests done.
+    pub completed: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Pieces served.
+    pub pieces: u64,
+    /// Pieces that followed the one before without positioning.
+    pub sequential_pieces: u64,
+    /// Time with at least one piece in service.
+    pub busy_ns: u64,
+    /// Part of it spent on seeks and rotation.
+    pub positioning_ns: u64,
+}
+
+/// Queue and device of one server.
+///
+/// Time is virtual, in nanoseconds since the start; it never goes back between calls. A call with `now_ns` stands for
+/// everything that has happened until then.
+pub trait Storage: std::fmt::Debug + Send {
+    /// Take a request. Call [`Storage::advance`] with the same instant afterwards (once for several requests).
+    fn submit(&mut self, now_ns: u64, request: DeviceRequest);
+
+    /// Do all that is due by `now_ns`: the tags of requests that are done are added to `done`, in order. Returns the
+    /// instant of the next change, later than `now_ns`; none when nothing is under way.
+    fn advance(&mut self, now_ns: u64, done: &mut Vec<u32>) -> Option<u64>;
+
+    /// From now on every operation takes `factor` times as long (1: as it was).
+    fn set_slowdown(&mut self, factor: f64);
+
+    /// Capacity, for layout.
+    fn capacity_bytes(&self) -> u64;
+
+    /// Sums since the start.
+    fn counters(&self) -> DeviceCounters;
+}
+
+/// What a server's storage is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct StorageParts<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// The queue before it.
+    pub queue: &'a Queue,
+    /// Variation of service times (`service_sd_percent` only; foreign requests are the cluster's).
+    pub noise: &'a Noise,
+    /// Seed of its draws.
+    pub seed: u64,
+}
