@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from ascar.campaign import Bench, ignore, take_up
 from ascar.errors import InputError
 from ascar.outcome import Event, Outcome, Purpose, TrialState, Verdict
+from ascar.space import Choices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from ascar.campaign import Campaign
     from ascar.evaluation import Clock
     from ascar.history import History
@@ -21,10 +26,13 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["CONFIGURATIONS_MAX", "Plan", "in_cheap_order", "sweep", "sweep_study"]
+__all__ = ["CONFIGURATIONS_MAX", "Plan", "in_cheap_order", "passes", "subset_of", "sweep", "sweep_study"]
 
 CONFIGURATIONS_MAX = 100_000
 """More than this nobody measures one by one: at three seconds each it is four days."""
+
+_SUBSET_STREAM = 1_000_000  # apart from the passes' own
+_SAMPLES_MAX = 100  # drawn in search of one without a configuration twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +40,40 @@ class Plan:
     """How much of it.
 
     Attributes:
-        replicates: how often each configuration is measured.
+        replicates: how often each configuration is measured; 0: none but the subset's.
         budget_s: seconds for all of it; None: until it is done. The study's own budget is for a search.
+        subset: so many configurations, chosen by Latin hypercube sampling, are measured more often.
+        subset_replicates: how often, those of the first kind included.
     """
 
     replicates: int = 1
     budget_s: float | None = None
+    subset: int = 0
+    subset_replicates: int = 0
+
+    def check(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            InputError: one is out of range, or two contradict each other.
+        """
+        limits = {"replicates": 1000, "subset": CONFIGURATIONS_MAX, "subset_replicates": 1000}
+        for name, most in limits.items():
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise InputError(f"--{name.replace('_', '-')} = {value}: must be from 0 to {most}")
+        if (self.subset > 0) != (self.subset_replicates > 0):
+            raise InputError(
+                f"--subset = {self.subset}, --subset-replicates = {self.subset_replicates}: say both, how "
+                "many configurations and how often each, or neither"
+            )
+        if self.subset and self.subset_replicates <= self.replicates:
+            raise InputError(
+                f"--subset-replicates = {self.subset_replicates}: every configuration is measured "
+                f"{self.replicates} times anyway; ask for more than that"
+            )
+        if not self.subset and not self.replicates:
+            raise InputError("--replicates = 0: nothing would be measured; add a --subset, or ask for 1")
 
 
 def sweep_study(study: Study) -> Study:
@@ -57,7 +93,7 @@ def sweep(
     """Measure every valid configuration of a study's space, in an order that makes few expensive changes.
 
     Replicates are made pass by pass, so that a drift of the machine does not pass for a difference between
-    configurations.
+    configurations, and whatever ends it early leaves complete passes; see `passes`.
 
     Args:
         study: what is measured, under which load.
@@ -76,14 +112,15 @@ def sweep(
         Refused: a safety rule said no.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
+    plan.check()
     bench = Bench.open(sweep_study(study), clock)
-    in_cheap_order(bench.space)  # refuses what is too large before anything is touched
+    passes(bench.space, plan, study.seed)  # refuses what is too large before anything is touched
     with take_up(bench, history, resume=resume, listener=listener) as campaign:
-        configurations = in_cheap_order(campaign.bench.space)
+        planned = passes(campaign.bench.space, plan, study.seed)
         # Of this process: what was measured before an interruption costs nothing now.
         campaign.budget_s = math.inf if plan.budget_s is None else campaign.elapsed_s + plan.budget_s
-        campaign.announce(budget_s=plan.budget_s, planned_trials=len(configurations) * plan.replicates)
-        stopped = _walk(campaign, configurations * plan.replicates)
+        campaign.announce(budget_s=plan.budget_s, planned_trials=len(planned))
+        stopped = _walk(campaign, planned)
         outcome = _outcome(campaign, stopped)
         if not stopped:
             campaign.run.finish(outcome)
@@ -102,21 +139,88 @@ def in_cheap_order(space: Space) -> list[Configuration]:
         number = "endlessly many" if count is None else f"{count:,}"
         raise InputError(
             f"the space has {number} valid configurations, a sweep takes at most {CONFIGURATIONS_MAX:,}; "
-            "restrict it with space.parameters, space.pin or space.allow_cost"
+            "restrict it with space.parameters, space.pinned or space.allow_cost, or measure a subset of it "
+            "(--replicates 0 --subset 100 --subset-replicates 3)"
         )
+    return _sorted(space, space.enumerate())
+
+
+def _sorted(space: Space, configurations: Iterable[Configuration]) -> list[Configuration]:
+    """With the parameters that are expensive to change varying slowest."""
     ranked = sorted(space.parameters, key=lambda parameter: -parameter.cost.rank)
+    domains = {parameter.name: space.domain(parameter.name) for parameter in ranked}
     places = {
-        parameter.name: {value: index for index, value in enumerate(space.domain(parameter.name).each())}
-        for parameter in ranked
+        name: {value: index for index, value in enumerate(domain.values)}
+        for name, domain in domains.items()
+        if isinstance(domain, Choices)
     }
 
-    def place(configuration: Configuration) -> tuple[int, ...]:
-        return tuple(
-            places[parameter.name][configuration[parameter.name]] if parameter.name in configuration else -1
-            for parameter in ranked
-        )
+    def place(configuration: Configuration) -> list[float]:
+        return [
+            -math.inf
+            if (value := configuration.get(name)) is None
+            else float(places[name][value] if name in places else value)
+            for name in domains
+        ]
 
-    return sorted(space.enumerate(), key=place)
+    return sorted(configurations, key=place)
+
+
+def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
+    """Every measurement of a plan, in order.
+
+    A pass measures each configuration once and changes what is expensive least often. The first goes through
+    the space in order; every later one takes its groups (all that have the most expensive parameters in
+    common, such as a format) in a random order of its own, so that none is always measured after the same
+    other. The subset's further passes come last.
+
+    Args:
+        space: what is measured.
+        plan: how often.
+        seed: of the subset and of the orders.
+
+    Raises:
+        InputError: there are too many configurations to measure each.
+    """
+    everything = in_cheap_order(space) if plan.replicates else []
+    planned: list[Configuration] = []
+    for number in range(plan.replicates):
+        planned += everything if number == 0 else _shuffled(space, everything, [seed, number])
+    chosen = subset_of(space, plan.subset, seed) if plan.subset else []
+    for number in range(plan.replicates, plan.subset_replicates):
+        planned += _shuffled(space, chosen, [seed, number])
+    return planned
+
+
+def subset_of(space: Space, n: int, seed: int) -> list[Configuration]:
+    """`n` different configurations by Latin hypercube sampling (Cao 6.3), or all, in cheap order."""
+    count = space.count()
+    if count is not None and count <= n:
+        return in_cheap_order(space)
+    rng = np.random.default_rng([seed, _SUBSET_STREAM])
+    chosen: dict[Configuration, None] = {}
+    for _ in range(_SAMPLES_MAX):  # in a small space a sample has the same configuration twice now and then
+        chosen = max(chosen, dict.fromkeys(space.latin_hypercube(rng, n)), key=len)
+        if len(chosen) == n:
+            break
+    while len(chosen) < n:
+        chosen.update(dict.fromkeys(space.latin_hypercube(rng, n - len(chosen))))
+    return _sorted(space, chosen)
+
+
+def _shuffled(space: Space, ordered: Sequence[Configuration], seed: Sequence[int]) -> list[Configuration]:
+    """Groups in random order; inside each as it was."""
+    groups = list(_groups(space, ordered))
+    order = np.random.default_rng(seed).permutation(len(groups)).tolist()
+    return [configuration for index in order for configuration in groups[index]]
+
+
+def _groups(space: Space, ordered: Sequence[Configuration]) -> Iterator[list[Configuration]]:
+    """Neighbours that have all of the most expensive parameters in common."""
+    rank = max((parameter.cost.rank for parameter in space.parameters), default=0)
+    names = [parameter.name for parameter in space.parameters if parameter.cost.rank == rank]
+    for _, group in groupby(ordered, key=lambda one: [one.get(name) for name in names]):
+        yield list(group)
 
 
 def _walk(campaign: Campaign, configurations: list[Configuration]) -> str:

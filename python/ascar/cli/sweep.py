@@ -14,7 +14,9 @@ __all__ = ["EXAMPLES", "sweep"]
 EXAMPLES = examples(
     "ascar sweep study.toml --out dataset.csv",
     "ascar sweep study.toml --replicates 3 --budget '8 h'",
-    "ascar sweep study.toml --resume --budget '8 h'      go on",
+    "ascar sweep study.toml --replicates 3 --resume --budget '8 h'      go on",
+    "ascar sweep study.toml --replicates 3 --subset 30 --subset-replicates 10",
+    "ascar sweep study.toml --replicates 0 --subset 100 --subset-replicates 10",
 )
 
 
@@ -24,8 +26,19 @@ def sweep(
         bool, typer.Option("--resume", help="Go on with this study's latest unfinished sweep.")
     ] = False,
     replicates: Annotated[
-        int, typer.Option(min=1, max=1000, help="Measure each configuration so often.")
+        int, typer.Option(min=0, max=1000, help="Measure each configuration so often; 0: the subset alone.")
     ] = 1,
+    subset: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Measure N configurations, a Latin hypercube sample, more often than the others.",
+        ),
+    ] = 0,
+    subset_replicates: Annotated[
+        int, typer.Option(min=0, max=1000, help="So often, in all, each configuration of the subset.")
+    ] = 0,
     budget: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Stop after so long; the default is not to stop.")
     ] = None,
@@ -44,9 +57,10 @@ def sweep(
 ) -> int:
     """Measure every valid configuration of a study's space: a dataset, no search and no claim of a gain.
 
-    Parameters that are expensive to change vary slowest. The study's own budget does not limit a sweep. Kept
-    in the history under the study's name with "-sweep" added. Exit status 3 when the budget ended it first;
-    --resume goes on.
+    Parameters that are expensive to change vary slowest. Replicates are made pass by pass, the groups of
+    configurations that share what is expensive in another order each time. The study's own budget does not
+    limit a sweep. Kept in the history under the study's name with "-sweep" added. Exit status 3 when the
+    budget ended it first; --resume goes on.
     """
     from ascar.cli.interrupts import resumable
     from ascar.cli.output import emit, people
@@ -59,8 +73,10 @@ def sweep(
     from ascar.sweep import Plan
     from ascar.sweep import sweep as run_loop
 
+    budget_s = None if budget is None else duration("--budget", budget)
+    plan = Plan(replicates, budget_s, subset, subset_replicates)
+    plan.check()
     wanted = read_study(study, format_device=format_device)
-    plan = Plan(replicates, None if budget is None else duration("--budget", budget))
     if out is not None:
         suffix_of(out)
     with History() as history:

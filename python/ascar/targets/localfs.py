@@ -31,7 +31,7 @@ from ascar.targets.localfs_options import (
     LocalFileSystemOptions,
     Settings,
 )
-from ascar.targets.localfs_space import localfs_space, with_kernel_defaults
+from ascar.targets.localfs_space import localfs_space, with_kernel_defaults, without_machine_wide
 from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
 from ascar.targets.recipe import Recipe, recipe_of
 from ascar.units import format_size
@@ -68,6 +68,8 @@ class LocalFileSystem:
         self.settings = Settings.read(convert(options, LocalFileSystemOptions, "target"))
         chosen = self.settings.options
         self.space = localfs_space(_size_of(self.settings), chosen.file_systems)
+        if not chosen.machine_wide:
+            self.space = without_machine_wide(self.space)
         self.owner = f"localfs {chosen.device or self.settings.image}"
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
@@ -129,7 +131,8 @@ class LocalFileSystem:
                 "target.memory: this machine has no control groups for memory; mount them, or set "
                 'target.memory = "none" and use a load much larger than the memory'
             )
-        keeper.lock("vm.drop_caches")
+        if chosen.machine_wide:
+            keeper.lock("vm.drop_caches")
         if chosen.device is not None:
             claimed = keeper.device_claim(
                 Path(chosen.device), confirmed=chosen.confirmed_device == chosen.device
@@ -223,8 +226,11 @@ class LocalFileSystem:
         assert recipe is not None, "a configuration is applied before the load settles"
         configuration, self._current = self._current, None
         self._measure_dataset(device.workspace())
-        if self._filled:
+        if self._filled and self.settings.options.machine_wide:
             device.sync(steps)
+        elif self._filled:
+            device.unmount(steps)  # forgets the device's caches, and nobody else's
+            device.mount(recipe, steps)
         else:
             fresh_s = self._format_s + time.monotonic() - self._fill_start_s
             self._images.filled(recipe.layout, fresh_s)
@@ -232,7 +238,8 @@ class LocalFileSystem:
             self._save(recipe, steps)
             device.mount(recipe, steps)
             self._filled = True
-        device.drop_caches(steps)
+        if self.settings.options.machine_wide:
+            device.drop_caches(steps)
         self._limit_iops(self.settings.options.iops, steps)
         self._current, self._settled = configuration, True
         return steps.seconds
@@ -290,6 +297,7 @@ class LocalFileSystem:
             "dataset_bytes": self._dataset_bytes,
             "applied": applied_knobs(),
             "state": chosen.state,
+            "machine_wide": chosen.machine_wide,
             "user": chosen.user,
             "file_systems": _file_systems(self.space),
             "programs": {name: program_version(name) for name in sorted(set(MKFS.values()))},

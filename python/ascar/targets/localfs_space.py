@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Space
 
-__all__ = ["available_file_systems", "localfs_space", "with_kernel_defaults"]
+__all__ = ["available_file_systems", "localfs_space", "with_kernel_defaults", "without_machine_wide"]
 
 MIB = 2**20
 _VM = {
@@ -57,6 +58,15 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
     """The space with what a device was found to have as defaults: scheduler, nr_requests, read_ahead_kb."""
     return _with_defaults(space, found)
+
+
+def without_machine_wide(space: Space) -> Space:
+    """The space without `vm.*`, which every program on the machine shares."""
+    return replace(
+        space,
+        parameters=tuple(parameter for parameter in space.parameters if parameter.name not in _VM),
+        constraints=tuple(one for one in space.constraints if not set(one.names) & set(_VM)),
+    )
 
 
 def available_file_systems() -> tuple[str, ...]:
