@@ -102,6 +102,16 @@ def test_the_simulated_one_can_be_tuned_as_it_is(ascar, tmp_path):
     assert document["verdict"]["kind"] == "improved"
 
 
+def test_a_file_system_is_tuned_for_filebench_s_mail_server_where_that_can_be_run(text, monkeypatch):
+    from ascar.workloads import filebench
+
+    monkeypatch.setattr(filebench.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(filebench.shutil, "which", lambda _: "/usr/bin/ascard")
+    assert Study.parse(text("localfs")).workload == {"kind": "filebench", "personality": "mailserver"}
+    monkeypatch.setattr(filebench.shutil, "which", lambda _: None)
+    assert Study.parse(text("localfs")).workload == {"kind": "fio", "preset": "small-files-fsync"}
+
+
 @pytest.mark.parametrize("target", ["localfs", "sqlite"])
 def test_the_real_ones_can_be_looked_at_as_they_are(ascar, tmp_path, target):
     file = tmp_path / "study.toml"

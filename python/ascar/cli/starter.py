@@ -11,7 +11,7 @@ from ascar.extension import load
 from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import msgspec
 
@@ -48,6 +48,15 @@ _EXAMPLES = {
     "stop.trials": "100",
     "stop.trials_without_gain": "25",
     "stop.target": '"throughput_ops_per_s >= 40000"',
+    "workload.wml": '"my-workload.f"',
+    "workload.threads": "16",
+}
+_WORKLOADS = {
+    "filebench": """\
+# 16 threads deliver, answer and delete mails of 16 KB, each made durable. On a disk whose cache acknowledges
+# flushes at once that measures the processor: then limit the disk (target.iops), or take kind = "fio".
+# A load of your own: `ascar workload record` writes one from a process that runs (wml).
+"""
 }
 _STORAGE = {
     "preset": 'preset = "storage-v5"',
@@ -89,19 +98,31 @@ class _Starter:
         target: keys of `[target]`, as TOML.
         space: what the `[space]` text is filled with.
         parameters: tables of parameters, as TOML.
-        workload: kind and further keys of `[workload]`, as TOML; None: the target brings its own load.
+        workload: gives kind and further keys of `[workload]`, as TOML; None: the target brings its own load.
     """
 
     study: Mapping[str, str] = field(default_factory=dict[str, str])
     target: Mapping[str, str] = field(default_factory=dict[str, str])
     space: Mapping[str, str] = field(default_factory=lambda: _PLAIN)
     parameters: str = ""
-    workload: Mapping[str, str] | None = None
+    workload: Callable[[], Mapping[str, str]] | None = None
+
+
+def _mail_server() -> Mapping[str, str]:
+    """Filebench's mail server; fio's small files where `ascard`, which runs it, is not installed."""
+    from ascar.errors import EnvironmentLacks
+    from ascar.workloads.filebench import find_ascard
+
+    try:
+        find_ascard()
+    except EnvironmentLacks:
+        return {"kind": '"fio"', "preset": '"small-files-fsync"'}
+    return {"kind": '"filebench"', "personality": '"mailserver"'}
 
 
 _FORMULA = "1000 - 3 * abs(depth - 32) + if(compress, 50, 0)"
 _STARTERS = {
-    "localfs": _Starter(space=_STORAGE, workload={"kind": '"fio"', "preset": '"small-files-fsync"'}),
+    "localfs": _Starter(space=_STORAGE, workload=_mail_server),
     "sqlite": _Starter(),
     "simulated": _Starter(
         target={"metrics": toml({"throughput_ops_per_s": _FORMULA})}, parameters=_TWO_PARAMETERS
@@ -132,8 +153,11 @@ def study_text(kind: str) -> str:
         f"[space]\n{_SPACE.format(**starter.space)}{starter.parameters}",
     ]
     if starter.workload is not None:
-        workload = load("ascar.workloads", starter.workload["kind"].strip('"'), "workload.kind")
-        parts.append(_section("workload", options_of(workload), starter.workload))
+        given = starter.workload()
+        kind = given["kind"].strip('"')
+        workload = load("ascar.workloads", kind, "workload.kind")
+        text = _section("workload", options_of(workload), given)
+        parts.append(text.replace("\n", f"\n{_WORKLOADS.get(kind, '')}", 1))
     optimizer = load("ascar.optimizers", "auto", "optimizer.kind")
     parts += [
         _section("measurement", MeasurementSection, {}),
