@@ -213,3 +213,13 @@ class Forest:
     def predict(
         self, features: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+
+type RuleValues = tuple[
+    Sequence[tuple[int, int]], tuple[int, int, int], tuple[int, Sequence[int]] | None
+]
+
+def read_rule_set(text: str) -> tuple[list[RuleValues], int]:
+    """Rules (bounds of each indicator; m100, b100, tau_us; uses and means) and window changes a second."""
+
+def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int) -> str:
+    """The text of a rule file."""

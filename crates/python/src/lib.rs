@@ -6,6 +6,7 @@ mod comparing;
 mod convert;
 mod forest;
 mod intervals;
+mod rule_sets;
 mod variation;
 mod work_per_second;
 
@@ -33,6 +34,8 @@ mod _core {
     use super::intervals::{
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
     };
+    #[pymodule_export]
+    use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]
     use super::variation::{
         distribution_range, kolmogorov_smirnov, pearson, relative_range,

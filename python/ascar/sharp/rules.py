@@ -1,0 +1,128 @@
+"""Rule sets as values: regions of the congestion state space, and what to do there (Li, section 3.1.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ascar import _core
+from ascar.errors import InputError
+
+__all__ = ["INFINITY", "Action", "Interval", "Observed", "Rule", "RuleSet"]
+
+INFINITY = 2_147_483_647  # what stands for it in rule files
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`[lo, hi)` of an indicator: microseconds, or 100 times the ratio of process times."""
+
+    lo: int
+    hi: int
+
+    def contains(self, value: int) -> bool:
+        """Whether a value is inside."""
+        return self.lo <= value < self.hi
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`window = m * window + b`, and requests at least tau apart.
+
+    Attributes:
+        m100: m times 100; below zero: do not multiply.
+        b100: b times 100, in requests.
+        tau_us: microseconds.
+    """
+
+    m100: int
+    b100: int
+    tau_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """How often a rule was used, and the mean of each indicator when it was."""
+
+    used_times: int
+    means: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: an interval an indicator, in the order ack_ewma, send_ewma, pt_ratio, and further ones."""
+
+    region: tuple[Interval, ...]
+    action: Action
+    observed: Observed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules that cover the space; of those that hold the first counts.
+
+    Attributes:
+        rules: in order.
+        updates_per_second: window changes a second at most.
+    """
+
+    rules: tuple[Rule, ...]
+    updates_per_second: int = 2
+
+    @classmethod
+    def uniform(cls, action: Action) -> RuleSet:
+        """One rule that holds everywhere: where a search begins (algorithm 1, line 4)."""
+        everywhere = (Interval(0, INFINITY), Interval(0, INFINITY), Interval(100, INFINITY))
+        return cls((Rule(everywhere, action),))
+
+    @classmethod
+    def parse(cls, text: str) -> RuleSet:
+        """Read the text of a rule file.
+
+        Raises:
+            InputError: line and field that cannot be read, or the region for which no rule is given.
+        """
+        try:
+            found, updates_per_second = _core.read_rule_set(text)
+        except ValueError as error:
+            raise InputError(f"rule set: {error}") from None
+        rules = (
+            Rule(
+                tuple(Interval(lo, hi) for lo, hi in bounds),
+                Action(*action),
+                None if seen is None else Observed(seen[0], tuple(seen[1])),
+            )
+            for bounds, action, seen in found
+        )
+        return cls(tuple(rules), updates_per_second)
+
+    def text(self) -> str:
+        """The text of its file.
+
+        Raises:
+            InputError: the rules leave a gap, or a number is out of its range.
+        """
+        values = [
+            (
+                [(at.lo, at.hi) for at in rule.region],
+                (rule.action.m100, rule.action.b100, rule.action.tau_us),
+                None if rule.observed is None else (rule.observed.used_times, rule.observed.means),
+            )
+            for rule in self.rules
+        ]
+        try:
+            return _core.write_rule_set(values, self.updates_per_second)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"rule set: {error}") from None
+
+    def hottest(self) -> int:
+        """The number of the rule that was used most; the first of equals, and of rules never used."""
+        uses = [0 if rule.observed is None else rule.observed.used_times for rule in self.rules]
+        return uses.index(max(uses))
+
+    def with_action(self, at: int, action: Action) -> RuleSet:
+        """The same with another action in one rule."""
+        return self.with_rules(at, (replace(self.rules[at], action=action),))
+
+    def with_rules(self, at: int, rules: tuple[Rule, ...]) -> RuleSet:
+        """The same with others in the place of one rule."""
+        return replace(self, rules=(*self.rules[:at], *rules, *self.rules[at + 1 :]))
