@@ -7,7 +7,7 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.space import ChangeCost, Choices, Parameter, Range, Space
-from ascar.sweep import Plan, in_cheap_order, passes, subset_of
+from ascar.sweep import Plan, in_cheap_order, part_of, passes, subset_of
 
 
 def parameter(name, values, cost):
@@ -105,3 +105,24 @@ def test_a_subset_of_an_endless_space_is_all_that_is_measured():
 def test_plans_that_cannot_be(plan, named):
     with pytest.raises(InputError, match=named):
         plan.check()
+
+
+def test_parts_share_every_pass_between_them(space):
+    plan = Plan(3, subset=5, subset_replicates=6)
+    whole = passes(space, plan, seed=1)
+    parts = [passes(space, Plan(3, None, 5, 6, (part, 3)), seed=1) for part in (1, 2, 3)]
+    assert Counter(one for part in parts for one in part) == Counter(whole)
+    for one in parts:
+        assert 0 < len(one) < len(whole) / 2
+    for configuration in set(whole):
+        assert sum(configuration in part for part in parts) >= 2, "replicates are from different ones"
+
+
+def test_parts_are_read_and_checked():
+    assert part_of("2/3") == (2, 3)
+    for text in ("", "2", "2/", "/2", "a/b", "-1/2", "1/2/3", "1/9999999999", "\u0661/2"):
+        with pytest.raises(InputError, match="--part"):
+            part_of(text)
+    for part in ((0, 1), (2, 1), (1, 0), (1, 1001)):
+        with pytest.raises(InputError, match="--part"):
+            Plan(part=part).check()

@@ -26,12 +26,23 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["CONFIGURATIONS_MAX", "Plan", "in_cheap_order", "passes", "subset_of", "sweep", "sweep_study"]
+__all__ = [
+    "CONFIGURATIONS_MAX",
+    "Plan",
+    "in_cheap_order",
+    "part_of",
+    "passes",
+    "subset_of",
+    "sweep",
+    "sweep_study",
+]
 
 CONFIGURATIONS_MAX = 100_000
 """More than this nobody measures one by one: at three seconds each it is four days."""
 
 _SUBSET_STREAM = 1_000_000  # apart from the passes' own
+_PARTS_MAX = 1_000
+_DIGITS_MAX = 9
 _SAMPLES_MAX = 100  # drawn in search of one without a configuration twice
 
 
@@ -44,12 +55,14 @@ class Plan:
         budget_s: seconds for all of it; None: until it is done. The study's own budget is for a search.
         subset: so many configurations, chosen by Latin hypercube sampling, are measured more often.
         subset_replicates: how often, those of the first kind included.
+        part: which of how many processes or machines that share the work this one is, e.g. (2, 3).
     """
 
     replicates: int = 1
     budget_s: float | None = None
     subset: int = 0
     subset_replicates: int = 0
+    part: tuple[int, int] = (1, 1)
 
     def check(self) -> None:
         """Check the numbers.
@@ -62,6 +75,9 @@ class Plan:
             value = getattr(self, name)
             if not 0 <= value <= most:
                 raise InputError(f"--{name.replace('_', '-')} = {value}: must be from 0 to {most}")
+        part, parts = self.part
+        if not 1 <= part <= parts <= _PARTS_MAX:
+            raise InputError(f"--part = {part}/{parts}: must be K/N, K from 1 to N, N at most {_PARTS_MAX}")
         if (self.subset > 0) != (self.subset_replicates > 0):
             raise InputError(
                 f"--subset = {self.subset}, --subset-replicates = {self.subset_replicates}: say both, how "
@@ -166,6 +182,20 @@ def _sorted(space: Space, configurations: Iterable[Configuration]) -> list[Confi
     return sorted(configurations, key=place)
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """Read "K/N".
+
+    Raises:
+        InputError: it is something else.
+    """
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isascii() and part.isdigit() and parts.isascii() and parts.isdigit()):
+        raise InputError(f"--part = {text!r}: must be K/N, e.g. 1/2")
+    if max(len(part), len(parts)) > _DIGITS_MAX:
+        raise InputError(f"--part = {text[:20]!r}: must be K/N, N at most {_PARTS_MAX}")
+    return int(part), int(parts)
+
+
 def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
     """Every measurement of a plan, in order.
 
@@ -173,6 +203,9 @@ def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
     the space in order; every later one takes its groups (all that have the most expensive parameters in
     common, such as a format) in a random order of its own, so that none is always measured after the same
     other. The subset's further passes come last.
+
+    Where several share the work, each has a part of every pass: every N-th group, shifted by one from pass to
+    pass, so that the replicates of a configuration are from different ones.
 
     Args:
         space: what is measured.
@@ -182,13 +215,17 @@ def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
     Raises:
         InputError: there are too many configurations to measure each.
     """
-    everything = in_cheap_order(space) if plan.replicates else []
+    everything = list(_groups(space, in_cheap_order(space))) if plan.replicates else []
+    chosen = list(_groups(space, subset_of(space, plan.subset, seed))) if plan.subset else []
+    part, parts = plan.part
     planned: list[Configuration] = []
-    for number in range(plan.replicates):
-        planned += everything if number == 0 else _shuffled(space, everything, [seed, number])
-    chosen = subset_of(space, plan.subset, seed) if plan.subset else []
-    for number in range(plan.replicates, plan.subset_replicates):
-        planned += _shuffled(space, chosen, [seed, number])
+    for number in range(max(plan.replicates, plan.subset_replicates)):
+        groups = everything if number < plan.replicates else chosen
+        order = list(range(len(groups)))
+        if number > 0:
+            order = np.random.default_rng([seed, number]).permutation(len(groups)).tolist()
+        mine = [index for index in order if (index + number) % parts == part - 1]
+        planned += [configuration for index in mine for configuration in groups[index]]
     return planned
 
 
@@ -206,13 +243,6 @@ def subset_of(space: Space, n: int, seed: int) -> list[Configuration]:
     while len(chosen) < n:
         chosen.update(dict.fromkeys(space.latin_hypercube(rng, n - len(chosen))))
     return _sorted(space, chosen)
-
-
-def _shuffled(space: Space, ordered: Sequence[Configuration], seed: Sequence[int]) -> list[Configuration]:
-    """Groups in random order; inside each as it was."""
-    groups = list(_groups(space, ordered))
-    order = np.random.default_rng(seed).permutation(len(groups)).tolist()
-    return [configuration for index in order for configuration in groups[index]]
 
 
 def _groups(space: Space, ordered: Sequence[Configuration]) -> Iterator[list[Configuration]]:

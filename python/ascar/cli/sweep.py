@@ -17,6 +17,7 @@ EXAMPLES = examples(
     "ascar sweep study.toml --replicates 3 --resume --budget '8 h'      go on",
     "ascar sweep study.toml --replicates 3 --subset 30 --subset-replicates 10",
     "ascar sweep study.toml --replicates 0 --subset 100 --subset-replicates 10",
+    "ascar sweep study.toml --part 1/2 --out first.parquet      another machine does 2/2",
 )
 
 
@@ -39,6 +40,12 @@ def sweep(
     subset_replicates: Annotated[
         int, typer.Option(min=0, max=1000, help="So often, in all, each configuration of the subset.")
     ] = 0,
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="K/N", help="Share the work among N processes or machines: this one is the K-th."
+        ),
+    ] = "1/1",
     budget: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Stop after so long; the default is not to stop.")
     ] = None,
@@ -70,11 +77,11 @@ def sweep(
     from ascar.history import History
     from ascar.history.exchange import suffix_of
     from ascar.study import duration
-    from ascar.sweep import Plan
+    from ascar.sweep import Plan, part_of
     from ascar.sweep import sweep as run_loop
 
     budget_s = None if budget is None else duration("--budget", budget)
-    plan = Plan(replicates, budget_s, subset, subset_replicates)
+    plan = Plan(replicates, budget_s, subset, subset_replicates, part_of(part))
     plan.check()
     wanted = read_study(study, format_device=format_device)
     if out is not None:
