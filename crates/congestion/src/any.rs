@@ -1,24 +1,74 @@
 //! Any of the controllers, in one type of known size: what a table of streams holds.
 
 use crate::controller::{Controller, InFlight, Reply, Window};
+use crate::extended::Extended;
 use crate::faithful::Faithful;
-use crate::rivals::Fixed;
+use crate::rivals::{Aimd, Copa, EnvoyGradient, Fixed, Gradient2, IoPathTune, Vegas};
 use crate::signals::Signals;
+
+/// Names of the controllers that need no rules, as [`AnyController::rival`] takes them.
+pub const RIVAL_NAMES: [&str; 7] = [
+    "fixed",
+    "aimd",
+    "vegas",
+    "gradient2",
+    "envoy",
+    "copa",
+    "iopathtune",
+];
 
 /// One controller, whichever.
 #[derive(Clone, Debug)]
 pub enum AnyController {
     /// Rules, as the original follows them.
     Faithful(Faithful),
+    /// Rules, with what the original lacks.
+    Extended(Extended),
     /// A window and a gap as set.
     Fixed(Fixed),
+    /// Additive increase, multiplicative decrease.
+    Aimd(Aimd),
+    /// Vegas.
+    Vegas(Vegas),
+    /// Netflix' Gradient2.
+    Gradient2(Gradient2),
+    /// Envoy's gradient.
+    Envoy(EnvoyGradient),
+    /// Copa's default mode.
+    Copa(Copa),
+    /// IOPathTune's heuristic.
+    IoPathTune(IoPathTune),
+}
+
+impl AnyController {
+    /// A rival by its name of [`RIVAL_NAMES`], with its defaults; seeds tell the probes of streams apart.
+    #[must_use]
+    pub fn rival(name: &str, seed: u64) -> Option<Self> {
+        Some(match name {
+            "fixed" => Self::Fixed(Fixed::default()),
+            "aimd" => Self::Aimd(Aimd::default()),
+            "vegas" => Self::Vegas(Vegas::new(seed)),
+            "gradient2" => Self::Gradient2(Gradient2::default()),
+            "envoy" => Self::Envoy(EnvoyGradient::new(seed)),
+            "copa" => Self::Copa(Copa::default()),
+            "iopathtune" => Self::IoPathTune(IoPathTune::default()),
+            _ => return None,
+        })
+    }
 }
 
 macro_rules! each {
     ($any:expr, $controller:ident => $call:expr) => {
         match $any {
             AnyController::Faithful($controller) => $call,
+            AnyController::Extended($controller) => $call,
             AnyController::Fixed($controller) => $call,
+            AnyController::Aimd($controller) => $call,
+            AnyController::Vegas($controller) => $call,
+            AnyController::Gradient2($controller) => $call,
+            AnyController::Envoy($controller) => $call,
+            AnyController::Copa($controller) => $call,
+            AnyController::IoPathTune($controller) => $call,
         }
     };
 }

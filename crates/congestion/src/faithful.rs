@@ -41,11 +41,15 @@ impl FaithfulState {
         *self = Self::new(self.window_x100.into());
     }
 
-    /// Takes in a reply; the number of the rule that held, and where, once there is a state to look up.
+    /// Takes in a reply; the number of the rule that held, and where. The first reply only sets a baseline.
     #[inline]
-    pub fn on_reply(&mut self, rules: &RuleSet, reply: &Reply) -> (usize, Signals) {
-        self.tracker
-            .on_reply(reply.sent_us, reply.now_us, reply.process_time_us());
+    pub fn on_reply(&mut self, rules: &RuleSet, reply: &Reply) -> Option<(usize, Signals)> {
+        if !self
+            .tracker
+            .on_reply(reply.sent_us, reply.now_us, reply.process_time_us())
+        {
+            return None;
+        }
         let signals = self.tracker.signals();
         let rule = rules.lookup(&signals);
         let action = &rules.rules()[rule].action;
@@ -54,7 +58,7 @@ impl FaithfulState {
             self.window_x100 = stepped(self.window_x100.into(), action) as u16;
             self.change_us = reply.now_us.saturating_add(rules.update_gap_us());
         }
-        (rule, signals)
+        Some((rule, signals))
     }
 }
 
@@ -102,8 +106,9 @@ impl Controller for Faithful {
 
     #[inline]
     fn on_reply(&mut self, reply: &Reply) {
-        let (rule, signals) = self.state.on_reply(&self.deployment.rules, reply);
-        self.deployment.usage.record(rule, &signals);
+        if let Some((rule, signals)) = self.state.on_reply(&self.deployment.rules, reply) {
+            self.deployment.usage.record(rule, &signals);
+        }
     }
 
     /// The original has no notion of time-outs.

@@ -6,11 +6,16 @@
 
 mod any;
 mod bits;
+mod bounds;
 mod controller;
 mod coverage;
+mod extended;
+mod extensions;
 mod faithful;
 mod fault;
 mod index;
+mod jitter;
+mod minimum;
 mod pacer;
 mod rivals;
 mod rule;
@@ -20,13 +25,16 @@ mod text;
 mod usage;
 mod window;
 
-pub use any::AnyController;
+pub use any::{AnyController, RIVAL_NAMES};
 pub use bits::RULES_MAX;
+pub use bounds::Bounds;
 pub use controller::{Controller, InFlight, Reply, Window};
+pub use extended::{Extended, ExtendedState};
+pub use extensions::{Extensions, Probe, Unit};
 pub use faithful::{Faithful, FaithfulState};
 pub use fault::{Fault, Result};
 pub use pacer::Pacer;
-pub use rivals::Fixed;
+pub use rivals::{Aimd, Copa, EnvoyGradient, Fixed, Gradient2, IoPathTune, Vegas};
 pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
 pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
 pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};

@@ -52,7 +52,7 @@ impl Signals {
 }
 
 /// The fast weight of moving averages: a new gap counts for 1/8.
-const WEIGHT_SHIFT: u32 = 3;
+pub(crate) const WEIGHT_SHIFT: u32 = 3;
 
 /// A stream silent for longer than this begins anew.
 pub const SILENCE_MAX_US: u64 = 600_000_000;
@@ -74,7 +74,8 @@ pub(crate) fn ratio100(process_time_us: u32, shortest_us: u32) -> u32 {
 
 /// The three indicators of the thesis, as the original keeps them.
 ///
-/// The first reply after a start, a reset or ten minutes of silence only sets the times that gaps are counted from.
+/// The first reply after a start, a reset or ten minutes of silence only sets the times that gaps are counted from;
+/// averages then begin at zero, as in Remy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracker {
     last_ack_us: u64,
@@ -97,26 +98,27 @@ impl Default for Tracker {
 }
 
 impl Tracker {
-    /// Takes in a reply to a request sent at `sent_us`.
+    /// Takes in a reply to a request sent at `sent_us`; whether there are gaps to go by.
     #[inline]
-    pub fn on_reply(&mut self, sent_us: u64, now_us: u64, process_time_us: u32) {
+    pub fn on_reply(&mut self, sent_us: u64, now_us: u64, process_time_us: u32) -> bool {
         let first = self.shortest_us == u32::MAX;
         let ack_gap_us = now_us.saturating_sub(self.last_ack_us);
-        if first || ack_gap_us > SILENCE_MAX_US {
-            self.ack_us = 0;
-            self.send_us = 0;
-        } else {
+        let known = !first && ack_gap_us <= SILENCE_MAX_US;
+        if known {
             // The last request's sending time is its reply's time less its process time: no need to store it.
             let last_sent_us = self
                 .last_ack_us
                 .saturating_sub(u64::from(self.process_time_us));
-            let send_gap_us = sent_us.abs_diff(last_sent_us).min(u64::from(INFINITY - 1));
+            let send_gap_us = sent_us.abs_diff(last_sent_us).min(SILENCE_MAX_US);
             self.ack_us = averaged(self.ack_us, ack_gap_us as u32, WEIGHT_SHIFT);
             self.send_us = averaged(self.send_us, send_gap_us as u32, WEIGHT_SHIFT);
+        } else {
+            (self.ack_us, self.send_us) = (0, 0);
         }
         self.last_ack_us = now_us;
         self.process_time_us = process_time_us;
         self.shortest_us = self.shortest_us.min(process_time_us);
+        known
     }
 
     /// Forgets everything.

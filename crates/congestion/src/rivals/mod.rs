@@ -1,5 +1,19 @@
 //! Controllers that need no rules, behind the same interface, for comparison. One file each, with its source.
 
+mod aimd;
+mod copa;
+mod envoy;
 mod fixed;
+mod gradient2;
+mod histogram;
+mod io_path_tune;
+mod limit;
+mod vegas;
 
+pub use aimd::Aimd;
+pub use copa::Copa;
+pub use envoy::EnvoyGradient;
 pub use fixed::Fixed;
+pub use gradient2::Gradient2;
+pub use io_path_tune::IoPathTune;
+pub use vegas::Vegas;

@@ -1,0 +1,109 @@
+//! Vegas: keeps a few requests queued, estimated from process times.
+//!
+//! Source: Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
+//! SIGCOMM 1994: once a round `queued = w * (1 - base / t)` with the shortest process time t of the round; one request
+//! more below alpha = 2, one less above beta = 4; at the start doubling every other round until queued > gamma = 1.
+//! From Netflix' concurrency-limits (VegasLimit): no growth while half of the window is unused, and the base is
+//! measured anew after 15 to 30 windows of replies, else it would never rise.
+
+use super::limit::{Limit, Round};
+use crate::controller::{Controller, Reply, Window};
+use crate::jitter::Jitter;
+
+const ALPHA: f64 = 2.0;
+const BETA: f64 = 4.0;
+const GAMMA: f64 = 1.0;
+
+/// Windows of replies between two measurements of the base, at most; half as many at least.
+const PROBE_WINDOWS: u64 = 30;
+
+/// Vegas' window.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    limit: Limit,
+    round: Round,
+    base_us: u32,
+    shortest_us: u32,
+    replies_to_probe: u64,
+    starting: bool,
+    /// Of two rounds at the start one grows, the other measures.
+    grows: bool,
+    jitter: Jitter,
+}
+
+impl Vegas {
+    /// A new stream; the seed tells streams' probes apart.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut vegas = Self {
+            limit: Limit::default(),
+            round: Round::default(),
+            base_us: u32::MAX,
+            shortest_us: u32::MAX,
+            replies_to_probe: 0,
+            starting: true,
+            grows: true,
+            jitter: Jitter::new(seed),
+        };
+        vegas.plan_probe();
+        vegas
+    }
+
+    fn plan_probe(&mut self) {
+        let replies = PROBE_WINDOWS * self.limit.get() as u64;
+        self.replies_to_probe = self.jitter.shortened(replies, 50);
+    }
+
+    fn end_round(&mut self, used: bool) {
+        let limit = self.limit.get();
+        let queued = limit * (1.0 - f64::from(self.base_us) / f64::from(self.shortest_us));
+        self.shortest_us = u32::MAX;
+        if self.starting && queued > GAMMA {
+            self.starting = false;
+        }
+        if queued > BETA {
+            self.limit.set(limit - 1.0);
+        } else if used && self.starting {
+            self.grows = !self.grows;
+            self.limit.set(if self.grows { limit * 2.0 } else { limit });
+        } else if used && queued < ALPHA {
+            self.limit.set(limit + 1.0);
+        }
+    }
+}
+
+impl Controller for Vegas {
+    fn reserve(&mut self, now_us: u64, _bytes: u32) -> u64 {
+        now_us
+    }
+
+    #[inline]
+    fn on_reply(&mut self, reply: &Reply) {
+        let process_time_us = reply.process_time_us();
+        self.base_us = self.base_us.min(process_time_us);
+        self.replies_to_probe = self.replies_to_probe.saturating_sub(1);
+        if self.replies_to_probe == 0 {
+            self.base_us = process_time_us;
+            self.plan_probe();
+        }
+        self.shortest_us = self.shortest_us.min(process_time_us).max(self.base_us);
+        if self.round.ends(reply.sent_us, reply.now_us) {
+            self.end_round(self.limit.is_used(reply));
+        }
+    }
+
+    fn on_timeout(&mut self, _sent_us: u64, now_us: u64) {
+        self.starting = false;
+        self.limit.set(self.limit.get() - 1.0);
+        self.round.begin(now_us);
+    }
+
+    #[inline]
+    fn window(&self) -> Window {
+        self.limit.window()
+    }
+
+    fn gap_us(&self) -> u32 {
+        0
+    }
+}
