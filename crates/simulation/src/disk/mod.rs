@@ -10,7 +10,24 @@
 //! That, and not the wire, is what restraint of clients wins back when they write at random; too few requests, in
 //! turn, leave the elevator little to choose from.
 
+mod elevator;
+mod flash;
+mod geometry;
+mod mechanical;
+mod memory;
+mod ordered;
+mod random;
+mod read_ahead;
+mod seek;
+mod station;
+mod translation;
+mod unit;
+mod work;
+
 use crate::scenario::{Device, Noise, Queue};
+
+const NS_PER_US: f64 = 1e3;
+const NS_PER_MS: f64 = 1e6;
 
 /// A request to a server's storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,4 +96,10 @@ pub struct StorageParts<'a> {
     pub noise: &'a Noise,
     /// Seed of its draws.
     pub seed: u64,
+}
+
+/// Queue and device of a server, idle at time 0.
+#[must_use]
+pub fn build(parts: StorageParts<'_>) -> Box<dyn Storage> {
+    Box::new(station::Station::new(parts))
 }

@@ -51,6 +51,8 @@ pub struct Mechanical {
     pub read_ahead_kib: u32,
     /// Segments of the buffer: streams beyond this many lose their read-ahead.
     pub read_ahead_segments: u32,
+    /// Writes that the disk's buffer takes and answers before they lie on the platter; 0: write-through.
+    pub write_cache_kib: u32,
 }
 
 impl Default for Mechanical {
@@ -69,6 +71,7 @@ impl Default for Mechanical {
             command_ms: 0.1,
             read_ahead_kib: 2048,
             read_ahead_segments: 8,
+            write_cache_kib: 0,
         }
     }
 }

@@ -1,0 +1,228 @@
+//! The queue in front of a device: what waits, by age and by place, and who is next.
+
+use super::ordered::{NONE, Ordered};
+use super::work::{Direction, Entry, Span};
+use crate::scenario::{Order, Queue};
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    entry: Entry,
+    arrived_ns: u64,
+    older: u32,
+    newer: u32,
+}
+
+/// What waits in one direction.
+#[derive(Clone, Debug)]
+struct Waiting {
+    oldest: u32,
+    newest: u32,
+    by_place: Ordered,
+    order: Order,
+    expire_ns: u64,
+}
+
+/// Entries of one direction that are served in a row.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    direction: Direction,
+    pieces: u32,
+}
+
+/// Linux' rules (Documentation/block/deadline-iosched): one sweep upwards, then again from the lowest place; batches
+/// of one direction, reads before writes but not for ever; what has waited too long begins the next batch, and the
+/// sweep goes on from there. Adding, extending and taking out are O(log n); `Order::Nearest` looks at `depth` entries.
+#[derive(Clone, Debug)]
+pub(super) struct Elevator {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    waiting: [Waiting; 2],
+    batch: Option<Batch>,
+    batch_pieces: u32,
+    writes_starved: u32,
+    starved: u32,
+    depth: usize,
+    sweep: u64,
+}
+
+impl Elevator {
+    pub(super) fn new(queue: &Queue) -> Self {
+        let capacity = queue.slots as usize;
+        let expire_ns = (queue.write_expire_ms * super::NS_PER_MS) as u64;
+        let waiting = |order| {
+            let by_place = Ordered::with_capacity(if order == Order::Elevator {
+                capacity
+            } else {
+                0
+            });
+            Waiting {
+                oldest: NONE,
+                newest: NONE,
+                by_place,
+                order,
+                expire_ns,
+            }
+        };
+        Self {
+            slots: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
+            waiting: [waiting(queue.read_order), waiting(queue.write_order)],
+            batch: None,
+            batch_pieces: queue.batch.max(1),
+            writes_starved: queue.writes_starved,
+            starved: 0,
+            depth: queue.device_depth.max(1) as usize,
+            sweep: 0,
+        }
+    }
+
+    /// Adds an entry; the handle stands for it until it is served.
+    pub(super) fn push(&mut self, now_ns: u64, entry: Entry) -> u32 {
+        let waiting = &mut self.waiting[entry.span.direction as usize];
+        let slot = Slot {
+            entry,
+            arrived_ns: now_ns,
+            older: waiting.newest,
+            newer: NONE,
+        };
+        let handle = match self.free.pop() {
+            Some(handle) => {
+                self.slots[handle as usize] = slot;
+                handle
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        match waiting.newest {
+            NONE => waiting.oldest = handle,
+            newest => self.slots[newest as usize].newer = handle,
+        }
+        waiting.newest = handle;
+        if waiting.order == Order::Elevator {
+            waiting.by_place.insert(handle, entry.span.position);
+        }
+        handle
+    }
+
+    /// Adds pieces behind the waiting entry `handle` of the same request, if they will be served with it: always when
+    /// sorted by place, else only if nothing came in between.
+    pub(super) fn extend(&mut self, handle: u32, more: Entry) -> bool {
+        let waiting = &self.waiting[more.span.direction as usize];
+        let entry = &mut self.slots[handle as usize].entry;
+        let joins = waiting.order == Order::Elevator || waiting.newest == handle;
+        if !joins || entry.span.end() != more.span.position {
+            return false;
+        }
+        entry.span.bytes += more.span.bytes;
+        entry.pieces += more.pieces;
+        true
+    }
+
+    /// Takes out what is to be served next, with its handle. `access_ns` is the time that the device takes to reach a
+    /// span.
+    pub(super) fn pop(
+        &mut self,
+        now_ns: u64,
+        access_ns: impl Fn(Span) -> f64,
+    ) -> Option<(u32, Entry)> {
+        let (direction, handle) = self.choose(now_ns, access_ns)?;
+        let entry = self.take(direction, handle);
+        self.sweep = entry.span.end();
+        if let Some(batch) = &mut self.batch {
+            batch.pieces += entry.pieces.max(1);
+        }
+        Some((handle, entry))
+    }
+
+    fn choose(&mut self, now_ns: u64, access_ns: impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
+        if let Some(Batch { direction, pieces }) = self.batch {
+            if pieces < self.batch_pieces && self.waiting[direction as usize].oldest != NONE {
+                return Some((direction, self.next(direction, access_ns)));
+            }
+        }
+        let direction = self.turn()?;
+        self.batch = Some(Batch {
+            direction,
+            pieces: 0,
+        });
+        let waiting = &self.waiting[direction as usize];
+        let waited_ns = now_ns.saturating_sub(self.slots[waiting.oldest as usize].arrived_ns);
+        let expired = waited_ns >= waiting.expire_ns;
+        Some((
+            direction,
+            if expired {
+                waiting.oldest
+            } else {
+                self.next(direction, access_ns)
+            },
+        ))
+    }
+
+    /// Whose turn a new batch is: the reads', unless writes have let enough of theirs pass.
+    fn turn(&mut self) -> Option<Direction> {
+        let [reads, writes] = [0, 1].map(|direction: usize| self.waiting[direction].oldest != NONE);
+        if reads && !(writes && self.starved >= self.writes_starved) {
+            self.starved += u32::from(writes);
+            return Some(Direction::Read);
+        }
+        self.starved = 0;
+        writes.then_some(Direction::Write)
+    }
+
+    fn next(&self, direction: Direction, access_ns: impl Fn(Span) -> f64) -> u32 {
+        let waiting = &self.waiting[direction as usize];
+        match waiting.order {
+            Order::Arrival => waiting.oldest,
+            Order::Elevator => {
+                let next = waiting
+                    .by_place
+                    .at_or_after(self.sweep)
+                    .or_else(|| waiting.by_place.first());
+                next.expect("what waits is in the index")
+            }
+            Order::Nearest => self.nearest(waiting.oldest, access_ns),
+        }
+    }
+
+    /// Among the oldest `depth`; the older one of two that are equally near.
+    fn nearest(&self, oldest: u32, access_ns: impl Fn(Span) -> f64) -> u32 {
+        let (mut best, mut best_ns, mut handle) = (oldest, f64::INFINITY, oldest);
+        for _ in 0..self.depth {
+            let slot = &self.slots[handle as usize];
+            let time_ns = access_ns(slot.entry.span);
+            if time_ns < best_ns {
+                (best, best_ns) = (handle, time_ns);
+            }
+            handle = slot.newer;
+            if handle == NONE || best_ns == 0.0 {
+                break;
+            }
+        }
+        best
+    }
+
+    fn take(&mut self, direction: Direction, handle: u32) -> Entry {
+        let Slot {
+            entry,
+            older,
+            newer,
+            ..
+        } = self.slots[handle as usize];
+        let waiting = &mut self.waiting[direction as usize];
+        match older {
+            NONE => waiting.oldest = newer,
+            older => self.slots[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => waiting.newest = older,
+            newer => self.slots[newer as usize].older = older,
+        }
+        if waiting.order == Order::Elevator {
+            waiting.by_place.remove(handle);
+        }
+        self.free.push(handle);
+        entry
+    }
+}

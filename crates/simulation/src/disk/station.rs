@@ -1,0 +1,316 @@
+//! Queue and device of one server, as the cluster sees them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::elevator::Elevator;
+use super::ordered::NONE;
+use super::random::Random;
+use super::unit::{Conduct, Unit};
+use super::work::{Direction, Entry, Span};
+use super::{DeviceCounters, DeviceRequest, Storage, StorageParts};
+
+/// A request that is not done.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    tag: u32,
+    /// What of it has found no slot yet.
+    rest: Span,
+    /// Bytes not yet served.
+    left: u64,
+    /// Its entry that waits in the queue.
+    waiting: u32,
+    /// It lies in the device's write cache: it is answered without its data having reached the medium.
+    cached: bool,
+}
+
+/// What is due at an instant; the number says which of two due at the same instant came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at_ns: u64,
+    number: u64,
+    event: Event,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The entry in service with this index ends.
+    Served(u32),
+    /// A cached write is answered.
+    Answer(u32),
+}
+
+/// See [`super`].
+#[derive(Clone, Debug)]
+pub(super) struct Station {
+    unit: Unit,
+    elevator: Elevator,
+    due: BinaryHeap<Reverse<Due>>,
+    numbers: u64,
+    serving: Vec<Entry>,
+    serving_spare: Vec<u32>,
+    in_service: usize,
+    requests: Vec<Request>,
+    requests_spare: Vec<u32>,
+    /// Requests whose next piece found no slot.
+    line: VecDeque<u32>,
+    slots_free: u32,
+    piece_bytes: u64,
+    merge: bool,
+    cached_bytes: u64,
+    slowdown: f64,
+    noise: f64,
+    random: Random,
+    busy_since_ns: u64,
+    counters: DeviceCounters,
+}
+
+impl Station {
+    pub(super) fn new(parts: StorageParts<'_>) -> Self {
+        let slots = parts.queue.slots.max(1);
+        let room = slots as usize;
+        let unit = Unit::new(parts);
+        Self {
+            due: BinaryHeap::with_capacity(room),
+            numbers: 0,
+            serving: Vec::with_capacity(unit.depth()),
+            serving_spare: Vec::with_capacity(unit.depth()),
+            in_service: 0,
+            requests: Vec::with_capacity(room),
+            requests_spare: Vec::with_capacity(room),
+            line: VecDeque::with_capacity(room),
+            slots_free: slots,
+            piece_bytes: u64::from(parts.queue.piece_kib.max(1)) * 1024,
+            merge: parts.queue.merge,
+            cached_bytes: 0,
+            slowdown: 1.0,
+            noise: parts.noise.service_sd_percent / 100.0,
+            random: Random::new(parts.seed),
+            busy_since_ns: 0,
+            counters: DeviceCounters::default(),
+            elevator: Elevator::new(parts.queue),
+            unit,
+        }
+    }
+
+    /// Puts up to `pieces` pieces of a request into the queue, each on a free slot.
+    fn enter(&mut self, now_ns: u64, index: u32, pieces: u32) {
+        let Request { rest, waiting, .. } = self.requests[index as usize];
+        let bytes = rest.bytes.min(u64::from(pieces) * self.piece_bytes);
+        let entry = Entry {
+            span: Span { bytes, ..rest },
+            owner: index,
+            pieces: bytes.div_ceil(self.piece_bytes) as u32,
+        };
+        self.slots_free -= entry.pieces;
+        let joined = waiting != NONE && self.elevator.extend(waiting, entry);
+        let waiting = if joined {
+            waiting
+        } else {
+            self.elevator.push(now_ns, entry)
+        };
+        let request = &mut self.requests[index as usize];
+        request.waiting = waiting;
+        request.rest.position += bytes;
+        request.rest.bytes -= bytes;
+    }
+
+    /// Free slots go to the requests in line: one piece each, then to the end of the line.
+    fn admit(&mut self, now_ns: u64) {
+        while self.slots_free > 0 {
+            let Some(index) = self.line.pop_front() else {
+                return;
+            };
+            self.enter(now_ns, index, 1);
+            if self.requests[index as usize].rest.bytes > 0 {
+                self.line.push_back(index);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, now_ns: u64) {
+        while self.in_service < self.unit.depth() {
+            let unit = &self.unit;
+            let Some((handle, entry)) = self
+                .elevator
+                .pop(now_ns, |span| unit.access_ns(now_ns as f64, span))
+            else {
+                return;
+            };
+            let request = &mut self.requests[entry.owner as usize];
+            if request.waiting == handle {
+                request.waiting = NONE;
+            }
+            if self.in_service == 0 {
+                self.busy_since_ns = now_ns;
+            }
+            self.in_service += 1;
+            let time_ns = self.serve(now_ns, entry);
+            let index = self
+                .serving_spare
+                .pop()
+                .unwrap_or(self.serving.len() as u32);
+            if index as usize == self.serving.len() {
+                self.serving.push(entry);
+            } else {
+                self.serving[index as usize] = entry;
+            }
+            self.schedule(now_ns + time_ns, Event::Served(index));
+        }
+    }
+
+    /// The whole nanoseconds that the device takes for an entry: piece by piece, or at one go.
+    fn serve(&mut self, now_ns: u64, entry: Entry) -> u64 {
+        let mut factor = self.slowdown;
+        if self.noise > 0.0 {
+            // Log-normal with mean 1.
+            factor *= libm::exp(self.noise * self.random.normal() - self.noise * self.noise / 2.0);
+        }
+        let conduct = Conduct {
+            streamed: self.merge,
+            factor,
+        };
+        let step = if self.merge {
+            entry.span.bytes
+        } else {
+            self.piece_bytes
+        };
+        let (mut at, mut time_ns) = (entry.span, 0.0);
+        while at.bytes > 0 {
+            let bytes = at.bytes.min(step);
+            let part = self
+                .unit
+                .serve(now_ns as f64 + time_ns, Span { bytes, ..at }, conduct);
+            time_ns += part.time_ns;
+            self.counters.positioning_ns += part.positioning_ns as u64;
+            self.counters.sequential_pieces +=
+                bytes.div_ceil(self.piece_bytes) - u64::from(part.positioning_ns > 0.0);
+            at.position += bytes;
+            at.bytes -= bytes;
+        }
+        self.counters.pieces += entry.span.bytes.div_ceil(self.piece_bytes);
+        (time_ns.ceil() as u64).max(1)
+    }
+
+    fn schedule(&mut self, at_ns: u64, event: Event) {
+        self.numbers += 1;
+        self.due.push(Reverse(Due {
+            at_ns,
+            number: self.numbers,
+            event,
+        }));
+    }
+
+    fn served(&mut self, now_ns: u64, index: u32, done: &mut Vec<u32>) {
+        let entry = self.serving[index as usize];
+        self.serving_spare.push(index);
+        self.in_service -= 1;
+        if self.in_service == 0 {
+            self.counters.busy_ns += now_ns - self.busy_since_ns;
+        }
+        self.slots_free += entry.pieces;
+        match entry.span.direction {
+            Direction::Read => self.counters.read_bytes += entry.span.bytes,
+            Direction::Write => self.counters.written_bytes += entry.span.bytes,
+        }
+        let request = &mut self.requests[entry.owner as usize];
+        request.left -= entry.span.bytes;
+        if request.left > 0 {
+            return;
+        }
+        if request.cached {
+            self.cached_bytes -= entry.span.bytes;
+        } else {
+            done.push(request.tag);
+            self.counters.completed += 1;
+        }
+        self.requests_spare.push(entry.owner);
+    }
+}
+
+impl Storage for Station {
+    fn submit(&mut self, now_ns: u64, request: DeviceRequest) {
+        assert!(request.length_bytes > 0, "a request has at least one byte");
+        self.counters.submitted += 1;
+        let span = Span {
+            direction: if request.write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            position: request.position_bytes,
+            bytes: u64::from(request.length_bytes),
+        };
+        let cached = request.write && self.cached_bytes + span.bytes <= self.unit.cache_bytes();
+        let entered = Request {
+            tag: request.tag,
+            rest: span,
+            left: span.bytes,
+            waiting: NONE,
+            cached,
+        };
+        let index = self
+            .requests_spare
+            .pop()
+            .unwrap_or(self.requests.len() as u32);
+        if index as usize == self.requests.len() {
+            self.requests.push(entered);
+        } else {
+            self.requests[index as usize] = entered;
+        }
+        if cached {
+            self.cached_bytes += span.bytes;
+            let answer_ns = now_ns + self.unit.cache_ns(span.bytes, self.slowdown);
+            self.schedule(answer_ns, Event::Answer(request.tag));
+            self.elevator.push(
+                now_ns,
+                Entry {
+                    span,
+                    owner: index,
+                    pieces: 0,
+                },
+            );
+            return;
+        }
+        if self.line.is_empty() && self.slots_free > 0 {
+            self.enter(now_ns, index, self.slots_free);
+        }
+        if self.requests[index as usize].rest.bytes > 0 {
+            self.line.push_back(index);
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64, done: &mut Vec<u32>) -> Option<u64> {
+        while let Some(Reverse(Due { at_ns, event, .. })) = self.due.peek().copied() {
+            if at_ns > now_ns {
+                break;
+            }
+            self.due.pop();
+            match event {
+                Event::Served(index) => {
+                    self.served(at_ns, index, done);
+                    self.admit(at_ns);
+                    self.dispatch(at_ns);
+                }
+                Event::Answer(tag) => {
+                    done.push(tag);
+                    self.counters.completed += 1;
+                }
+            }
+        }
+        self.dispatch(now_ns);
+        self.due.peek().map(|next| next.0.at_ns)
+    }
+
+    fn set_slowdown(&mut self, factor: f64) {
+        self.slowdown = factor;
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.unit.capacity_bytes()
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.counters
+    }
+}
