@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import polars as pl
 
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
+from ascar.targets.recording_columns import Columns, ended, name_of, own_space, roles_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,27 +26,6 @@ FILE_BYTES_MAX = 2 * 2**30
 _LISTED_MAX = 64  # a numeric column with more distinct values than this is a range
 _COLUMNS_MAX = 2_000
 _CACHE_MAX = 100_000
-_OWN = "trial."  # what ascar's own tables say of each trial; neither set nor measured by the load
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What the columns of a file are, by their names there or as formulas write them (see `name_of`).
-
-    Columns whose names begin with "trial.", as in ascar's own tables, are ignored unless they are named; such
-    a table knows which of the others were set.
-
-    Attributes:
-        parameters: what was set; empty: all that is neither metric, nor ignored, nor constant.
-        metrics: what was measured; empty: every other numeric column. One of the two must be named.
-        ignore: columns that are neither.
-        seconds: the column that tells what one evaluation took; None: unknown.
-    """
-
-    parameters: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    seconds: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +33,8 @@ class Recording:
     """A table of measurements.
 
     Attributes:
-        space: every combination of the parameters' values; the table may hold fewer.
+        space: of a table of ascar's own the one that was measured; else every combination of the parameters'
+            values. The table may hold fewer configurations.
         configurations: the distinct ones in the table, in the order of their first rows.
         values: by metric, float64 (rows,), sorted by configuration; NaN where an evaluation failed.
         seconds: float64 (rows,), what each evaluation took; None where unknown.
@@ -86,40 +65,76 @@ class Recording:
         frame = _frame(path)
         originals = {name_of(column): column for column in frame.columns}
         renamed = frame.rename({column: name_of(column) for column in frame.columns})
-        roles = _roles(renamed, columns, originals)
-        return cls.of(renamed, roles, listed_max=listed_max)
+        own = None if columns.parameters else own_space(renamed)
+        roles = roles_of(renamed, columns, originals, own)
+        measured = ended(renamed, path)
+        if own is not None:
+            return cls.in_space(measured, roles, own)
+        return cls.of(measured, roles, listed_max=listed_max)
 
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Columns, *, listed_max: int = _LISTED_MAX) -> Recording:
         """From a frame whose columns are all named in `columns`, by the names that formulas use."""
         names = columns.parameters
-        numbered = frame.select(names).with_row_index("row number")
-        keys = numbered.group_by(names, maintain_order=True).agg("row number")
-        members: list[list[int]] = keys["row number"].to_list()
-        order = np.array([row for rows in members for row in rows], np.intp)
-        lengths = np.array([len(rows) for rows in members], np.intp)
+        distinct, members = _distinct(frame, names)
         domains = {name: _domain(frame[name], listed_max) for name in names}
-        distinct = keys.select(names)
         rows = [
             Configuration(
-                {name: domains[name].canonical(value) for name, value in zip(names, row, strict=True)}
+                {
+                    name: domains[name].canonical(value)
+                    for name, value in zip(names, row, strict=True)
+                    if value is not None
+                }
             )
             for row in distinct.iter_rows()
         ]
+        first = {name: next(row[name] for row in rows if name in row) for name in names}
         space = Space(
             tuple(
-                Parameter(name=name, domain=domains[name], default=rows[0][name], cost=ChangeCost.DYN_APP)
+                Parameter(name=name, domain=domains[name], default=first[name], cost=ChangeCost.DYN_APP)
                 for name in names
             ),
             name="table",
         )
+        return cls._made(frame, columns, space, rows, members)
+
+    @classmethod
+    def in_space(cls, frame: pl.DataFrame, columns: Columns, space: Space) -> Recording:
+        """From a frame of configurations of a known space; a parameter that does not apply is null.
+
+        Raises:
+            StudyError: a row is no configuration of the space.
+        """
+        names = columns.parameters
+        distinct, members = _distinct(frame, names)
+        rows: list[Configuration] = []
+        for row, places in zip(distinct.iter_rows(), members, strict=True):
+            known = zip(names, row, strict=True)
+            try:
+                rows.append(
+                    space.validate({name: _value(space, name, v) for name, v in known if v is not None})
+                )
+            except SpaceError as error:
+                raise StudyError(f"table: row {places[0] + 1}: {error.message}") from error
+        return cls._made(frame, columns, space, rows, members)
+
+    @classmethod
+    def _made(
+        cls,
+        frame: pl.DataFrame,
+        columns: Columns,
+        space: Space,
+        rows: Sequence[Configuration],
+        members: Sequence[Sequence[int]],
+    ) -> Recording:
+        order = np.array([row for places in members for row in places], np.intp)
         seconds = None if columns.seconds is None else _numbers(frame[columns.seconds])[order]
         return cls(
             space=space,
             configurations=tuple(rows),
             values={name: _numbers(frame[name])[order] for name in columns.metrics},
             seconds=seconds,
-            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp),
+            starts=np.concatenate([[0], np.cumsum([len(places) for places in members])]).astype(np.intp),
             _places={row: index for index, row in enumerate(rows)},
             _points=np.array([_point(space, row) for row in rows], np.float64),
         )
@@ -144,7 +159,8 @@ class Recording:
         """The index of the measured configuration nearest to one.
 
         The distance is Gower's: over the parameters, the sum of differences over the column's range for
-        numbers, and of 1 where categories differ. The first in the table is taken among equals.
+        numbers, and of 1 where categories differ or a parameter applies to one of the two alone; but 0 where
+        the space does not know which parameters apply. The first in the table is taken among equals.
         """
         place = self._places.get(configuration, self._snapped.get(configuration))
         if place is not None:
@@ -153,6 +169,9 @@ class Recording:
         categorical = np.array([not _numeric(self.space.domain(name)) for name in self.space.names])
         difference = np.abs(self._points - point)
         difference[:, categorical] = difference[:, categorical] > 0
+        absent = np.isnan(self._points) | np.isnan(point)
+        known = any(parameter.condition is not None for parameter in self.space.parameters)
+        difference[absent] = (np.isnan(self._points) != np.isnan(point))[absent] if known else 0.0
         place = int(np.argmin(difference.sum(1)))
         if len(self._snapped) < _CACHE_MAX:
             self._snapped[configuration] = place
@@ -165,12 +184,6 @@ class Recording:
         sums = np.add.reduceat(np.where(good, values, 0.0), self.starts[:-1])
         counts = np.add.reduceat(good.astype(np.float64), self.starts[:-1])
         return np.divide(sums, counts, out=np.full(len(self), np.nan), where=counts > 0)
-
-
-def name_of(column: str) -> str:
-    """A column's name as formulas write it: what is no letter, digit or "_" becomes "_"."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", column) or "_"
-    return f"_{name}" if name[0].isdigit() else name
 
 
 def _frame(path: Path) -> pl.DataFrame:
@@ -199,83 +212,27 @@ def _frame(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _roles(frame: pl.DataFrame, columns: Columns, originals: Mapping[str, str]) -> Columns:
-    """The columns with nothing left to be inferred; messages call them as the file does."""
-    all_of_them = ", ".join(list(originals.values())[:40])
-    asked = {
-        key: tuple(_known(originals, f"target.{key}", name) for name in names)
-        for key, names in (
-            ("parameters", columns.parameters),
-            ("metrics", columns.metrics),
-            ("ignore", columns.ignore),
-            ("seconds", () if columns.seconds is None else (columns.seconds,)),
-        )
-    }
-    named = [name for names in asked.values() for name in names]
-    for name in named:
-        if named.count(name) > 1:
-            raise StudyError(f"target: column {originals[name]!r} is given two roles; name it once")
-    if not asked["parameters"] and not asked["metrics"]:
-        raise StudyError(f"target: name the metrics or the parameters among the columns {all_of_them}")
-    left = [name for name in frame.columns if name not in named and not originals[name].startswith(_OWN)]
-    tuned = _tuned(frame)
-    parameters = asked["parameters"] or tuple(
-        name for name in left if frame[name].n_unique() > 1 and (not tuned or name in tuned)
-    )
-    if tuned:
-        left = [name for name in left if name not in tuned]
-    metrics = asked["metrics"] or tuple(name for name in left if frame[name].dtype.is_numeric())
-    if not parameters or not metrics:
-        lacking = "metrics" if parameters else "parameters"
-        raise StudyError(f"target.{lacking}: none is left among the columns {all_of_them}")
-    for name in (*metrics, *asked["seconds"]):
-        if not frame[name].dtype.is_numeric():
-            raise StudyError(
-                f"target: column {originals[name]!r} holds {frame[name].dtype}, but a metric must be numeric"
-            )
-    for name in parameters:
-        _check_parameter(originals[name], frame[name])
-    return Columns(parameters, metrics, (), asked["seconds"][0] if asked["seconds"] else None)
+def _distinct(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, list[list[int]]]:
+    """The different rows of some columns, in the order of their first, and where each of them stands."""
+    numbered = frame.select(names).with_row_index("row number")
+    keys = numbered.group_by(names, maintain_order=True).agg("row number")
+    return keys.select(names), keys["row number"].to_list()
 
 
-def _tuned(frame: pl.DataFrame) -> frozenset[str]:
-    """The parameters of the run that a table of ascar's own holds; empty where it is another table."""
-    name = name_of(f"{_OWN}run")
-    if name not in frame.columns or frame[name].dtype != pl.String:
-        return frozenset()
-    try:
-        run = json.loads(frame[name].drop_nulls()[0])
-        return frozenset(name_of(str(parameter["name"])) for parameter in run["space"]["parameters"])
-    except (IndexError, KeyError, TypeError, ValueError):
-        return frozenset()
-
-
-def _known(originals: Mapping[str, str], key: str, name: str) -> str:
-    """A column by its name in the file or in formulas."""
-    if name_of(name) not in originals:
-        raise StudyError(
-            f"{key}: {name!r} is no column; the table has {', '.join(list(originals.values())[:40])}"
-        )
-    return name_of(name)
-
-
-def _check_parameter(name: str, column: pl.Series) -> None:
-    if not (column.dtype.is_numeric() or isinstance(column.dtype, (pl.String, pl.Boolean))):
-        raise StudyError(f"target.parameters: column {name!r} holds {column.dtype}; must be numbers or text")
-    missing = column.is_null() | (
-        column.is_nan() | column.is_infinite() if column.dtype.is_float() else False
-    )
-    if missing.any():
-        row = int(missing.arg_max() or 0) + 1
-        raise StudyError(
-            f"target.parameters: column {name!r} has no value in row {row}; fill it, or ignore the column"
-        )
+def _value(space: Space, name: str, value: Any) -> Any:
+    """A cell as the parameter holds it; a CSV file has whole numbers as fractions where some are null."""
+    parameter = space[name]
+    if isinstance(value, str):
+        return parameter.parse(value)
+    if isinstance(value, float) and value.is_integer():
+        return parameter.canonical(int(value))
+    return parameter.canonical(value)
 
 
 def _domain(column: pl.Series, listed_max: int) -> Domain:
     """The values of a parameter's column: a list, or a range where numbers are many."""
     try:
-        values: Sequence[Value] = column.unique(maintain_order=True).to_list()
+        values: Sequence[Value] = column.drop_nulls().unique(maintain_order=True).to_list()
         if not column.dtype.is_numeric():
             return Choices(tuple(sorted(values)) if column.dtype == pl.Boolean else tuple(values))
         ordered = sorted(values)
@@ -299,10 +256,12 @@ def _numeric(domain: Domain) -> bool:
 
 
 def _point(space: Space, configuration: Mapping[str, Any]) -> NDArray[np.float64]:
-    """(parameters,): positions of numbers between the least and greatest, ranks of categories."""
-    point = np.empty(len(space.names))
+    """(parameters,): positions of numbers from least to greatest, ranks of categories; NaN: absent."""
+    point = np.full(len(space.names), np.nan)
     for index, name in enumerate(space.names):
-        domain, value = space.domain(name), configuration[name]
+        domain, value = space.domain(name), configuration.get(name)
+        if value is None:
+            continue
         if isinstance(domain, Range):
             point[index] = domain.position(value)
         elif domain.ordered:
