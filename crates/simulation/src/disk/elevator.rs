@@ -27,7 +27,12 @@ struct Waiting {
 struct Batch {
     direction: Direction,
     pieces: u32,
+    /// Of these, the last ones that adjoined each other.
+    adjoining: u32,
 }
+
+/// Pieces that adjoin each other count as one in a batch, up to so many: a stream does not starve the others.
+const ADJOINING_MAX: u32 = 64;
 
 /// Linux' rules (Documentation/block/deadline-iosched): one sweep upwards, then again from the lowest place; batches
 /// of one direction, reads before writes but not for ever; what has waited too long begins the next batch, and the
@@ -127,29 +132,53 @@ impl Elevator {
         now_ns: u64,
         access_ns: impl Fn(Span) -> f64,
     ) -> Option<(u32, Entry)> {
-        let (direction, handle) = self.choose(now_ns, access_ns)?;
+        let (direction, handle) = match self.batch {
+            Some(batch) if self.goes_on(batch) => {
+                (batch.direction, self.next(batch.direction, access_ns))
+            }
+            _ => self.begin(now_ns, access_ns)?,
+        };
         let entry = self.take(direction, handle);
-        self.sweep = entry.span.end();
-        if let Some(batch) = &mut self.batch {
+        let batch = self.batch.as_mut().expect("a batch has begun");
+        if batch.pieces > 0 && entry.span.position == self.sweep {
+            batch.adjoining += entry.pieces.max(1);
+        } else {
             batch.pieces += entry.pieces.max(1);
+            batch.adjoining = 0;
         }
+        self.sweep = entry.span.end();
         Some((handle, entry))
     }
 
-    fn choose(&mut self, now_ns: u64, access_ns: impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
-        if let Some(Batch { direction, pieces }) = self.batch {
-            if pieces < self.batch_pieces && self.waiting[direction as usize].oldest != NONE {
-                return Some((direction, self.next(direction, access_ns)));
-            }
+    /// Whether the batch has more to serve: what adjoins, or a full count not yet reached.
+    fn goes_on(&self, batch: Batch) -> bool {
+        let waiting = &self.waiting[batch.direction as usize];
+        if waiting.oldest == NONE {
+            return false;
         }
+        batch.pieces < self.batch_pieces
+            || (batch.adjoining < ADJOINING_MAX && self.adjoins(waiting))
+    }
+
+    fn adjoins(&self, waiting: &Waiting) -> bool {
+        let next = match waiting.order {
+            Order::Elevator => waiting.by_place.at_or_after(self.sweep),
+            Order::Arrival | Order::Nearest => Some(waiting.oldest),
+        };
+        next.is_some_and(|next| self.slots[next as usize].entry.span.position == self.sweep)
+    }
+
+    /// A new batch: its direction and its first entry.
+    fn begin(&mut self, now_ns: u64, access_ns: impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
         let direction = self.turn()?;
         self.batch = Some(Batch {
             direction,
             pieces: 0,
+            adjoining: 0,
         });
         let waiting = &self.waiting[direction as usize];
-        let waited_ns = now_ns.saturating_sub(self.slots[waiting.oldest as usize].arrived_ns);
-        let expired = waited_ns >= waiting.expire_ns;
+        let arrived_ns = self.slots[waiting.oldest as usize].arrived_ns;
+        let expired = now_ns.saturating_sub(arrived_ns) >= waiting.expire_ns;
         Some((
             direction,
             if expired {

@@ -11,6 +11,9 @@ use crate::scenario::Mechanical;
 /// Serial ATA's 6 Gb/s after its 8b/10b code, in bytes a nanosecond.
 const BUS_BYTES_PER_NS: f64 = 0.6;
 
+/// What a segment of the buffer holds besides what was read ahead.
+const REQUEST_BYTES: u64 = 1 << 20;
+
 /// The head and what it has read on by itself.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
@@ -18,6 +21,7 @@ pub(super) struct Disk {
     seek: SeekCurve,
     buffer: ReadAhead,
     read_ahead_bytes: u64,
+    stream_bytes: u64,
     write_over_read: f64,
     write_settle_ns: f64,
     command_ns: f64,
@@ -30,6 +34,8 @@ pub(super) struct Disk {
     factor: f64,
     /// The segment that a read fills, and the address up to which the disk reads on.
     filling: Option<(usize, u64)>,
+    /// Up to here it reads on even if another operation waits.
+    kept: u64,
 }
 
 impl Disk {
@@ -37,11 +43,16 @@ impl Disk {
         let geometry = Geometry::new(spec);
         let seek = SeekCurve::new(spec, geometry.cylinders());
         let read_ahead_bytes = u64::from(spec.read_ahead_kib) * 1024;
+        let stream_bytes = u64::from(spec.stream_read_ahead_kib) * 1024;
         Self {
             seek,
             // A segment holds a request besides what is read after it.
-            buffer: ReadAhead::new(spec.read_ahead_segments as usize, 2 * read_ahead_bytes),
+            buffer: ReadAhead::new(
+                spec.read_ahead_segments as usize,
+                read_ahead_bytes.max(stream_bytes) + REQUEST_BYTES,
+            ),
             read_ahead_bytes,
+            stream_bytes,
             write_over_read: spec.read_mb_per_s / spec.write_mb_per_s,
             write_settle_ns: spec.write_settle_ms * NS_PER_MS,
             command_ns: spec.command_ms * NS_PER_MS,
@@ -51,6 +62,7 @@ impl Disk {
             last: Direction::Read,
             factor: 1.0,
             filling: None,
+            kept: 0,
             geometry,
         }
     }
@@ -164,17 +176,17 @@ impl Disk {
             let under_way = self.filling.is_some_and(|(_, limit)| self.head < limit);
             under_way || (streamed && now_ns <= self.since_ns)
         };
+        let segment = match self.filling {
+            Some((filling, _)) if reading_on => segment.or(Some(filling)),
+            _ => segment.or_else(|| self.buffer.ending_at(span.position)),
+        };
+        let streams = segment.is_some();
         let (begin_ns, positioning_ns) = if reading_on {
             (self.since_ns.max(now_ns), 0.0)
         } else {
-            let ready_ns = now_ns + self.command_ns;
-            let positioning_ns = self.position_ns(ready_ns, span);
-            (ready_ns + positioning_ns, positioning_ns)
+            self.go(now_ns, span)
         };
-        let segment = segment.or_else(|| match self.filling {
-            Some((filling, _)) if reading_on => Some(filling),
-            _ => self.buffer.begin(span.position),
-        });
+        let segment = segment.or_else(|| self.buffer.begin(span.position));
         let time_ns = begin_ns + self.geometry.streaming_ns(span.position, span.bytes) - now_ns;
         let service = self.finish(
             now_ns,
@@ -184,23 +196,40 @@ impl Disk {
                 positioning_ns,
             },
         );
+        let reach = |bytes: u64| (self.head + bytes).min(self.geometry.capacity_bytes());
+        self.kept = if streams {
+            reach(self.stream_bytes)
+        } else {
+            self.head
+        };
         self.filling = segment.map(|segment| {
             self.buffer.extend(segment, self.head);
-            (
-                segment,
-                (self.head + self.read_ahead_bytes).min(self.geometry.capacity_bytes()),
-            )
+            (segment, reach(self.read_ahead_bytes).max(self.kept))
         });
         service
+    }
+
+    /// Leaves for `span`: when the head is there, and what of that was positioning.
+    fn go(&mut self, now_ns: f64, span: Span) -> (f64, f64) {
+        let mut leave_ns = now_ns;
+        if let Some((segment, _)) = self.filling {
+            if self.head < self.kept {
+                leave_ns = self.since_ns.max(now_ns)
+                    + self.geometry.streaming_ns(self.head, self.kept - self.head);
+                self.head = self.kept;
+                self.buffer.extend(segment, self.head);
+            }
+        }
+        let ready_ns = leave_ns + self.command_ns;
+        let positioning_ns = self.position_ns(ready_ns, span);
+        (ready_ns + positioning_ns, positioning_ns)
     }
 
     fn write(&mut self, now_ns: f64, span: Span, streamed: bool) -> Service {
         let (begin_ns, positioning_ns) = if streamed && self.continues(now_ns, span) {
             (now_ns, 0.0)
         } else {
-            let ready_ns = now_ns + self.command_ns;
-            let positioning_ns = self.position_ns(ready_ns, span);
-            (ready_ns + positioning_ns, positioning_ns)
+            self.go(now_ns, span)
         };
         self.filling = None;
         self.buffer.forget(span.position, span.end());

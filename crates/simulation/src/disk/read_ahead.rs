@@ -36,6 +36,15 @@ impl ReadAhead {
         Some((found, self.segments[found].end))
     }
 
+    /// The segment whose stream goes on at `position`.
+    pub(super) fn ending_at(&mut self, position: u64) -> Option<usize> {
+        let ends = |segment: &Segment| segment.end == position && segment.start < position;
+        let found = self.segments.iter().position(ends)?;
+        self.clock += 1;
+        self.segments[found].used = self.clock;
+        Some(found)
+    }
+
     /// Whether all of `position..end` lies in one segment.
     pub(super) fn holds(&self, position: u64, end: u64) -> bool {
         self.segments

@@ -51,6 +51,8 @@ pub struct Mechanical {
     pub read_ahead_kib: u32,
     /// Segments of the buffer: streams beyond this many lose their read-ahead.
     pub read_ahead_segments: u32,
+    /// Data that it reads on after a read that continued a stream held in the buffer, even if something else waits.
+    pub stream_read_ahead_kib: u32,
     /// Writes that the disk's buffer takes and answers before they lie on the platter; 0: write-through.
     pub write_cache_kib: u32,
 }
@@ -70,7 +72,8 @@ impl Default for Mechanical {
             write_settle_ms: 0.3,
             command_ms: 0.1,
             read_ahead_kib: 2048,
-            read_ahead_segments: 8,
+            read_ahead_segments: 6,
+            stream_read_ahead_kib: 4096,
             write_cache_kib: 0,
         }
     }
