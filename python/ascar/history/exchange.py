@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 from polars.exceptions import PolarsError
 
+from ascar.datasets import located
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.history.record import FORMAT, FORMAT_VERSION, trial_record
@@ -74,8 +75,9 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     """The runs of a file, as its JSON says them; nothing is checked but that they are objects.
 
     Raises:
-        InputError: it cannot be read, or is no export of ours.
+        InputError: it cannot be read, is no export of ours, or names no dataset that there is.
     """
+    path = located(path)
     suffix, where = suffix_of(path), f"file {str(path)!r}"
     try:
         if path.stat().st_size > _FILE_BYTES_MAX:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ascar.datasets import located
 from ascar.errors import StudyError
 from ascar.lab.problem import Noise, SyntheticSpecification, TableSpecification
 from ascar.study import FILE_BYTES_MAX, convert
 from ascar.targets.recording import Columns
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ascar.lab.problem import Specification
 
 __all__ = ["Benchmark"]
@@ -115,8 +115,9 @@ def _table(one: _Table, tables: Path) -> TableSpecification:
             f"table {one.name!r}: objective = {one.objective!r}: must be 'maximize COLUMN' or "
             "'minimize COLUMN'"
         )
+    shipped = located(Path(one.file))
     return TableSpecification(
-        str(tables / one.file),
+        one.file if shipped != Path(one.file) else str(tables / one.file),
         objective,
         _DIRECTIONS[direction],
         Columns(one.parameters, (), one.ignore, one.seconds),

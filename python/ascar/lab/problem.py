@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ascar.datasets import located
 from ascar.errors import StudyError
 from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
 from ascar.space import Choices
@@ -110,7 +111,7 @@ class TableSpecification:
     """A recorded table as a problem.
 
     Attributes:
-        file: CSV or Parquet.
+        file: CSV or Parquet, or `dataset:NAME`.
         objective: the column to optimise.
         maximize: whether more is better.
         columns: which columns are parameters; see `Columns` (its metrics are set to the objective).
@@ -133,7 +134,7 @@ class TableSpecification:
     @property
     def name(self) -> str:
         """The label, or the file's stem."""
-        return self.label or Path(self.file).stem
+        return self.label or located(Path(self.file)).stem
 
     def identity(self) -> dict[str, Any]:
         """Everything that results depend on.
@@ -142,7 +143,7 @@ class TableSpecification:
             StudyError: the file cannot be read.
         """
         try:
-            with Path(self.file).open("rb") as file:
+            with located(Path(self.file)).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise StudyError(f"table {self.file!r}: {error.strerror}; give a CSV or Parquet file") from error

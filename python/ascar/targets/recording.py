@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
 from ascar.targets.recording_columns import Columns, ended, name_of, own_space, roles_of
@@ -55,13 +56,14 @@ class Recording:
         """Read a CSV or Parquet file.
 
         Args:
-            path: of the file; what does not end in .parquet or .pq is read as CSV.
+            path: of the file, or `dataset:NAME`; what does not end in .parquet or .pq is read as CSV.
             columns: what its columns are.
             listed_max: a numeric parameter with more distinct values becomes a range.
 
         Raises:
             StudyError: the file cannot be read, or its columns are not as said.
         """
+        path = located(path)
         frame = _frame(path)
         originals = {name_of(column): column for column in frame.columns}
         renamed = frame.rename({column: name_of(column) for column in frame.columns})

@@ -2,7 +2,7 @@
 
 [target]
 kind = "table"
-file = "sweep.parquet"                     # or CSV
+file = "sweep.parquet"                     # or CSV, or "dataset:storage-v5-mailserver"
 metrics = ["throughput_ops_per_s"]         # or name the parameters: the other numeric columns are metrics
 ignore = ["repetition"]
 seconds = "evaluation_s"                   # optional: what each evaluation took, spent in virtual time
@@ -40,7 +40,7 @@ class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[target]` with kind = "table"; see the module.
 
     Attributes:
-        file: CSV or Parquet.
+        file: CSV or Parquet, or `dataset:NAME` (see `ascar.datasets`).
         parameters: columns that were set.
         metrics: columns that were measured.
         ignore: columns that are neither.
