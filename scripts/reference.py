@@ -19,7 +19,7 @@ from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
 from ascar.space import PRESETS, ChangeCost, Choices, preset, study_table, tables
 from ascar.space.parameter import value_text
-from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
+from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,6 +106,7 @@ def study_page() -> str:
     for name, section in (
         ("study", StudySection),
         ("measurement", MeasurementSection),
+        ("start", StartSection),
         ("stop", StopSection),
         ("verify", VerifySection),
     ):

@@ -196,6 +196,8 @@ class Campaign:
         if trial.purpose is not Purpose.SEARCH or known:
             return None
         study = self.bench.study
+        if len(study.objectives) > 1:
+            return None  # what is worse as a compromise may be the best in one objective
         return Rival.of(self.trials, study.objective, study.measurement.abandon)
 
     def _quarantine(self, configuration: Configuration) -> None:

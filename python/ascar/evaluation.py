@@ -144,22 +144,22 @@ class Evaluator:
                 self.study.objective, readings, trial.metrics, self.study.measurement.confidence
             )
             broken = unmet(self.study.constraints, trial.metrics)
-            self._check_target(trial.metrics)
+            self._check_targets(trial.metrics)
         except ExpressionError as error:
             raise InputError(error.message) from error
         return replace(
             trial, state=TrialState.COMPLETE, score=measurement.mean, measurement=measurement, unmet=broken
         )
 
-    def _check_target(self, metrics: Mapping[str, float]) -> None:
-        """Find a wrong `stop.target` at the first trial, not when the search asks for it."""
-        target = self.study.stop_target
-        missing = [] if target is None else sorted(set(target.names) - set(metrics))
-        if missing:
-            raise ExpressionError(
-                f"stop.target = {str(target)!r}: needs the metric {missing[0]!r}, which this load does not "
-                f"report; it reports {', '.join(sorted(metrics))}"
-            )
+    def _check_targets(self, metrics: Mapping[str, float]) -> None:
+        """Find a wrong target of `[stop]` at the first trial, not when the search asks for it."""
+        for text, target in self.study.stop_targets.items():
+            missing = sorted(set(target.names) - set(metrics))
+            if missing:
+                raise ExpressionError(
+                    f"stop.target = {text!r}: needs the metric {missing[0]!r}, which this load does not "
+                    f"report; it reports {', '.join(sorted(metrics))}"
+                )
 
 
 @dataclass(slots=True)

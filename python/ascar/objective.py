@@ -12,7 +12,7 @@ from ascar.expression import Expression, parse
 from ascar.measurement import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Objective", "unmet"]
 
@@ -33,8 +33,12 @@ class Objective:
     formula: Expression
 
     @classmethod
-    def parse(cls, text: str) -> Objective:
+    def parse(cls, text: str, key: str = "study.objective") -> Objective:
         """Read "maximize FORMULA" or "minimize FORMULA".
+
+        Args:
+            text: what to read.
+            key: where it stands, for the error.
 
         Raises:
             StudyError: neither word comes first, or the formula cannot be read.
@@ -42,13 +46,42 @@ class Objective:
         direction, _, formula = text.strip().partition(" ")
         if direction not in _DIRECTIONS or not formula.strip():
             raise StudyError(
-                f"study.objective = {text!r}: must be 'maximize FORMULA' or 'minimize FORMULA', "
+                f"{key} = {text!r}: must be 'maximize FORMULA' or 'minimize FORMULA', "
                 "e.g. 'maximize throughput_ops_per_s'"
             )
         try:
             return cls(direction, parse(formula))
         except ExpressionError as error:
-            raise StudyError(f"study.objective = {text!r}: {error.message}") from error
+            raise StudyError(f"{key} = {text!r}: {error.message}") from error
+
+    @classmethod
+    def compromise(cls, objectives: Sequence[Objective], weights: Sequence[float] = ()) -> Objective:
+        """One objective between several: the product of their values, each to the power of its weight.
+
+        Weights are shares of 1, and negative for what is minimised. The product does not depend on units, and
+        its relative gain is the weighted geometric mean of the relative gains: with equal weights, half the
+        latency makes up for half the throughput. Values must be above zero.
+
+        Args:
+            objectives: at least one; one alone is its own compromise.
+            weights: above zero, one an objective; none: equal ones.
+
+        Raises:
+            StudyError: the product is too long for a formula.
+        """
+        if len(objectives) == 1:
+            return objectives[0]
+        shares = weights or [1.0] * len(objectives)
+        powers = [one.sign * share / sum(shares) for one, share in zip(objectives, shares, strict=True)]
+        text = " * ".join(
+            f"({one.formula}) ** {power:.6g}" for one, power in zip(objectives, powers, strict=True)
+        )
+        return cls.parse(f"maximize {text}")
+
+    @property
+    def text(self) -> str:
+        """As a study file says it."""
+        return f"{self.direction} {self.formula}"
 
     @property
     def sign(self) -> int:
@@ -89,7 +122,7 @@ class Objective:
         """The formula over time, where every unit reading it needs was taken at the same instants.
 
         Metrics without unit readings enter as constants. None where the formula names no series, or series
-        of different lengths.
+        of different lengths, or has no value at one of the readings, such as a quotient by zero.
         """
         names = [name for name in self.formula.names if name in series]
         lengths = {len(series[name]) for name in names}
@@ -103,7 +136,10 @@ class Objective:
         values = np.empty(length)
         for index in range(length):
             row = {name: float(series[name].values[index]) for name in names}
-            values[index] = float(self.formula.evaluate(constants | row))
+            try:
+                values[index] = float(self.formula.evaluate(constants | row))
+            except ExpressionError:
+                return None
         return Series(series[names[0]].seconds, values)
 
     def better(self, score: float, than: float) -> bool:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ascar.errors import Exhausted, WorkError
+import numpy as np
+
+from ascar.errors import Exhausted, ExpressionError, StudyError, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.rationing import Rationed
 from ascar.optimizers.recommendation import recommend
-from ascar.optimizers.stopping import AnyOf, TargetReached, Trials, WindowWithoutGain, progress_of
+from ascar.optimizers.remaining import RemainingGains
+from ascar.optimizers.several import SeveralObjectives
+from ascar.optimizers.starting import start_configurations
+from ascar.optimizers.stopping import criterion_of, progress_of
 from ascar.outcome import Purpose, TrialState
 from ascar.space import change_budget
+from ascar.study.stop import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascar.campaign import Campaign
+    from ascar.history import History
     from ascar.optimizers import Optimizer
-    from ascar.optimizers.stopping import Criterion
     from ascar.outcome import Trial
-    from ascar.space import Space
+    from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["Search"]
+__all__ = ["Search", "best_of_similar", "search_optimizer"]
 
 # Two runs of the default before the search: one alone would hide a first run that is unlike all others.
 _DEFAULT_RUNS = 2
@@ -30,22 +39,79 @@ _SEARCH_SHARE_MIN = 0.4
 _FAILURES_IN_A_ROW_MAX = 20
 
 
+def search_optimizer(study: Study, space: Space, similar: Sequence[Configuration] = ()) -> Optimizer:
+    """The optimizer that searches for a study: within its change budget, for all of its objectives.
+
+    Args:
+        study: what is tuned.
+        space: what is searched.
+        similar: the best of a similar study.
+
+    Raises:
+        StudyError: a key of `[optimizer]` or `[start]` is wrong, or `[stop]` asks for what it cannot tell.
+    """
+    start = start_configurations(study.start, space, study.seed, similar)
+
+    def make(space: Space) -> Optimizer:
+        valid = tuple(one for one in start if space.is_valid(one))
+        return open_optimizer(study.optimizer, space, study.seed, valid)
+
+    needing = [key for key, table in walk(study.stop) if table.diversity is not None]
+    limits = change_budget(study.space)
+    plain = make(space)
+    if needing and (limits or len(study.objectives) > 1 or not hasattr(plain, "generations")):
+        raise StudyError(
+            f"{needing[0]}.diversity: needs the generations of optimizer.kind = 'genetic', for one objective "
+            "and without a change budget; use remaining_gain or trials_without_gain instead"
+        )
+    if len(study.objectives) > 1:
+        several = partial(SeveralObjectives, make, seed=study.seed)
+        return Rationed(several, space, limits) if limits else several(space)
+    return Rationed(make, space, limits) if limits else plain
+
+
+def best_of_similar(study: Study, history: History) -> tuple[Configuration, ...]:
+    """The best configurations of the study that `[start] study` names, by the means of their trials.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    if study.start.study is None:
+        return ()
+    run = history.run(study.start.study)
+    scores: dict[Configuration, list[float]] = {}
+    for trial in run.trials(readings=False):
+        if trial.usable and trial.score is not None:
+            scores.setdefault(trial.configuration, []).append(trial.score)
+    sign = run.objective.sign
+    ranked = sorted(scores, key=lambda one: -sign * float(np.mean(scores[one])))
+    # What was verified is known best, however lucky another single trial was.
+    recommended = [run.outcome().recommended] if scores else []
+    return tuple(dict.fromkeys((*recommended, *ranked)))[: study.start.study_trials]
+
+
 @dataclass(slots=True)
 class Search:
-    """An optimizer at work in a campaign."""
+    """An optimizer at work in a campaign.
+
+    Attributes:
+        campaign: its trials.
+        similar: the best of a similar study.
+        optimizer: proposes.
+        remaining: says what is left to gain; None where the study does not ask.
+    """
 
     campaign: Campaign
+    similar: tuple[Configuration, ...] = ()
     optimizer: Optimizer = field(init=False)
+    remaining: RemainingGains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Tell the optimizer what is known already."""
         study, space = self.campaign.bench.study, self.campaign.bench.space
-
-        def make(space: Space) -> Optimizer:
-            return open_optimizer(study.optimizer, space, study.seed)
-
-        limits = change_budget(study.space)
-        self.optimizer = Rationed(make, space, limits) if limits else make(space)
+        self.optimizer = search_optimizer(study, space, self.similar)
+        if any(table.remaining_gain is not None for _, table in walk(study.stop)):
+            self.remaining = RemainingGains(space, study.seed)
         for trial in self.campaign.trials:
             self._tell(trial)
 
@@ -93,17 +159,22 @@ class Search:
         return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
 
     def _tell(self, trial: Trial) -> None:
-        if _learned(trial):
-            self.optimizer.tell(self._evaluation(trial))
+        if not _learned(trial):
+            return
+        evaluation = self._evaluation(trial)
+        self.optimizer.tell(evaluation)
+        if self.remaining is not None:
+            self.remaining.tell(evaluation)
 
     def _evaluation(self, trial: Trial) -> Evaluation:
-        sign = self.campaign.bench.study.objective.sign
+        study = self.campaign.bench.study
         return Evaluation(
             configuration=trial.configuration,
             state=TrialState.FAILED if trial.unmet else trial.state,
-            loss=None if trial.score is None else -sign * trial.score,
+            loss=None if trial.score is None else -study.objective.sign * trial.score,
             standard_error=trial.measurement.standard_error if trial.measurement else None,
             seconds=trial.total_s,
+            losses=_losses(study, trial),
         )
 
     def _reason_to_end(self) -> str:
@@ -121,9 +192,15 @@ class Search:
         progress = progress_of(
             (self._evaluation(trial) for trial in default + searched),
             campaign.elapsed_s,
-            target_met=any(_meets_target(study, trial) for trial in searched),
+            getattr(self.optimizer, "generations", ()),
         )
-        return _criterion(study)(replace(progress, trials=len(searched))) or ""
+        progress = replace(
+            progress,
+            trials=len(searched),
+            targets_met=_targets_met(study, searched),
+            remaining=self.remaining,
+        )
+        return criterion_of(study.stop)(progress) or ""
 
     def _reserve_s(self) -> float:
         """Seconds kept back for the verification."""
@@ -133,19 +210,24 @@ class Search:
         return min(max(least_s, share_s), (1 - _SEARCH_SHARE_MIN) * study.budget_s)
 
 
-def _criterion(study: Study) -> Criterion:
-    """The study's `[stop]` section."""
-    criteria: list[Criterion] = [TargetReached()]
-    if study.stop.trials is not None:
-        criteria.append(Trials(study.stop.trials))
-    if study.stop.trials_without_gain is not None:
-        criteria.append(WindowWithoutGain(study.stop.trials_without_gain))
-    return AnyOf(tuple(criteria))
+def _losses(study: Study, trial: Trial) -> tuple[float, ...]:
+    """Of a study with several objectives, each one's loss; none where something was not measured."""
+    if len(study.objectives) < 2 or trial.score is None:
+        return ()
+    try:
+        return tuple(-one.sign * one.score(trial.metrics) for one in study.objectives)
+    except ExpressionError:
+        return ()
 
 
-def _meets_target(study: Study, trial: Trial) -> bool:
-    target = study.stop_target
-    return target is not None and trial.usable and bool(target.evaluate(dict(trial.metrics)))
+def _targets_met(study: Study, trials: Sequence[Trial]) -> frozenset[str]:
+    """The targets that a usable trial meets, as text."""
+    usable = [dict(trial.metrics) for trial in trials if trial.usable]
+    return frozenset(
+        text
+        for text, target in study.stop_targets.items()
+        if any(bool(target.evaluate(metrics)) for metrics in usable)
+    )
 
 
 def _learned(trial: Trial) -> bool:

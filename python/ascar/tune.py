@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ascar.campaign import Bench, ignore, take_up
 from ascar.outcome import Event, Outcome
-from ascar.search import Search
+from ascar.search import Search, best_of_similar
 from ascar.verification import verify
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ def tune(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     bench = Bench.open(study, clock)
+    similar = best_of_similar(study, history)
     with take_up(bench, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)
-        search = Search(campaign)
+        search = Search(campaign, similar)
         default = search.measure_default()
         stopped = search.run()
         best = search.best()

@@ -8,12 +8,13 @@ import pytest
 
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
-from ascar.study import MeasurementSection, StopSection, Study, StudySection, VerifySection
+from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
 
 TARGETS = kinds("ascar.targets")
 SECTIONS = {
     "study": StudySection,
     "measurement": MeasurementSection,
+    "start": StartSection,
     "stop": StopSection,
     "verify": VerifySection,
 }

@@ -36,7 +36,11 @@ def progress(**changes):
             {"trials_without_gain": 7, "loss_best": 1.0},
             {"trials_without_gain": 8, "loss_best": 1.0},
         ),
-        (TargetReached(), {"loss_best": -5.0}, {"target_met": True}),
+        (
+            TargetReached(formula="x > 1"),
+            {"loss_best": -5.0, "targets_met": frozenset({"x > 2"})},
+            {"targets_met": frozenset({"x > 1"})},
+        ),
         (TargetReached(2.0), {"loss_best": 2.1}, {"loss_best": 2.0}),
     ],
 )

@@ -13,9 +13,10 @@ __all__ = ["Key", "keys_of", "options_of", "toml"]
 
 _TYPES = (
     (r" \| None", ""),
+    (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection)\b", "table"),
     (r"typing\.", ""),
+    (r"dict\[[^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*\]", "table"),
     (r"(?:tuple|list)\[(\w+)(?:, \.\.\.)?\]", r"list of \1"),
-    (r"dict\[.*\]", "table"),
     (r"Literal\[(.*)\]", r"one of \1"),
     (r"\bstr\b", "text"),
     (r"\bint\b", "integer"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.keys import Key, keys_of, options_of, toml
 from ascar.extension import load
-from ascar.study import MeasurementSection, StopSection, StudySection, VerifySection
+from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,8 +45,17 @@ _EXAMPLES = {
     "study.constraints": '["latency_ms_p99 <= 50"]',
     "measurement.interval_width": "0.1",
     "measurement.readings_min": "30",
+    "study.weights": "[2, 1]",
+    "start.configurations": "[{ depth = 32 }]",
+    "start.study": '"webserver"',
+    "start.preferred": "{ depth = [16, 32, 64] }",
     "stop.trials": "100",
     "stop.trials_without_gain": "25",
+    "stop.time": '"5 min"',
+    "stop.diversity": "{ members_percent = 80, genes_percent = 80, mutations = 9 }",
+    "stop.remaining_gain": "{ below = 0.02, confidence = 0.9 }",
+    "stop.any": "[{ trials = 100 }]",
+    "stop.all": "[{ trials = 30 }, { trials_without_gain = 15 }]",
     "stop.target": '"throughput_ops_per_s >= 40000"',
     "workload.wml": '"my-workload.f"',
     "workload.threads": "16",
@@ -162,6 +171,7 @@ def study_text(kind: str) -> str:
     parts += [
         _section("measurement", MeasurementSection, {}),
         _section("optimizer", options_of(optimizer), {"kind": '"auto"'}),
+        _section("start", StartSection, {}),
         _section("stop", StopSection, {}),
         _section("verify", VerifySection, {}),
     ]

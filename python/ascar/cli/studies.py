@@ -37,7 +37,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
     from ascar.campaign import Bench
-    from ascar.optimizers import open_optimizer
+    from ascar.search import search_optimizer
     from ascar.study import Study, duration
 
     study = Study.read(path)
@@ -46,7 +46,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     if format_device is not None:
         study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
     bench = Bench.open(study)
-    open_optimizer(study.optimizer, bench.space, study.seed)
+    search_optimizer(study, bench.space)
     return study
 
 

@@ -26,6 +26,7 @@ class Evaluation:
         loss: lower is better: the score with the objective's sign turned; None where nothing was measured.
         standard_error: of the loss; None where unknown.
         seconds: what the trial cost.
+        losses: of a study with several objectives, each one's; `loss` is that of their compromise.
     """
 
     configuration: Configuration
@@ -33,6 +34,7 @@ class Evaluation:
     loss: float | None
     standard_error: float | None = None
     seconds: float = 0.0
+    losses: tuple[float, ...] = ()
 
 
 @runtime_checkable

@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from ascar.study import duration
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ascar.optimizers import Evaluation
     from ascar.space import Value
+    from ascar.study import StopSection
 
 __all__ = [
     "AllOf",
@@ -25,9 +28,12 @@ __all__ = [
     "Elapsed",
     "Generation",
     "Progress",
+    "Remaining",
+    "RemainingGain",
     "TargetReached",
     "Trials",
     "WindowWithoutGain",
+    "criterion_of",
     "progress_of",
 ]
 
@@ -56,6 +62,14 @@ class Generation:
         return 100 * converged / len(self.alleles)
 
 
+class Remaining(Protocol):
+    """What is known of how much is left to gain; see `ascar.optimizers.remaining`."""
+
+    def share_below(self, gain: float) -> float | None:
+        """The probability that no more than this relative gain is left; None where nobody can say."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a search has come.
@@ -65,16 +79,18 @@ class Progress:
         trials: search trials that have ended, failed ones included.
         trials_without_gain: trials that have ended since the best loss last fell.
         loss_best: the lowest loss of a complete trial; None before the first.
-        target_met: whether a usable trial met the study's own target.
+        targets_met: the formulas that a usable trial met, as text.
         generations: of a genetic search, oldest first; empty for other optimizers.
+        remaining: tells what is left to gain; None where nobody does.
     """
 
     elapsed_s: float
     trials: int
     trials_without_gain: int
     loss_best: float | None
-    target_met: bool = False
+    targets_met: frozenset[str] = frozenset()
     generations: Sequence[Generation] = field(default=())
+    remaining: Remaining | None = None
 
 
 class Criterion(Protocol):
@@ -86,11 +102,7 @@ class Criterion(Protocol):
 
 
 def progress_of(
-    evaluations: Iterable[Evaluation],
-    elapsed_s: float,
-    *,
-    target_met: bool = False,
-    generations: Sequence[Generation] = (),
+    evaluations: Iterable[Evaluation], elapsed_s: float, generations: Sequence[Generation] = ()
 ) -> Progress:
     """Progress after these evaluations, told in the order in which they ended.
 
@@ -105,7 +117,7 @@ def progress_of(
             continue
         if best is None or evaluation.loss < best:
             best, last_gain = evaluation.loss, trials
-    return Progress(elapsed_s, trials, trials - last_gain, best, target_met, tuple(generations))
+    return Progress(elapsed_s, trials, trials - last_gain, best, generations=tuple(generations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +162,17 @@ class TargetReached:
     """User-specified: good enough.
 
     Attributes:
-        loss: the search ends at this loss or below; None where only the study's own formula decides,
-            which the loop reports as `Progress.target_met`.
+        loss: the search ends at this loss or below; None where only the formula decides.
+        formula: of the study's own, as text, which the loop reports as met (`Progress.targets_met`).
     """
 
     loss: float | None = None
+    formula: str | None = None
 
     def __call__(self, progress: Progress) -> str | None:
         """Why to stop, or None."""
         below = self.loss is not None and progress.loss_best is not None and progress.loss_best <= self.loss
-        return "the target is reached" if progress.target_met or below else None
+        return "the target is reached" if below or self.formula in progress.targets_met else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +217,26 @@ class Diversity:
 
 
 @dataclass(frozen=True, slots=True)
+class RemainingGain:
+    """Ours: by all that is known, hardly anything is left to gain.
+
+    Attributes:
+        below: the relative gain that is not worth going on for.
+        confidence: the probability with which no more than that must be left.
+    """
+
+    below: float = 0.02
+    confidence: float = 0.9
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Why to stop, or None. Where nobody can say what is left, it goes on."""
+        share = None if progress.remaining is None else progress.remaining.share_below(self.below)
+        if share is None or share < self.confidence:
+            return None
+        return f"no more than {self.below:.2%} is left to gain, with a probability of {share:.1%}"
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     """Ends when one of the criteria does; none at all never ends."""
 
@@ -226,3 +259,25 @@ class AllOf:
         if not reasons or None in reasons:
             return None
         return " and ".join(reason for reason in reasons if reason)
+
+
+def criterion_of(stop: StopSection) -> Criterion:
+    """What a study's `[stop]` table says: any of its keys suffices; `any` and `all` hold further tables."""
+    criteria: list[Criterion] = []
+    if stop.target is not None:
+        criteria.append(TargetReached(formula=stop.target))
+    if stop.trials is not None:
+        criteria.append(Trials(stop.trials))
+    if stop.trials_without_gain is not None:
+        criteria.append(WindowWithoutGain(stop.trials_without_gain))
+    if stop.time is not None:
+        criteria.append(Elapsed(duration("stop.time", stop.time)))
+    if stop.diversity is not None:
+        wanted = stop.diversity
+        criteria.append(Diversity(wanted.members_percent, wanted.genes_percent, wanted.mutations))
+    if stop.remaining_gain is not None:
+        criteria.append(RemainingGain(stop.remaining_gain.below, stop.remaining_gain.confidence))
+    criteria += [criterion_of(table) for table in stop.any]
+    if stop.all:
+        criteria.append(AllOf(tuple(criterion_of(table) for table in stop.all)))
+    return AnyOf(tuple(criteria))

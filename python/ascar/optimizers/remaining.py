@@ -1,0 +1,143 @@
+"""What is left to gain, by a model of all that was measured: the posterior of the regret.
+
+Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds" (NeurIPS 2024), section 3: end when
+the recommendation's regret is at most epsilon with probability 1 - delta, estimated by draws from the joint
+posterior. The model is the Gaussian process of `surrogates`, whichever optimizer searches. Its
+hyperparameters are drawn from their posterior too: after few evaluations the most probable ones alone would
+be too sure that nothing is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.optimizers.ledger import Ledger
+from ascar.optimizers.surrogates.acquisition import log_expected_improvement
+from ascar.optimizers.surrogates.candidates import Candidates, Reach
+from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.fitting import Fitter
+from ascar.optimizers.surrogates.sampling import drawn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ascar.optimizers import Evaluation
+    from ascar.optimizers.surrogates.candidates import Found
+    from ascar.optimizers.surrogates.evidence import Scale
+    from ascar.optimizers.surrogates.fitting import Fitted
+    from ascar.optimizers.surrogates.gaussian import GaussianProcess
+    from ascar.space import Space
+
+__all__ = ["RemainingGains"]
+
+# Before so many configurations are measured, nothing is said: a model of less has seen nothing.
+_MEASURED_MIN = 10
+_MODELS = 8  # draws of hyperparameters
+_DRAWS = 64  # of the loss, for each of them
+_CENTRES = 4
+_PROMISING_MAX = 200
+_POOL, _LOOK = range(2)  # what a random decision is about
+
+
+class RemainingGains:
+    """Keeps up with a search, and says how much it might still gain.
+
+    The gain is that of the best configuration of the space over the one with the lowest expected loss among
+    the measured, relative to the latter's loss. The best is sought among what is measured and the 200 most
+    promising others (all others where the space is small).
+
+    Args:
+        space: what is searched.
+        seed: of the draws.
+    """
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._ledger = Ledger(space, seed)
+        self._columns = Columns.of(space)
+        self._fitter = Fitter(self._ledger, self._columns)
+        self._candidates: Candidates | None = None
+        self._gains: tuple[int, NDArray[np.float64]] | None = None
+
+    def tell(self, evaluation: Evaluation) -> None:
+        """What became of a configuration."""
+        self._ledger.tell(evaluation)
+
+    def share_below(self, gain: float) -> float | None:
+        """The probability that no more than this relative gain is left; None while too little is known."""
+        gains = self.draws()
+        return None if gains is None else float((gains <= gain).mean())
+
+    def draws(self) -> NDArray[np.float64] | None:
+        """(512,): relative gains drawn from their posterior, none below 0; None while too little is known."""
+        told = len(self._ledger.history)
+        if self._gains is None or self._gains[0] != told:
+            fitted = self._fitter.present()
+            if fitted is None or int(fitted.evidence.measured.sum()) < _MEASURED_MIN:
+                return None
+            self._gains = told, self._drawn(fitted)
+        return self._gains[1]
+
+    def _drawn(self, fitted: Fitted) -> NDArray[np.float64]:
+        rng = self._ledger.rng(_LOOK, len(self._ledger.history))
+        rows = np.flatnonzero(fitted.evidence.measured)
+        process, parts = fitted.process, list["NDArray[np.float64]"]()
+        models: list[GaussianProcess] = []
+        for _ in range(_MODELS):
+            process = drawn(process, rng)
+            models.append(process)
+        means = [one.look(fitted.evidence.observations.columns[rows], rows).mean for one in models]
+        recommended = int(np.argmin(np.mean(means, axis=0)))
+        for model, mean in zip(models, means, strict=True):
+            open_ = self._open(fitted, model, mean, rng).columns[:_PROMISING_MAX]
+            losses = _draws(model, fitted, rows, open_, rng)
+            parts.append(_gains(fitted.evidence.scale, losses, recommended))
+        return np.concatenate(parts)
+
+    def _open(
+        self, fitted: Fitted, model: GaussianProcess, mean: NDArray[np.float64], rng: np.random.Generator
+    ) -> Found:
+        """What is not measured, the most promising first."""
+        if self._candidates is None:
+            pool = self._ledger.rng(_POOL)
+            self._candidates = Candidates(self._ledger, self._columns, Reach(), pool)
+        best = float(mean.min())
+        rows = np.flatnonzero(fitted.evidence.measured)
+        centres = [fitted.evidence.configurations[int(rows[at])] for at in np.argsort(mean)[:_CENTRES]]
+        length = np.exp(0.5 * model.hyper.weight_log)
+
+        def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+            return log_expected_improvement(*model.predict(columns), best)
+
+        weights = 0.7 * length / length.sum() + 0.3 / len(length)
+        return self._candidates.search(promise, centres, weights, rng)
+
+
+def _draws(
+    model: GaussianProcess,
+    fitted: Fitted,
+    rows: NDArray[np.intp],
+    open_: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """(draws, measured + open): losses without noise, drawn jointly, standardised."""
+    columns = np.concatenate([fitted.evidence.observations.columns[rows], open_])
+    look = model.look(columns, np.concatenate([rows, np.full(len(open_), -1, np.intp)]))
+    covariance = model.covariance(look, look)
+    # Each one that is not measured has a rough part of its own, which the looks' deviations count in.
+    np.fill_diagonal(covariance, np.maximum(look.sd**2, 0.0))
+    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return look.mean + rng.normal(size=(_DRAWS, len(columns))) @ root.T
+
+
+def _gains(scale: Scale, losses: NDArray[np.float64], recommended: int) -> NDArray[np.float64]:
+    """(draws,): how far the best of each draw is ahead of the recommended one, over the latter's loss."""
+    values = scale.centre + scale.spread * losses
+    present, best = values[:, recommended], values.min(1)
+    if scale.sign:
+        # Of logarithms; which of the two losses is the larger number depends on their sign.
+        return np.abs(np.expm1(scale.sign * (best - present)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(best < present, (present - best) / np.abs(present), 0.0)

@@ -1,0 +1,79 @@
+"""What a study knows before it begins: good configurations, preferred values, a similar study (Cao 9.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.errors import SpaceError, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ascar.space import Configuration, Space, Value
+    from ascar.study import StartSection
+
+__all__ = ["start_configurations"]
+
+
+def start_configurations(
+    start: StartSection, space: Space, seed: int, similar: Sequence[Configuration] = ()
+) -> tuple[Configuration, ...]:
+    """What a search proposes first: known good configurations, a similar study's best, preferred values.
+
+    Args:
+        start: the study's `[start]` table.
+        space: what is searched.
+        seed: of what is drawn.
+        similar: the best of a similar study, the best first; what is not valid here gives way to the nearest.
+
+    Returns:
+        Each one once, in this order, all valid.
+
+    Raises:
+        StudyError: a known configuration or a preferred value is none of this space.
+    """
+    known = [_known(space, one, f"start.configurations[{at}]") for at, one in enumerate(start.configurations)]
+    adapted = [space.nearest(one) for one in similar]
+    preferred = _preferred(start, space, np.random.default_rng([seed, 0x9FEF]))
+    return tuple(dict.fromkeys((*known, *adapted, *preferred)))
+
+
+def _known(space: Space, values: Mapping[str, Any], key: str) -> Configuration:
+    """The default with these values."""
+    try:
+        found = space.pin(values).default()
+    except SpaceError as error:
+        raise StudyError(f"{key}: {error.message.removeprefix('pinned: ')}") from error
+    idle = [name for name in values if name not in found]
+    if idle:
+        raise StudyError(
+            f"{key}.{idle[0]} = {values[idle[0]]!r}: does not apply beside the other values; leave it out, "
+            f"or set what it depends on ({space[idle[0]].condition})"
+        )
+    return found
+
+
+def _preferred(start: StartSection, space: Space, rng: np.random.Generator) -> list[Configuration]:
+    """Configurations of preferred values, each about as often as the others; the rest at random."""
+    if not start.preferred:
+        return []
+    columns: dict[str, list[Value]] = {}
+    for name, values in start.preferred.items():
+        try:
+            allowed: list[Value] = [space[name].canonical(value) for value in values]
+            for value in allowed:
+                space.pin({name: value})
+        except SpaceError as error:
+            raise StudyError(f"start.preferred.{name}: {error.message}") from error
+        order = np.concatenate([rng.permutation(len(allowed)) for _ in range(start.preferred_trials)])
+        columns[name] = [allowed[int(at)] for at in order[: start.preferred_trials]]
+    found: list[Configuration] = []
+    for row in range(start.preferred_trials):
+        wanted = {name: values[row] for name, values in columns.items()}
+        try:
+            found += space.pin(wanted).sample(rng, 1)
+        except SpaceError:  # these values do not go together
+            found.append(space.nearest({**space.sample(rng, 1)[0], **wanted}))
+    return found

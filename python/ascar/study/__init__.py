@@ -1,0 +1,23 @@
+"""The study file: TOML read into frozen values, every mistake named by its key."""
+
+from __future__ import annotations
+
+from ascar.study.file import FILE_BYTES_MAX, Study
+from ascar.study.keys import convert, duration, within
+from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
+from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
+
+__all__ = [
+    "FILE_BYTES_MAX",
+    "DiversityStop",
+    "MeasurementSection",
+    "RemainingGainStop",
+    "StartSection",
+    "StopSection",
+    "Study",
+    "StudySection",
+    "VerifySection",
+    "convert",
+    "duration",
+    "within",
+]

@@ -1,0 +1,173 @@
+"""How a table of a study file becomes a value: every mistake is one line that names the key."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+import msgspec
+
+from ascar.errors import ExpressionError, InputError, StudyError
+from ascar.expression import Expression, parse
+from ascar.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["convert", "duration", "formula", "within"]
+
+_T = TypeVar("_T")
+
+
+def duration(key: str, text: str) -> float:
+    """Seconds of the duration at `key`.
+
+    Raises:
+        StudyError: not a duration, or not above zero.
+    """
+    try:
+        seconds = parse_duration(text)
+    except InputError as error:
+        raise StudyError(f"{key} = {text!r}: {error.message.removeprefix(f'{text!r}: ')}") from error
+    if not seconds > 0:
+        raise StudyError(f"{key} = {text!r}: must be longer than zero, e.g. '10 min'")
+    return seconds
+
+
+def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:
+    """A table of the file as a value of type `kind`.
+
+    Args:
+        table: what TOML gave.
+        kind: a frozen msgspec Struct that forbids unknown fields.
+        section: the table's own key, for messages; empty at the top.
+
+    Raises:
+        StudyError: one line naming the key, the value and what is allowed.
+    """
+    try:
+        return msgspec.convert(dict(table), kind)
+    except msgspec.ValidationError as error:
+        raise StudyError(_explain(str(error), table, kind, section)) from error
+
+
+def _explain(message: str, table: Mapping[str, Any], kind: type[Any], section: str) -> str:
+    """Msgspec's message as one line that names the key, the value and what is allowed."""
+    problem, _, where = message.partition(" - at `$")
+    path = where.rstrip("`").strip(".") if where else ""
+    unknown = re.search(r"unknown field `([^`]*)`", problem)
+    missing = re.search(r"missing required field `([^`]*)`", problem)
+    owner, value = _resolve(table, kind, path)
+    allowed = list(getattr(owner, "__struct_fields__", ()))
+    if unknown:
+        key = _join(section, path, unknown[1])
+        near = get_close_matches(unknown[1], allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"{key}: unknown key; allowed here: {', '.join(allowed)}{hint}"
+    if missing:
+        key = _join(section, path, missing[1])
+        return f"{key}: missing; the table needs it (`ascar init` writes a complete study file)"
+    return f"{_join(section, path)} = {value!r}: must be {_allowed(problem, owner, path)}"
+
+
+# What a key may look like, where its default does not show it.
+_EXAMPLES = {
+    "budget": "text such as '10 min'",
+    "objective": "text such as 'maximize throughput_ops_per_s'",
+    "file_systems": "a list such as ['ext4', 'xfs']",
+}
+
+
+def _allowed(problem: str, owner: Any, path: str) -> str:
+    """What may stand at a key, in the words of a study file."""
+    key = next((part for part in reversed(path.split(".")) if not part.startswith("[")), "")
+    key = key.partition("[")[0]
+    fields = {field.name: field for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
+    if key not in fields or not problem.startswith(("Expected", "Invalid enum value")):
+        return problem.removeprefix("Expected ").replace("`", "")
+    if key in _EXAMPLES:
+        return _EXAMPLES[key]
+    default = fields[key].default
+    info = msgspec.inspect.type_info(fields[key].type)
+    kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    words = [_words(kind, default) for kind in kinds if not isinstance(kind, msgspec.inspect.NoneType)]
+    return " or ".join(words)
+
+
+_KINDS: dict[type[msgspec.inspect.Type], str] = {
+    msgspec.inspect.BoolType: "true or false",
+    msgspec.inspect.IntType: "a whole number, without quotes",
+    msgspec.inspect.FloatType: "a number, without quotes",
+    msgspec.inspect.DictType: "a table",
+    msgspec.inspect.StructType: "a table",
+}
+
+
+def _words(kind: msgspec.inspect.Type, default: object) -> str:
+    match kind:
+        case msgspec.inspect.LiteralType(values):
+            return f"one of {', '.join(repr(value) for value in values)}"
+        case msgspec.inspect.StrType():
+            return f"text such as {default!r}" if isinstance(default, str) else "text, in quotes"
+        case (
+            msgspec.inspect.VarTupleType(item_type=item)
+            | msgspec.inspect.ListType(item_type=item)
+            | msgspec.inspect.TupleType(item_types=(item, *_))
+        ):
+            return f"a list, each {_words(item, None)}"
+        case _:
+            return _KINDS.get(type(kind), "a value of another kind")
+
+
+def _resolve(table: Any, kind: Any, path: str) -> tuple[Any, Any]:
+    """The innermost struct type on a msgspec path, and the value found at its end."""
+    owner: Any = kind
+    holder: Any = kind
+    value: Any = table
+    for part in [part for part in re.split(r"\.|(?=\[)", path) if part]:
+        if part.startswith("["):  # msgspec says "[...]", not which: the whole list is shown
+            continue
+        value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else value
+        fields = (
+            {field.name: field.type for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
+        )
+        owner = _struct_in(fields.get(part, owner))
+        holder = owner if _is_struct(owner) else holder
+    return holder, value
+
+
+def _struct_in(kind: Any) -> Any:
+    """The struct in a field that may be left out, or that is a list of them; else the type itself."""
+    inner = (_struct_in(argument) for argument in get_args(kind))
+    return next((found for found in inner if _is_struct(found)), kind)
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _join(*parts: str) -> str:
+    return ".".join(part for part in parts if part).replace(".[", "[") or "the file"
+
+
+def formula(key: str, text: str) -> Expression:
+    """The formula at `key`.
+
+    Raises:
+        StudyError: it cannot be read.
+    """
+    try:
+        return parse(text)
+    except ExpressionError as error:
+        raise StudyError(f"{key} = {text!r}: {error.message}") from error
+
+
+def within(key: str, value: float, low: float, high: float) -> None:
+    """Check a number's range.
+
+    Raises:
+        StudyError: it is below `low`, above `high`, or not a number.
+    """
+    if not low <= value <= high:
+        raise StudyError(f"{key} = {value!r}: must be from {low:g} to {high:g}")
