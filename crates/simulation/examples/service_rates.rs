@@ -3,7 +3,8 @@
 //!
 //! Five streams, each on a file of its own of 1.25 GB, the files a `spread` of the device apart: what one server of
 //! the thesis' test bed sees (section 3.2.2: five clients, a file of 5 GB each, four servers).
-//! An argument is a JSON object `{"device": ..., "queue": ..., "spread_percent": ...}`; all of it is optional.
+//! An argument is a JSON object `{"device": .., "queue": .., "spread_percent": .., "seconds": .., "windows": [..],
+//! "kib": [..]}`; all of it is optional.
 
 use ascar_simulation::disk::{DeviceCounters, DeviceRequest, Storage, StorageParts, build};
 use ascar_simulation::scenario::{Device, Noise, Queue};
@@ -19,6 +20,8 @@ struct Bench {
     queue: Queue,
     spread_percent: f64,
     seconds: f64,
+    windows: Vec<u64>,
+    kib: Vec<u32>,
 }
 
 impl Default for Bench {
@@ -28,12 +31,13 @@ impl Default for Bench {
             queue: Queue::default(),
             spread_percent: 10.0,
             seconds: 30.0,
+            windows: vec![1, 2, 4, 8, 16, 32, 64, 128],
+            kib: vec![4, 64, 256, 1024],
         }
     }
 }
 
 const STREAMS: u64 = 5;
-const WINDOWS: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 fn main() {
     let bench: Bench = std::env::args().nth(1).map_or_else(Bench::default, |text| {
@@ -42,13 +46,16 @@ fn main() {
     });
     println!("MB/s of one device, {STREAMS} streams with a window each of:");
     print!("{:>24}", "");
-    WINDOWS.iter().for_each(|window| print!("{window:>8}"));
+    bench
+        .windows
+        .iter()
+        .for_each(|window| print!("{window:>8}"));
     println!();
     let started = std::time::Instant::now();
     let mut requests = 0;
     for random in [false, true] {
         for write_percent in [0, 100, 50] {
-            for kib in [4, 64, 256, 1024] {
+            for &kib in &bench.kib {
                 let order = if random { "random" } else { "sequential" };
                 let kind = match write_percent {
                     0 => "read",
@@ -56,7 +63,7 @@ fn main() {
                     _ => "mixed",
                 };
                 print!("{:>24}", format!("{order} {kind} {kib} KiB"));
-                for window in WINDOWS {
+                for &window in &bench.windows {
                     requests += measure(&bench, random, (write_percent, kib, window));
                 }
                 println!();

@@ -1,13 +1,13 @@
 //! The queue in front of a device: what waits, by age and by place, and who is next.
 
 use super::ordered::{NONE, Ordered};
+use super::slab::Slab;
 use super::work::{Direction, Entry, Span};
 use crate::scenario::{Order, Queue};
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     entry: Entry,
-    arrived_ns: u64,
     older: u32,
     newer: u32,
 }
@@ -39,8 +39,7 @@ const ADJOINING_MAX: u32 = 64;
 /// sweep goes on from there. Adding, extending and taking out are O(log n); `Order::Nearest` looks at `depth` entries.
 #[derive(Clone, Debug)]
 pub(super) struct Elevator {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slab<Slot>,
     waiting: [Waiting; 2],
     batch: Option<Batch>,
     batch_pieces: u32,
@@ -69,8 +68,7 @@ impl Elevator {
             }
         };
         Self {
-            slots: Vec::with_capacity(capacity),
-            free: Vec::with_capacity(capacity),
+            slots: Slab::with_capacity(capacity),
             waiting: [waiting(queue.read_order), waiting(queue.write_order)],
             batch: None,
             batch_pieces: queue.batch.max(1),
@@ -82,27 +80,17 @@ impl Elevator {
     }
 
     /// Adds an entry; the handle stands for it until it is served.
-    pub(super) fn push(&mut self, now_ns: u64, entry: Entry) -> u32 {
+    pub(super) fn push(&mut self, entry: Entry) -> u32 {
         let waiting = &mut self.waiting[entry.span.direction as usize];
         let slot = Slot {
             entry,
-            arrived_ns: now_ns,
             older: waiting.newest,
             newer: NONE,
         };
-        let handle = match self.free.pop() {
-            Some(handle) => {
-                self.slots[handle as usize] = slot;
-                handle
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-        };
+        let handle = self.slots.insert(slot);
         match waiting.newest {
             NONE => waiting.oldest = handle,
-            newest => self.slots[newest as usize].newer = handle,
+            newest => self.slots[newest].newer = handle,
         }
         waiting.newest = handle;
         if waiting.order == Order::Elevator {
@@ -115,7 +103,7 @@ impl Elevator {
     /// sorted by place, else only if nothing came in between.
     pub(super) fn extend(&mut self, handle: u32, more: Entry) -> bool {
         let waiting = &self.waiting[more.span.direction as usize];
-        let entry = &mut self.slots[handle as usize].entry;
+        let entry = &mut self.slots[handle].entry;
         let joins = waiting.order == Order::Elevator || waiting.newest == handle;
         if !joins || entry.span.end() != more.span.position {
             return false;
@@ -132,44 +120,41 @@ impl Elevator {
         now_ns: u64,
         access_ns: impl Fn(Span) -> f64,
     ) -> Option<(u32, Entry)> {
-        let (direction, handle) = match self.batch {
-            Some(batch) if self.goes_on(batch) => {
-                (batch.direction, self.next(batch.direction, access_ns))
-            }
-            _ => self.begin(now_ns, access_ns)?,
+        let (direction, handle) = match self.go_on(&access_ns) {
+            Some(chosen) => chosen,
+            None => self.begin(now_ns, &access_ns)?,
         };
         let entry = self.take(direction, handle);
         let batch = self.batch.as_mut().expect("a batch has begun");
-        if batch.pieces > 0 && entry.span.position == self.sweep {
+        let adjoins = batch.pieces > 0 && entry.span.position == self.sweep;
+        if adjoins && batch.adjoining < ADJOINING_MAX {
             batch.adjoining += entry.pieces.max(1);
         } else {
             batch.pieces += entry.pieces.max(1);
-            batch.adjoining = 0;
+            batch.adjoining = if adjoins { batch.adjoining } else { 0 };
         }
         self.sweep = entry.span.end();
         Some((handle, entry))
     }
 
-    /// Whether the batch has more to serve: what adjoins, or a full count not yet reached.
-    fn goes_on(&self, batch: Batch) -> bool {
-        let waiting = &self.waiting[batch.direction as usize];
-        if waiting.oldest == NONE {
-            return false;
+    /// The next of the batch under way: any until it is full, then only what adjoins.
+    fn go_on(&self, access_ns: &impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
+        let Batch {
+            direction,
+            pieces,
+            adjoining,
+        } = self.batch?;
+        if self.waiting[direction as usize].oldest == NONE {
+            return None;
         }
-        batch.pieces < self.batch_pieces
-            || (batch.adjoining < ADJOINING_MAX && self.adjoins(waiting))
-    }
-
-    fn adjoins(&self, waiting: &Waiting) -> bool {
-        let next = match waiting.order {
-            Order::Elevator => waiting.by_place.at_or_after(self.sweep),
-            Order::Arrival | Order::Nearest => Some(waiting.oldest),
-        };
-        next.is_some_and(|next| self.slots[next as usize].entry.span.position == self.sweep)
+        let next = self.next(direction, access_ns);
+        let adjoins = self.slots[next].entry.span.position == self.sweep;
+        let more = pieces < self.batch_pieces || (adjoins && adjoining < ADJOINING_MAX);
+        more.then_some((direction, next))
     }
 
     /// A new batch: its direction and its first entry.
-    fn begin(&mut self, now_ns: u64, access_ns: impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
+    fn begin(&mut self, now_ns: u64, access_ns: &impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
         let direction = self.turn()?;
         self.batch = Some(Batch {
             direction,
@@ -177,8 +162,8 @@ impl Elevator {
             adjoining: 0,
         });
         let waiting = &self.waiting[direction as usize];
-        let arrived_ns = self.slots[waiting.oldest as usize].arrived_ns;
-        let expired = now_ns.saturating_sub(arrived_ns) >= waiting.expire_ns;
+        let since_ns = self.slots[waiting.oldest].entry.since_ns;
+        let expired = now_ns.saturating_sub(since_ns) >= waiting.expire_ns;
         Some((
             direction,
             if expired {
@@ -200,7 +185,7 @@ impl Elevator {
         writes.then_some(Direction::Write)
     }
 
-    fn next(&self, direction: Direction, access_ns: impl Fn(Span) -> f64) -> u32 {
+    fn next(&self, direction: Direction, access_ns: &impl Fn(Span) -> f64) -> u32 {
         let waiting = &self.waiting[direction as usize];
         match waiting.order {
             Order::Arrival => waiting.oldest,
@@ -216,10 +201,10 @@ impl Elevator {
     }
 
     /// Among the oldest `depth`; the older one of two that are equally near.
-    fn nearest(&self, oldest: u32, access_ns: impl Fn(Span) -> f64) -> u32 {
+    fn nearest(&self, oldest: u32, access_ns: &impl Fn(Span) -> f64) -> u32 {
         let (mut best, mut best_ns, mut handle) = (oldest, f64::INFINITY, oldest);
         for _ in 0..self.depth {
-            let slot = &self.slots[handle as usize];
+            let slot = &self.slots[handle];
             let time_ns = access_ns(slot.entry.span);
             if time_ns < best_ns {
                 (best, best_ns) = (handle, time_ns);
@@ -238,20 +223,19 @@ impl Elevator {
             older,
             newer,
             ..
-        } = self.slots[handle as usize];
+        } = self.slots.remove(handle);
         let waiting = &mut self.waiting[direction as usize];
         match older {
             NONE => waiting.oldest = newer,
-            older => self.slots[older as usize].newer = newer,
+            older => self.slots[older].newer = newer,
         }
         match newer {
             NONE => waiting.newest = older,
-            newer => self.slots[newer as usize].older = older,
+            newer => self.slots[newer].older = older,
         }
         if waiting.order == Order::Elevator {
             waiting.by_place.remove(handle);
         }
-        self.free.push(handle);
         entry
     }
 }

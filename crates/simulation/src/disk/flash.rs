@@ -59,11 +59,6 @@ impl Drive {
         self.capacity_bytes
     }
 
-    #[cfg(test)]
-    pub(super) fn translation(&self) -> &Translation {
-        &self.translation
-    }
-
     /// The time from `now_ns` until `span` is done, `factor` times as slowly as usual.
     pub(super) fn serve(&mut self, now_ns: f64, span: Span, factor: f64) -> f64 {
         let bus_ns = span.bytes as f64 * self.bus_ns_per_byte * factor;

@@ -212,13 +212,13 @@ impl Disk {
     /// Leaves for `span`: when the head is there, and what of that was positioning.
     fn go(&mut self, now_ns: f64, span: Span) -> (f64, f64) {
         let mut leave_ns = now_ns;
-        if let Some((segment, _)) = self.filling {
-            if self.head < self.kept {
-                leave_ns = self.since_ns.max(now_ns)
-                    + self.geometry.streaming_ns(self.head, self.kept - self.head);
-                self.head = self.kept;
-                self.buffer.extend(segment, self.head);
-            }
+        if let Some((segment, _)) = self.filling
+            && self.head < self.kept
+        {
+            leave_ns = self.since_ns.max(now_ns)
+                + self.geometry.streaming_ns(self.head, self.kept - self.head);
+            self.head = self.kept;
+            self.buffer.extend(segment, self.head);
         }
         let ready_ns = leave_ns + self.command_ns;
         let positioning_ns = self.position_ns(ready_ns, span);

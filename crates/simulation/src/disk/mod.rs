@@ -19,10 +19,14 @@ mod ordered;
 mod random;
 mod read_ahead;
 mod seek;
+mod slab;
 mod station;
 mod translation;
 mod unit;
 mod work;
+
+#[cfg(test)]
+mod tests;
 
 use crate::scenario::{Device, Noise, Queue};
 

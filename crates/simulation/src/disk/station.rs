@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::elevator::Elevator;
 use super::ordered::NONE;
 use super::random::Random;
+use super::slab::Slab;
 use super::unit::{Conduct, Unit};
 use super::work::{Direction, Entry, Span};
 use super::{DeviceCounters, DeviceRequest, Storage, StorageParts};
@@ -47,13 +48,13 @@ pub(super) struct Station {
     elevator: Elevator,
     due: BinaryHeap<Reverse<Due>>,
     numbers: u64,
-    serving: Vec<Entry>,
-    serving_spare: Vec<u32>,
+    serving: Slab<Entry>,
     in_service: usize,
-    requests: Vec<Request>,
-    requests_spare: Vec<u32>,
+    requests: Slab<Request>,
     /// Requests whose next piece found no slot.
     line: VecDeque<u32>,
+    /// Writes that wait for room in the device's cache.
+    cache_line: VecDeque<u32>,
     slots_free: u32,
     piece_bytes: u64,
     merge: bool,
@@ -73,12 +74,11 @@ impl Station {
         Self {
             due: BinaryHeap::with_capacity(room),
             numbers: 0,
-            serving: Vec::with_capacity(unit.depth()),
-            serving_spare: Vec::with_capacity(unit.depth()),
+            serving: Slab::with_capacity(unit.depth()),
             in_service: 0,
-            requests: Vec::with_capacity(room),
-            requests_spare: Vec::with_capacity(room),
+            requests: Slab::with_capacity(room),
             line: VecDeque::with_capacity(room),
+            cache_line: VecDeque::with_capacity(2 * room),
             slots_free: slots,
             piece_bytes: u64::from(parts.queue.piece_kib.max(1)) * 1024,
             merge: parts.queue.merge,
@@ -95,21 +95,22 @@ impl Station {
 
     /// Puts up to `pieces` pieces of a request into the queue, each on a free slot.
     fn enter(&mut self, now_ns: u64, index: u32, pieces: u32) {
-        let Request { rest, waiting, .. } = self.requests[index as usize];
+        let Request { rest, waiting, .. } = self.requests[index];
         let bytes = rest.bytes.min(u64::from(pieces) * self.piece_bytes);
         let entry = Entry {
             span: Span { bytes, ..rest },
             owner: index,
             pieces: bytes.div_ceil(self.piece_bytes) as u32,
+            since_ns: now_ns,
         };
         self.slots_free -= entry.pieces;
         let joined = waiting != NONE && self.elevator.extend(waiting, entry);
         let waiting = if joined {
             waiting
         } else {
-            self.elevator.push(now_ns, entry)
+            self.elevator.push(entry)
         };
-        let request = &mut self.requests[index as usize];
+        let request = &mut self.requests[index];
         request.waiting = waiting;
         request.rest.position += bytes;
         request.rest.bytes -= bytes;
@@ -122,9 +123,31 @@ impl Station {
                 return;
             };
             self.enter(now_ns, index, 1);
-            if self.requests[index as usize].rest.bytes > 0 {
+            if self.requests[index].rest.bytes > 0 {
                 self.line.push_back(index);
             }
+        }
+    }
+
+    /// Writes that find room in the device's cache are answered as soon as they lie there; others wait for room.
+    fn admit_cached(&mut self, now_ns: u64) {
+        while let Some(&index) = self.cache_line.front() {
+            let Request {
+                tag, rest: span, ..
+            } = self.requests[index];
+            if self.cached_bytes + span.bytes > self.unit.cache_bytes() {
+                return;
+            }
+            self.cache_line.pop_front();
+            self.cached_bytes += span.bytes;
+            let answer_ns = now_ns + self.unit.cache_ns(span.bytes, self.slowdown);
+            self.schedule(answer_ns, Event::Answer(tag));
+            self.elevator.push(Entry {
+                span,
+                owner: index,
+                pieces: 0,
+                since_ns: now_ns,
+            });
         }
     }
 
@@ -137,7 +160,7 @@ impl Station {
             else {
                 return;
             };
-            let request = &mut self.requests[entry.owner as usize];
+            let request = &mut self.requests[entry.owner];
             if request.waiting == handle {
                 request.waiting = NONE;
             }
@@ -146,15 +169,7 @@ impl Station {
             }
             self.in_service += 1;
             let time_ns = self.serve(now_ns, entry);
-            let index = self
-                .serving_spare
-                .pop()
-                .unwrap_or(self.serving.len() as u32);
-            if index as usize == self.serving.len() {
-                self.serving.push(entry);
-            } else {
-                self.serving[index as usize] = entry;
-            }
+            let index = self.serving.insert(entry);
             self.schedule(now_ns + time_ns, Event::Served(index));
         }
     }
@@ -167,7 +182,7 @@ impl Station {
             factor *= libm::exp(self.noise * self.random.normal() - self.noise * self.noise / 2.0);
         }
         let conduct = Conduct {
-            streamed: self.merge,
+            streamed: self.merge && entry.since_ns < now_ns,
             factor,
         };
         let step = if self.merge {
@@ -202,8 +217,7 @@ impl Station {
     }
 
     fn served(&mut self, now_ns: u64, index: u32, done: &mut Vec<u32>) {
-        let entry = self.serving[index as usize];
-        self.serving_spare.push(index);
+        let entry = self.serving.remove(index);
         self.in_service -= 1;
         if self.in_service == 0 {
             self.counters.busy_ns += now_ns - self.busy_since_ns;
@@ -213,18 +227,19 @@ impl Station {
             Direction::Read => self.counters.read_bytes += entry.span.bytes,
             Direction::Write => self.counters.written_bytes += entry.span.bytes,
         }
-        let request = &mut self.requests[entry.owner as usize];
+        let request = &mut self.requests[entry.owner];
         request.left -= entry.span.bytes;
         if request.left > 0 {
             return;
         }
         if request.cached {
             self.cached_bytes -= entry.span.bytes;
+            self.admit_cached(now_ns);
         } else {
             done.push(request.tag);
             self.counters.completed += 1;
         }
-        self.requests_spare.push(entry.owner);
+        self.requests.remove(entry.owner);
     }
 }
 
@@ -241,41 +256,23 @@ impl Storage for Station {
             position: request.position_bytes,
             bytes: u64::from(request.length_bytes),
         };
-        let cached = request.write && self.cached_bytes + span.bytes <= self.unit.cache_bytes();
-        let entered = Request {
+        let cached = request.write && span.bytes <= self.unit.cache_bytes();
+        let index = self.requests.insert(Request {
             tag: request.tag,
             rest: span,
             left: span.bytes,
             waiting: NONE,
             cached,
-        };
-        let index = self
-            .requests_spare
-            .pop()
-            .unwrap_or(self.requests.len() as u32);
-        if index as usize == self.requests.len() {
-            self.requests.push(entered);
-        } else {
-            self.requests[index as usize] = entered;
-        }
+        });
         if cached {
-            self.cached_bytes += span.bytes;
-            let answer_ns = now_ns + self.unit.cache_ns(span.bytes, self.slowdown);
-            self.schedule(answer_ns, Event::Answer(request.tag));
-            self.elevator.push(
-                now_ns,
-                Entry {
-                    span,
-                    owner: index,
-                    pieces: 0,
-                },
-            );
+            self.cache_line.push_back(index);
+            self.admit_cached(now_ns);
             return;
         }
         if self.line.is_empty() && self.slots_free > 0 {
             self.enter(now_ns, index, self.slots_free);
         }
-        if self.requests[index as usize].rest.bytes > 0 {
+        if self.requests[index].rest.bytes > 0 {
             self.line.push_back(index);
         }
     }

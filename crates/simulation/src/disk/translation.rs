@@ -106,10 +106,10 @@ impl Translation {
         self.alive
     }
 
-    /// Bytes programmed for each byte written.
+    /// Regions written by the host, and moved by collecting, so far.
     #[cfg(test)]
-    pub(super) fn amplification(&self) -> f64 {
-        (self.written + self.moved) as f64 / self.written.max(1) as f64
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.written, self.moved)
     }
 
     /// `bytes` at `position` are written over.

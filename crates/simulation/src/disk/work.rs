@@ -29,4 +29,6 @@ pub(super) struct Entry {
     pub(super) owner: u32,
     /// Pieces, each with a slot of the queue.
     pub(super) pieces: u32,
+    /// Since when it waits.
+    pub(super) since_ns: u64,
 }

@@ -77,8 +77,8 @@ impl Load {
                 storage.submit(0, DeviceRequest { tag, ..request });
             }
         }
-        while let Some(next_ns) = storage.advance(now_ns, &mut done) {
-            assert!(next_ns > now_ns || !done.is_empty(), "time goes on");
+        loop {
+            storage.advance(now_ns, &mut done);
             for tag in done.drain(..) {
                 let (stream, sent_ns) = open[tag as usize];
                 let latency_ns = now_ns - sent_ns;
@@ -92,6 +92,7 @@ impl Load {
             let next_ns = storage
                 .advance(now_ns, &mut done)
                 .expect("requests are under way");
+            assert!(next_ns > now_ns, "{next_ns} is not after {now_ns}");
             if next_ns > end_ns {
                 break;
             }
