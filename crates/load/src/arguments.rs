@@ -252,6 +252,9 @@ impl Raw {
             (true, false) if self.has("--clean") => {
                 return needs("--fill-only and --clean: give one of them");
             }
+            (true, false) if self.record.is_some() => {
+                return needs("--fill-only and --record: give one of them");
+            }
             (true, false) => Fill::Only,
             (false, true) => Fill::Never,
             (false, false) => Fill::Make,

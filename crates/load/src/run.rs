@@ -96,6 +96,7 @@ struct Load<'a> {
     definition: Definition,
     seconds: f64,
     directory: Directory,
+    trace: Option<Trace>,
     control: Arc<Control>,
     begun: Instant,
 }
@@ -115,6 +116,7 @@ impl<'a> Load<'a> {
             }
         };
         let directory = Directory::open(&options.dir)?;
+        let trace = options.record.as_deref().map(Trace::create).transpose()?;
         let control = Arc::default();
         Ok(Load {
             options,
@@ -123,6 +125,7 @@ impl<'a> Load<'a> {
             definition,
             seconds,
             directory,
+            trace,
             control,
             begun,
         })
@@ -161,16 +164,13 @@ impl<'a> Load<'a> {
     fn load(&mut self, trees: Vec<Tree>, output: &mut Output) -> Result<u8, LoadError> {
         let data_bytes = trees.iter().map(|tree| tree.layout.prealloc_bytes()).sum();
         let data_files = trees.iter().map(|tree| tree.present() as u64).sum();
-        let trace = match &self.options.record {
-            Some(file) => Some(Trace::create(file, engine::now_ns())?),
-            None => None,
-        };
+        let trace = self.trace.take();
         let parts = Parts {
             definition: self.definition.clone(),
             trees,
             directory: self.directory.path().to_owned(),
             seed: self.options.seed,
-            trace,
+            trace: trace.map(|trace| trace.since(engine::now_ns())),
         };
         let plan = Arc::new(Plan::new(parts, Arc::clone(&self.control)));
         let mut reader = Reader::new(&self.definition);

@@ -490,6 +490,47 @@ fn nothing_foreign_is_touched() {
 }
 
 #[test]
+fn a_load_that_is_refused_makes_nothing() {
+    let scratch = Scratch::new();
+    let mail = ["--personality", "mailserver", "--seconds", "0.1"];
+    let left = || std::fs::read_dir(scratch.path()).unwrap().count();
+    for (words, named) in [
+        (
+            ["--record", "/nonexistent/record.csv"].as_slice(),
+            "--record",
+        ),
+        (&["--no-fill"], "--no-fill"),
+        (&["--fill-only", "--record", "/dev/null"], "--record"),
+    ] {
+        let (status, text) = scratch.load(&[&mail[..], words].concat()).unwrap_err();
+        assert!(status == 2 && text.contains(named), "{words:?}: {text}");
+        assert_eq!(left(), 0, "{words:?}");
+    }
+    scratch.load(&[&mail[..], &["--clean"]].concat()).unwrap();
+    assert_eq!(left(), 0);
+}
+
+#[test]
+fn what_has_the_name_of_the_note_is_left_alone() {
+    let (scratch, other) = (Scratch::new(), Scratch::new());
+    let note = scratch.path().join(".ascar-load.json");
+    let elsewhere = other.path().join("empty");
+    std::fs::write(&elsewhere, "").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &note).unwrap();
+    let words = ["--personality", "mailserver", "--seconds", "0.1"];
+    let (status, text) = scratch.load(&words).unwrap_err();
+    assert!(status == 2 && text.contains(".ascar-load.json"), "{text}");
+    assert_eq!(std::fs::metadata(&elsewhere).unwrap().len(), 0);
+    std::fs::remove_file(&note).unwrap();
+    let name = std::ffi::CString::new(note.to_str().unwrap()).unwrap();
+    // SAFETY: the name ends with NUL.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let (status, text) = scratch.load(&words).unwrap_err();
+    assert!(status == 2 && text.contains("is not a file"), "{text}");
+    assert!(note.symlink_metadata().is_ok(), "it stays");
+}
+
+#[test]
 fn cleaning_leaves_what_no_load_made() {
     let scratch = Scratch::new();
     let words = ["--personality", "webserver", "--scale", "0.2"];

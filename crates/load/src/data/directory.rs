@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ impl Directory {
     /// Open and lock.
     ///
     /// # Errors
-    /// It is not a directory, cannot be written, or another load works in it.
+    /// It is not a directory, cannot be written, another load works in it, or something else has the note's name.
     pub fn open(path: &Path) -> Result<Directory, LoadError> {
         let shown = path.display();
         if !path.is_dir() {
@@ -67,6 +68,8 @@ impl Directory {
             .write(true)
             .create(true)
             .truncate(false)
+            // A link is not followed, and a pipe does not make it wait.
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(&file)
             .map_err(|e| {
                 LoadError::Input(format!(
@@ -74,8 +77,16 @@ impl Directory {
                     file.display()
                 ))
             })?;
+        if !note.metadata().is_ok_and(|data| data.is_file()) {
+            return Err(LoadError::Input(format!(
+                "--dir: {} is not a file, so no load made it; remove it",
+                file.display()
+            )));
+        }
         // SAFETY: the descriptor is open; flock touches no memory.
-        if unsafe { libc::flock(note.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        let locked = unsafe { libc::flock(note.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+        // Who had the lock may have removed the note before it let go.
+        if !locked || !in_place(&note, &file) {
             return Err(LoadError::Input(format!(
                 "--dir: another load works in {shown}; wait for it, or stop it"
             )));
@@ -216,6 +227,24 @@ impl Directory {
         if let Ok(directory) = File::open(&self.path) {
             // SAFETY: the descriptor is open; syncfs touches no memory.
             unsafe { libc::syncfs(directory.as_raw_fd()) };
+        }
+    }
+}
+
+/// Whether an open file is the one that has this name.
+fn in_place(file: &File, path: &Path) -> bool {
+    match (file.metadata(), path.symlink_metadata()) {
+        (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+impl Drop for Directory {
+    /// A note that says nothing goes: a load that was refused leaves the directory as it was.
+    fn drop(&mut self) {
+        let file = self.path.join(NOTE);
+        if self.note.metadata().is_ok_and(|data| data.len() == 0) && in_place(&self.note, &file) {
+            let _ = fs::remove_file(file);
         }
     }
 }

@@ -34,11 +34,11 @@ pub struct Trace {
 pub const HEADER: &str = "time_s,thread,flowop,type,file,offset,bytes,latency_us";
 
 impl Trace {
-    /// Begin a record.
+    /// Make a record, without any operation yet.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn create(path: &Path, start_ns: u64) -> Result<Trace, LoadError> {
+    pub fn create(path: &Path) -> Result<Trace, LoadError> {
         let refused = |e: std::io::Error| {
             LoadError::Input(format!(
                 "--record: {} cannot be written ({e}); choose another file",
@@ -49,8 +49,14 @@ impl Trace {
         writeln!(out, "{HEADER}").map_err(refused)?;
         Ok(Trace {
             out: Mutex::new(out),
-            start_ns,
+            start_ns: 0,
         })
+    }
+
+    /// The record, with times from this instant on.
+    #[must_use]
+    pub fn since(self, start_ns: u64) -> Trace {
+        Trace { start_ns, ..self }
     }
 
     /// Append a batch of one thread. `label` gives a step's flowop and type, and a file's name.
@@ -78,8 +84,7 @@ impl Trace {
             );
         }
         let mut out = self.out.lock().expect("no panic while held");
-        out.write_all(text.as_bytes())
-            .map_err(|e| LoadError::Work(format!("cannot write the record: {e}")))
+        out.write_all(text.as_bytes()).map_err(|e| unwritten(&e))
     }
 
     /// Write what is left.
@@ -88,6 +93,12 @@ impl Trace {
     /// The record cannot be written.
     pub fn finish(&self) -> Result<(), LoadError> {
         let flushed = self.out.lock().expect("no panic while held").flush();
-        flushed.map_err(|e| LoadError::Work(format!("cannot write the record: {e}")))
+        flushed.map_err(|e| unwritten(&e))
     }
+}
+
+fn unwritten(error: &std::io::Error) -> LoadError {
+    LoadError::Work(format!(
+        "cannot write the record: {error}; give --record a file with more room, or record for less long"
+    ))
 }
