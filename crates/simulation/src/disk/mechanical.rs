@@ -131,6 +131,7 @@ impl Disk {
     fn read(&mut self, now_ns: f64, span: Span, streamed: bool) -> Service {
         if let Some((segment, held)) = self.buffer.find(span.position) {
             if span.end() <= held {
+                self.buffer.ask(segment, span.bytes);
                 self.reach_further(now_ns, segment, span.end());
                 return Service {
                     time_ns: self.transfer_ns(span.bytes, self.factor),
@@ -139,6 +140,7 @@ impl Disk {
             }
             if held == self.head {
                 // The rest comes from the platter, from where the head stands.
+                self.buffer.ask(segment, held - span.position);
                 let rest = Span {
                     position: held,
                     bytes: span.end() - held,
@@ -197,13 +199,14 @@ impl Disk {
             },
         );
         let reach = |bytes: u64| (self.head + bytes).min(self.geometry.capacity_bytes());
-        self.kept = if streams {
-            reach(self.stream_bytes)
-        } else {
-            self.head
-        };
+        self.kept = self.head;
         self.filling = segment.map(|segment| {
             self.buffer.extend(segment, self.head);
+            let asked = self.buffer.ask(segment, span.bytes);
+            if streams {
+                // The longer a stream has gone on, the more of it the disk expects.
+                self.kept = reach(asked.min(self.stream_bytes));
+            }
             (segment, reach(self.read_ahead_bytes).max(self.kept))
         });
         service

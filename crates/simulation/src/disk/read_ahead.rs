@@ -6,6 +6,8 @@ struct Segment {
     start: u64,
     end: u64,
     used: u64,
+    /// Bytes that were asked for of the stream.
+    asked: u64,
 }
 
 /// Segments of the buffer, one a stream; the one used least recently makes room for a new stream. Streams beyond the
@@ -64,8 +66,15 @@ impl ReadAhead {
             start,
             end: start,
             used: self.clock,
+            asked: 0,
         };
         Some(index)
+    }
+
+    /// `bytes` of the segment's stream are asked for; how many were so far.
+    pub(super) fn ask(&mut self, index: usize, bytes: u64) -> u64 {
+        self.segments[index].asked += bytes;
+        self.segments[index].asked
     }
 
     /// The segment now holds what was read up to `end`; its oldest bytes make room.
