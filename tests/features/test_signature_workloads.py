@@ -70,6 +70,20 @@ define process name=p { thread name=t {
 } }
 """
 
+HELD = """
+define fileset name=log,size=8m,prealloc
+define fileset name=data,size=40m,prealloc
+define fileset name=index,size=20m,prealloc
+define process name=p { thread name=t,instances=2 {
+  flowop read name=look,filesetname=index,fd=1,iosize=4k,random,iters=2
+  flowop read name=fetch,filesetname=data,fd=2,iosize=8k,random
+  flowop read name=more,filesetname=data,fd=2,iosize=8k,iters=3
+  flowop write name=log,filesetname=log,fd=3,iosize=4k,iters=2
+  flowop write name=update,filesetname=data,fd=2,iosize=8k,random
+  flowop delay name=rest,value=0.01
+} }
+"""
+
 
 @pytest.fixture
 def replay() -> Iterator[Callable[[str, float], Trace]]:
@@ -111,7 +125,7 @@ def agree(attempt: Callable[[], dict[str, float]]) -> None:
     assert found[-1] == {}, found
 
 
-@pytest.mark.parametrize("text", [USERS, STREAM], ids=["users", "stream"])
+@pytest.mark.parametrize("text", [USERS, STREAM, HELD], ids=["users", "stream", "held open"])
 def test_the_replay_of_a_load_has_its_features(replay: Callable[[str, float], Trace], text: str) -> None:
     def attempt() -> dict[str, float]:
         original = replay(text, 5.0)

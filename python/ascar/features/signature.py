@@ -15,6 +15,7 @@ import numpy as np
 
 from ascar.errors import InputError
 from ascar.features.gaps import positional_gaps
+from ascar.features.signature_opening import opening_of
 from ascar.features.trace import DATA, MIX, Operation
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.features.gaps import PositionalGaps
+    from ascar.features.signature_opening import Opening
     from ascar.features.trace import Trace
 
 __all__ = ["Flow", "Run", "Signature", "Size", "signature_of"]
@@ -107,6 +109,7 @@ class Signature:
         threads: how many.
         counts: operations of each type in a loop.
         flows: of read and write, where there are any.
+        opening: how runs come to their files.
         files: different files that are read or written.
         file_bytes: mean extent of these files, as far as they were touched.
         think_s: time in a loop in which nothing is asked for; None where latencies are not known.
@@ -116,6 +119,7 @@ class Signature:
     threads: int
     counts: Mapping[Operation, int]
     flows: Mapping[Operation, Flow]
+    opening: Opening
     files: int
     file_bytes: float
     think_s: float | None
@@ -151,14 +155,21 @@ def signature_of(trace: Trace) -> Signature:
     flows = {o: _flow(mixed.only(o), found, counts[o], loop.runs[o]) for o, found in gaps.items()}
     busy_s = sum(count * _latency_s(trace.only(operation)) for operation, count in counts.items())
     loop_s = threads * sum(counts.values()) / rate
+    opens = int(np.sum(np.isin(trace.operation, (Operation.OPEN, Operation.CREATE))))
+    opening = opening_of(
+        {operation: len(flow.some(jumps=False)) for operation, flow in flows.items()},
+        counts.get(Operation.CREATE, 0),
+        round(opens * sum(counts.values()) / sum(kept.values())),
+    )
     data = mixed.only(*DATA)
     return Signature(
         threads=threads,
         counts=counts,
         flows=flows,
+        opening=opening,
         files=max(1, len(np.unique(data.file))),
         file_bytes=_extent_bytes(data),
-        think_s=None if math.isnan(busy_s) else max(0.0, loop_s - busy_s - _opening_s(trace, flows)),
+        think_s=None if math.isnan(busy_s) else max(0.0, loop_s - busy_s - _opening_s(trace, opening)),
         operations_per_s=rate,
     )
 
@@ -255,8 +266,11 @@ def _latency_s(part: Trace) -> float:
     return float(np.mean(part.latency_s)) if len(part) else 0.0
 
 
-def _opening_s(trace: Trace, flows: Mapping[Operation, Flow]) -> float:
-    """Time that opening and closing a file for each run in another file takes in a loop."""
-    switches = sum(len(flow.some(jumps=False)) for flow in flows.values())
-    known = [_latency_s(trace.only(operation)) for operation in (Operation.OPEN, Operation.CLOSE)]
-    return switches * sum(0.0 if math.isnan(latency) else latency for latency in known)
+def _opening_s(trace: Trace, opening: Opening) -> float:
+    """Time that opening and closing files takes in a loop; the making of files is counted elsewhere."""
+    times = {
+        Operation.OPEN: opening.opened - opening.created,
+        Operation.CLOSE: opening.opened + opening.lone,
+    }
+    known = [(number, _latency_s(trace.only(operation))) for operation, number in times.items()]
+    return sum(number * latency for number, latency in known if not math.isnan(latency))

@@ -22,6 +22,7 @@ _AIDS = ("flowop openfile", "flowop closefile")
 """Steps that the trace's mix does not count."""
 NAMES = "filesetname=names"
 _SLOTS = {Operation.READ: 1, Operation.WRITE: 2}
+_HELD_SLOTS = {Operation.READ: 6, Operation.WRITE: 8}
 
 
 def signature_workload(trace: Trace, *, seconds: int = RUN_S, file_bytes_max: int = FILE_BYTES_MAX) -> str:
@@ -48,6 +49,7 @@ class _Writer:
         self.seconds = seconds
         self.filesets = FileSets(signature, seconds, file_bytes_max)
         self._number = 0
+        self._shared: list[list[str]] = []
         self._sizes: list[str] = []
 
     def text(self) -> str:
@@ -126,39 +128,59 @@ class _Writer:
         return [piece for _, piece in sorted(placed, key=lambda one: one[0])]
 
     def _runs(self, operation: Operation, flow: Flow, syncs: int) -> list[list[str]]:
-        """The runs of a flow, each with its part of the flushes."""
-        created = self.filesets.created if operation is Operation.WRITE else 0
+        """The runs of a flow, each with its part of the flushes; without those that others go on to."""
         pieces: list[list[str]] = []
         for place, run in enumerate(flow.runs):
             flushes = (place + 1) * syncs // len(flow.runs) - place * syncs // len(flow.runs)
             if run.jumps:
                 pieces.append(self._jump_run(operation, flow, run, flushes))
             else:
-                opening = "createfile" if place < created else "openfile"
-                pieces.append(self._switch_run(operation, run, flushes, opening))
+                pieces += self._switch_run(operation, place, run, flushes)
         return pieces
 
-    def _switch_run(self, operation: Operation, run: Run, flushes: int, opening: str) -> list[str]:
-        word, fd = WORDS[operation], f"fd={_SLOTS[operation]}"
-        files = "names" if opening == "createfile" else "files"
-        return [
-            self._flowop(opening, f"filesetname={files},{fd}"),
-            self._flowop(word, f"{fd},{self._iosize(run.size)},iters={run.operations}"),
-            *self._flushes(fd, flushes),
-            self._flowop("closefile", fd),
-        ]
+    def _switch_run(self, operation: Operation, place: int, run: Run, flushes: int) -> list[list[str]]:
+        """A run in another file.
+
+        Of the runs of writes the first fill files just made, the next go on in files that runs of reads have
+        opened; of both types the last are in files that are held open.
+        """
+        opening = self.signature.opening
+        switches = len(self.signature.flows[operation].some(jumps=False))
+        if place >= switches - opening.held.get(operation, 0):
+            return [self._held_run(operation, place, run, flushes)]
+        created = opening.created if operation is Operation.WRITE else 0
+        shares = created <= place < created + opening.shared
+        fd = f"fd={_SLOTS[Operation.READ if shares else operation]}"
+        moves = [self._flowop(WORDS[operation], f"{fd},{self._iosize(run.size)},iters={run.operations}")]
+        moves += self._flushes(fd, flushes)
+        if shares and operation is Operation.WRITE:
+            self._shared[place - created][-1:-1] = moves
+            return []
+        word, files = ("createfile", "names") if place < created else ("openfile", "files")
+        piece = [self._flowop(word, f"filesetname={files},{fd}"), *moves, self._flowop("closefile", fd)]
+        if shares:
+            self._shared.append(piece)
+        return [piece]
+
+    def _held_run(self, operation: Operation, place: int, run: Run, flushes: int) -> list[str]:
+        word, number = WORDS[operation], 1 + place % 2
+        fd = f"fd={_HELD_SLOTS[operation] + number}"
+        attributes = f"filesetname={word}held{number},{fd},{self._iosize(run.size)}"
+        span = self.filesets.held_span_bytes(operation)
+        return self._from_anywhere(word, attributes, span, run.operations) + self._flushes(fd, flushes)
 
     def _jump_run(self, operation: Operation, flow: Flow, run: Run, flushes: int) -> list[str]:
         word, fd = WORDS[operation], f"fd={_SLOTS[operation] + 2}"
         attributes = f"filesetname={word}jumps,{fd},{self._iosize(run.size)}"
-        lines = [
-            self._flowop(
-                word, f"{attributes},random,workingset={jump_span_bytes(flow, self.filesets.bytes_max)}"
-            )
-        ]
-        if run.operations > 1:
-            lines.append(self._flowop(word, f"{attributes},iters={run.operations - 1}"))
-        return lines + self._flushes(fd, flushes)
+        span = jump_span_bytes(flow, self.filesets.bytes_max)
+        return self._from_anywhere(word, attributes, span, run.operations) + self._flushes(fd, flushes)
+
+    def _from_anywhere(self, word: str, attributes: str, span_bytes: int, operations: int) -> list[str]:
+        """Operations without a gap from a place below the span on."""
+        lines = [self._flowop(word, f"{attributes},random,workingset={span_bytes}")]
+        if operations > 1:
+            lines.append(self._flowop(word, f"{attributes},iters={operations - 1}"))
+        return lines
 
     def _flushes(self, fd: str, number: int) -> list[str]:
         return [self._flowop("fsync", f"{fd},iters={number}")] if number else []
@@ -166,11 +188,10 @@ class _Writer:
     def _others(self) -> list[list[list[str]]]:
         """Operations without a position, one a piece, by type."""
         counts = self.signature.counts
-        alone = counts.get(Operation.CREATE, 0) - self.filesets.created
         deletes = [[self._flowop("deletefile", NAMES)] for _ in range(counts.get(Operation.DELETE, 0))]
         creates = [
             [self._flowop("createfile", f"{NAMES},fd=5"), self._flowop("closefile", "fd=5")]
-            for _ in range(alone)
+            for _ in range(self.signature.opening.lone)
         ]
         stats = [[self._flowop("statfile", NAMES)] for _ in range(counts.get(Operation.STAT, 0))]
         return [deletes, creates, stats, self._lone_syncs()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ascar.features.trace import Operation
 
 if TYPE_CHECKING:
-    from ascar.features.signature import Flow, Signature
+    from ascar.features.signature import Flow, Run, Signature
 
 __all__ = ["WORDS", "FileSets", "jump_span_bytes"]
 
@@ -25,6 +25,7 @@ class FileSets:
 
     - `files`: for runs that begin in another file;
     - `readjumps`, `writejumps`: for runs that begin by a jump inside their file;
+    - `readheld1`, `readheld2`, `writeheld1`, `writeheld2`: files that are open all the time;
     - `names`: files that are made, removed, and asked about.
 
     Attributes:
@@ -43,18 +44,13 @@ class FileSets:
         flows = self.signature.flows
         return Operation.WRITE if Operation.WRITE in flows else next(iter(flows), None)
 
-    @property
-    def created(self) -> int:
-        """Runs of writes that fill a file just made: as many as there are of both."""
-        flow = self.signature.flows.get(Operation.WRITE)
-        return min(len(flow.some(jumps=False)) if flow else 0, self.signature.counts.get(Operation.CREATE, 0))
-
     def lines(self) -> list[str]:
         """Their definitions."""
         lines = [self._files()] if self._switch_bytes else []
         lines += [
             self._jumps(kind, flow) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
         ]
+        lines += [self._held(kind, number) for kind in flows_held(self.signature) for number in (1, 2)]
         named = {Operation.CREATE, Operation.DELETE, Operation.STAT} & self.signature.counts.keys()
         if named or (Operation.SYNC in self.signature.counts and self.synced is None):
             lines.append(self._names())
@@ -62,9 +58,26 @@ class FileSets:
 
     @property
     def _switch_bytes(self) -> int:
-        """What a file must hold for runs that begin in another file."""
-        runs = [run.largest_bytes for flow in self.signature.flows.values() for run in flow.some(jumps=False)]
-        return math.ceil(max(runs, default=0.0))
+        """What a file must hold for the runs that open it, and for those that go on in it."""
+        opening = self.signature.opening
+        longest = {
+            kind: max((run.largest_bytes for run in _opening_runs(self.signature, kind)), default=0.0)
+            for kind in self.signature.flows
+        }
+        both = sum(longest.values()) if opening.shared else max(longest.values(), default=0.0)
+        return math.ceil(both)
+
+    def held_span_bytes(self, kind: Operation) -> int:
+        """How far into a file that is held open runs begin: as far as the trace goes, within bounds."""
+        longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
+        return max(1, min(round(self.signature.file_bytes), self.bytes_max) - longest)
+
+    def _held(self, kind: Operation, number: int) -> str:
+        """One of the two sets that runs of a type go to in turns, so that each begins in another file."""
+        longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
+        size = self.held_span_bytes(kind) + longest
+        files = max(1, min(self.signature.files // 2, self.signature.threads, self.bytes_max // size))
+        return f"define fileset name={WORDS[kind]}held{number},path=$dir,size={size},entries={files},prealloc"
 
     def _files(self) -> str:
         """As many bytes as the trace touched, but so many files that a run hardly meets the same again."""
@@ -90,11 +103,22 @@ class FileSets:
         spare = 4 * signature.threads * (creates + deletes + 1) + 100
         absent = spare + (drift if creates > deletes else 0)
         present = spare + (drift if deletes > creates else 0)
-        size = max(round(signature.file_bytes), self._switch_bytes) if self.created else 0
+        size = max(round(signature.file_bytes), self._switch_bytes) if signature.opening.created else 0
         entries = max(2 * spare, min(absent + present, NAMES_MAX, self.bytes_max // max(size, 1)))
         percent = 100 * present / (absent + present)
         attributes = f"size={size},entries={entries},dirwidth=1000,prealloc={percent:.3f}"
         return f"define fileset name=names,path=$dir,{attributes}"
+
+
+def flows_held(signature: Signature) -> list[Operation]:
+    """Types of operation some of whose runs go to files that are held open."""
+    return [kind for kind in signature.flows if signature.opening.held.get(kind, 0) > 0]
+
+
+def _opening_runs(signature: Signature, kind: Operation) -> tuple[Run, ...]:
+    """The runs of a type that open a file, or go on with one that another has opened: the first ones."""
+    runs = signature.flows[kind].some(jumps=False)
+    return runs[: len(runs) - signature.opening.held.get(kind, 0)]
 
 
 def jump_span_bytes(flow: Flow, bytes_max: int) -> int:
