@@ -2,7 +2,7 @@
 
 use super::ordered::{NONE, Ordered};
 use super::slab::Slab;
-use super::work::{Direction, Entry, Span};
+use super::work::{Direction, Entry};
 use crate::scenario::{Order, Queue};
 
 #[derive(Clone, Copy, Debug)]
@@ -113,12 +113,12 @@ impl Elevator {
         true
     }
 
-    /// Takes out what is to be served next, with its handle. `access_ns` is the time that the device takes to reach a
-    /// span.
+    /// Takes out what is to be served next, with its handle. `access_ns` is the time that the device takes to reach an
+    /// entry.
     pub(super) fn pop(
         &mut self,
         now_ns: u64,
-        access_ns: impl Fn(Span) -> f64,
+        access_ns: impl Fn(&Entry) -> f64,
     ) -> Option<(u32, Entry)> {
         let (direction, handle) = match self.go_on(&access_ns) {
             Some(chosen) => chosen,
@@ -138,7 +138,7 @@ impl Elevator {
     }
 
     /// The next of the batch under way: any until it is full, then only what adjoins.
-    fn go_on(&self, access_ns: &impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
+    fn go_on(&self, access_ns: &impl Fn(&Entry) -> f64) -> Option<(Direction, u32)> {
         let Batch {
             direction,
             pieces,
@@ -154,7 +154,11 @@ impl Elevator {
     }
 
     /// A new batch: its direction and its first entry.
-    fn begin(&mut self, now_ns: u64, access_ns: &impl Fn(Span) -> f64) -> Option<(Direction, u32)> {
+    fn begin(
+        &mut self,
+        now_ns: u64,
+        access_ns: &impl Fn(&Entry) -> f64,
+    ) -> Option<(Direction, u32)> {
         let direction = self.turn()?;
         self.batch = Some(Batch {
             direction,
@@ -185,7 +189,7 @@ impl Elevator {
         writes.then_some(Direction::Write)
     }
 
-    fn next(&self, direction: Direction, access_ns: &impl Fn(Span) -> f64) -> u32 {
+    fn next(&self, direction: Direction, access_ns: &impl Fn(&Entry) -> f64) -> u32 {
         let waiting = &self.waiting[direction as usize];
         match waiting.order {
             Order::Arrival => waiting.oldest,
@@ -201,11 +205,11 @@ impl Elevator {
     }
 
     /// Among the oldest `depth`; the older one of two that are equally near.
-    fn nearest(&self, oldest: u32, access_ns: &impl Fn(Span) -> f64) -> u32 {
+    fn nearest(&self, oldest: u32, access_ns: &impl Fn(&Entry) -> f64) -> u32 {
         let (mut best, mut best_ns, mut handle) = (oldest, f64::INFINITY, oldest);
         for _ in 0..self.depth {
             let slot = &self.slots[handle];
-            let time_ns = access_ns(slot.entry.span);
+            let time_ns = access_ns(&slot.entry);
             if time_ns < best_ns {
                 (best, best_ns) = (handle, time_ns);
             }

@@ -25,6 +25,19 @@ pub(super) struct Geometry {
     capacity_bytes: u64,
     cylinders: u64,
     revolution_ns: f64,
+    turns_per_ns: f64,
+}
+
+/// Where a byte lies. The angle is the part of a turn since its track's beginning passed below the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Place {
+    pub(super) cylinder: u64,
+    pub(super) angle: f64,
+}
+
+/// The fraction of a number that is not negative.
+fn fraction(value: f64) -> f64 {
+    value - (value as u64) as f64
 }
 
 impl Geometry {
@@ -60,6 +73,7 @@ impl Geometry {
             capacity_bytes,
             cylinders,
             revolution_ns,
+            turns_per_ns: 1.0 / revolution_ns,
         }
     }
 
@@ -82,16 +96,19 @@ impl Geometry {
             - 1
     }
 
-    /// The cylinder of a byte.
-    pub(super) fn cylinder(&self, position: u64) -> u64 {
+    /// The cylinder of a byte, and its angle.
+    pub(super) fn place(&self, position: u64) -> Place {
         let zone = &self.zones[self.zone(position)];
-        (zone.first_cylinder + (position - zone.first_byte) as f64 * zone.cylinders_per_byte) as u64
+        let offset = (position - zone.first_byte) as f64;
+        Place {
+            cylinder: (zone.first_cylinder + offset * zone.cylinders_per_byte) as u64,
+            angle: fraction(offset * zone.ns_per_byte * self.turns_per_ns),
+        }
     }
 
-    /// The angle of a byte, as the time since its track's beginning passed below the head.
-    pub(super) fn angle_ns(&self, position: u64) -> f64 {
-        let zone = &self.zones[self.zone(position)];
-        ((position - zone.first_byte) as f64 * zone.ns_per_byte) % self.revolution_ns
+    /// The angle of what is below the head.
+    pub(super) fn angle_at(&self, now_ns: f64) -> f64 {
+        fraction(now_ns * self.turns_per_ns)
     }
 
     /// The time in which `bytes` from `position` on are read.
@@ -130,8 +147,8 @@ mod tests {
     fn the_zones_hold_the_disk() {
         let geometry = geometry();
         assert_eq!(geometry.zones.len(), 24);
-        assert_eq!(geometry.cylinder(0), 0);
-        let last = geometry.cylinder(geometry.capacity_bytes() - 1);
+        assert_eq!(geometry.place(0).cylinder, 0);
+        let last = geometry.place(geometry.capacity_bytes() - 1).cylinder;
         assert!(
             geometry.cylinders() - last <= 2,
             "{last} of {}",
@@ -178,8 +195,8 @@ mod tests {
         #[test]
         fn cylinders_rise_and_angles_lie_within_a_turn(position in 0_u64..499_000_000_000) {
             let geometry = geometry();
-            prop_assert!(geometry.cylinder(position) <= geometry.cylinder(position + 1_000_000));
-            prop_assert!((0.0..geometry.revolution_ns()).contains(&geometry.angle_ns(position)));
+            prop_assert!(geometry.place(position).cylinder <= geometry.place(position + 1_000_000).cylinder);
+            prop_assert!((0.0..1.0).contains(&geometry.place(position).angle));
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! A disk with platters and an arm: how long an operation takes where the head is now.
 
 use super::NS_PER_MS;
-use super::geometry::Geometry;
+use super::geometry::{Geometry, Place};
 use super::read_ahead::ReadAhead;
 use super::seek::SeekCurve;
 use super::unit::{Conduct, Service};
@@ -28,6 +28,7 @@ pub(super) struct Disk {
     cache_bytes: u64,
     /// Where the head stands, and since when.
     head: u64,
+    head_cylinder: u64,
     since_ns: f64,
     last: Direction,
     /// How many times as long as usual the platter takes: noise, a slow server.
@@ -58,6 +59,7 @@ impl Disk {
             command_ns: spec.command_ms * NS_PER_MS,
             cache_bytes: u64::from(spec.write_cache_kib) * 1024,
             head: 0,
+            head_cylinder: 0,
             since_ns: 0.0,
             last: Direction::Read,
             factor: 1.0,
@@ -76,15 +78,20 @@ impl Disk {
         span.position == self.head && span.direction == self.last && now_ns <= self.since_ns
     }
 
-    /// The time before the first byte of `span`: what a drive minimises that chooses among commands.
-    pub(super) fn access_ns(&self, now_ns: f64, span: Span) -> f64 {
+    /// The time before the first byte of `span`, which lies at `place`: what a drive minimises that chooses among
+    /// commands.
+    pub(super) fn access_ns(&self, now_ns: f64, span: Span, place: Place) -> f64 {
         let held =
             span.direction == Direction::Read && self.buffer.holds(span.position, span.end());
         if held || self.continues(now_ns, span) {
-            0.0
-        } else {
-            self.position_ns(now_ns + self.command_ns, span)
+            return 0.0;
         }
+        self.position_ns(now_ns + self.command_ns, span.direction, place)
+    }
+
+    /// Where a byte lies.
+    pub(super) fn place(&self, position: u64) -> Place {
+        self.geometry.place(position)
     }
 
     /// Bytes of writes that may wait in the buffer.
@@ -125,6 +132,7 @@ impl Disk {
             now_ns
         };
         self.head += read;
+        self.head_cylinder = self.place(self.head).cylinder;
         self.buffer.extend(segment, self.head);
     }
 
@@ -163,7 +171,7 @@ impl Disk {
         }
         if self.head >= limit {
             // It had stopped: the platter must come round again.
-            self.since_ns = now_ns + self.turn_ns(now_ns, self.head);
+            self.since_ns = now_ns + self.turn_ns(now_ns, self.place(self.head).angle);
         }
         self.filling = Some((segment, further.min(self.geometry.capacity_bytes())));
     }
@@ -221,10 +229,11 @@ impl Disk {
             leave_ns = self.since_ns.max(now_ns)
                 + self.geometry.streaming_ns(self.head, self.kept - self.head);
             self.head = self.kept;
+            self.head_cylinder = self.place(self.head).cylinder;
             self.buffer.extend(segment, self.head);
         }
         let ready_ns = leave_ns + self.command_ns;
-        let positioning_ns = self.position_ns(ready_ns, span);
+        let positioning_ns = self.position_ns(ready_ns, span.direction, self.place(span.position));
         (ready_ns + positioning_ns, positioning_ns)
     }
 
@@ -252,6 +261,7 @@ impl Disk {
     fn finish(&mut self, now_ns: f64, span: Span, usual: Service) -> Service {
         let time_ns = (usual.time_ns * self.factor).ceil();
         self.head = span.end();
+        self.head_cylinder = self.place(self.head).cylinder;
         self.since_ns = now_ns + time_ns;
         self.last = span.direction;
         Service {
@@ -261,28 +271,20 @@ impl Disk {
     }
 
     /// Seek, settle, wait for the platter.
-    fn position_ns(&self, ready_ns: f64, span: Span) -> f64 {
-        let distance = self
-            .geometry
-            .cylinder(span.position)
-            .abs_diff(self.geometry.cylinder(self.head));
-        let settle_ns = if span.direction == Direction::Write {
-            self.write_settle_ns
-        } else {
-            0.0
+    fn position_ns(&self, ready_ns: f64, direction: Direction, place: Place) -> f64 {
+        let settle_ns = match direction {
+            Direction::Read => 0.0,
+            Direction::Write => self.write_settle_ns,
         };
+        let distance = place.cylinder.abs_diff(self.head_cylinder);
         let there_ns = self.seek.time_ns(distance) + settle_ns;
-        there_ns + self.turn_ns(ready_ns + there_ns, span.position)
+        there_ns + self.turn_ns(ready_ns + there_ns, place.angle)
     }
 
-    /// The wait until the byte at `position` comes below the head.
-    fn turn_ns(&self, now_ns: f64, position: u64) -> f64 {
-        let revolution_ns = self.geometry.revolution_ns();
-        let wait_ns = self.geometry.angle_ns(position) - now_ns % revolution_ns;
-        if wait_ns < 0.0 {
-            wait_ns + revolution_ns
-        } else {
-            wait_ns
-        }
+    /// The wait until `angle` comes below the head.
+    fn turn_ns(&self, now_ns: f64, angle: f64) -> f64 {
+        let wait = angle - self.geometry.angle_at(now_ns);
+        let wait = if wait < 0.0 { wait + 1.0 } else { wait };
+        wait * self.geometry.revolution_ns()
     }
 }

@@ -101,6 +101,7 @@ impl Station {
             span: Span { bytes, ..rest },
             owner: index,
             pieces: bytes.div_ceil(self.piece_bytes) as u32,
+            place: self.unit.place(rest.position),
             since_ns: now_ns,
         };
         self.slots_free -= entry.pieces;
@@ -146,6 +147,7 @@ impl Station {
                 span,
                 owner: index,
                 pieces: 0,
+                place: self.unit.place(span.position),
                 since_ns: now_ns,
             });
         }
@@ -156,7 +158,7 @@ impl Station {
             let unit = &self.unit;
             let Some((handle, entry)) = self
                 .elevator
-                .pop(now_ns, |span| unit.access_ns(now_ns as f64, span))
+                .pop(now_ns, |entry| unit.access_ns(now_ns as f64, entry))
             else {
                 return;
             };

@@ -2,9 +2,10 @@
 
 use super::StorageParts;
 use super::flash::Drive;
+use super::geometry::Place;
 use super::mechanical::Disk;
 use super::memory::Copier;
-use super::work::Span;
+use super::work::{Entry, Span};
 use crate::scenario::Device;
 
 /// How an operation is carried out.
@@ -75,11 +76,19 @@ impl Unit {
         }
     }
 
-    /// The time that the device takes to reach the first byte of `span`.
-    pub(super) fn access_ns(&self, now_ns: f64, span: Span) -> f64 {
+    /// The time that the device takes to reach the first byte of what `entry` asks for.
+    pub(super) fn access_ns(&self, now_ns: f64, entry: &Entry) -> f64 {
         match self {
-            Unit::Mechanical(disk) => disk.access_ns(now_ns, span),
+            Unit::Mechanical(disk) => disk.access_ns(now_ns, entry.span, entry.place),
             Unit::Flash(..) | Unit::Memory(..) => 0.0,
+        }
+    }
+
+    /// Where a byte lies, for what turns.
+    pub(super) fn place(&self, position: u64) -> Place {
+        match self {
+            Unit::Mechanical(disk) => disk.place(position),
+            Unit::Flash(..) | Unit::Memory(..) => Place::default(),
         }
     }
 

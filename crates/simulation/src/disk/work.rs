@@ -1,5 +1,7 @@
 //! What is asked of a device.
 
+use super::geometry::Place;
+
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -22,13 +24,15 @@ impl Span {
 }
 
 /// Pieces of one request that lie one behind the other, in the queue as one entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) span: Span,
     /// The request.
     pub(super) owner: u32,
     /// Pieces, each with a slot of the queue.
     pub(super) pieces: u32,
+    /// Where it begins.
+    pub(super) place: Place,
     /// Since when it waits.
     pub(super) since_ns: u64,
 }

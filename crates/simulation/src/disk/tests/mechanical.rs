@@ -197,14 +197,14 @@ fn a_write_drops_what_was_read_ahead_there() {
     };
     let first = disk.serve(0.0, read(0), USUAL);
     let later_ns = first.time_ns + 1e9;
-    assert_eq!(disk.access_ns(later_ns, read(0)), 0.0);
+    assert_eq!(disk.access_ns(later_ns, read(0), disk.place(0)), 0.0);
     let write = Span {
         direction: Direction::Write,
         position: 32_768,
         bytes: 4096,
     };
     let second = disk.serve(later_ns, write, USUAL);
-    assert!(disk.access_ns(later_ns + second.time_ns, read(0)) > 0.0);
+    assert!(disk.access_ns(later_ns + second.time_ns, read(0), disk.place(0)) > 0.0);
 }
 
 #[test]
