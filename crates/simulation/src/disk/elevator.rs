@@ -54,11 +54,8 @@ impl Elevator {
         let capacity = queue.slots as usize;
         let expire_ns = (queue.write_expire_ms * super::NS_PER_MS) as u64;
         let waiting = |order| {
-            let by_place = Ordered::with_capacity(if order == Order::Elevator {
-                capacity
-            } else {
-                0
-            });
+            let by_place =
+                Ordered::with_capacity(if order == Order::Arrival { 0 } else { capacity });
             Waiting {
                 oldest: NONE,
                 newest: NONE,
@@ -93,18 +90,18 @@ impl Elevator {
             newest => self.slots[newest].newer = handle,
         }
         waiting.newest = handle;
-        if waiting.order == Order::Elevator {
+        if waiting.order != Order::Arrival {
             waiting.by_place.insert(handle, entry.span.position);
         }
         handle
     }
 
     /// Adds pieces behind the waiting entry `handle` of the same request, if they will be served with it: always when
-    /// sorted by place, else only if nothing came in between.
+    /// places matter, else only if nothing came in between.
     pub(super) fn extend(&mut self, handle: u32, more: Entry) -> bool {
         let waiting = &self.waiting[more.span.direction as usize];
         let entry = &mut self.slots[handle].entry;
-        let joins = waiting.order == Order::Elevator || waiting.newest == handle;
+        let joins = waiting.order != Order::Arrival || waiting.newest == handle;
         if !joins || entry.span.end() != more.span.position {
             return false;
         }
@@ -191,16 +188,21 @@ impl Elevator {
 
     fn next(&self, direction: Direction, access_ns: &impl Fn(&Entry) -> f64) -> u32 {
         let waiting = &self.waiting[direction as usize];
-        match waiting.order {
-            Order::Arrival => waiting.oldest,
-            Order::Elevator => {
-                let next = waiting
-                    .by_place
-                    .at_or_after(self.sweep)
-                    .or_else(|| waiting.by_place.first());
-                next.expect("what waits is in the index")
-            }
-            Order::Nearest => self.nearest(waiting.oldest, access_ns),
+        if waiting.order == Order::Arrival {
+            return waiting.oldest;
+        }
+        let upwards = waiting.by_place.at_or_after(self.sweep);
+        let adjoins = |next: &u32| self.slots[*next].entry.span.position == self.sweep;
+        match (waiting.order, upwards) {
+            (Order::Nearest, upwards) => match upwards.filter(adjoins) {
+                Some(next) => next,
+                None => self.nearest(waiting.oldest, access_ns),
+            },
+            (_, Some(next)) => next,
+            (_, None) => waiting
+                .by_place
+                .first()
+                .expect("what waits is in the index"),
         }
     }
 
@@ -237,7 +239,7 @@ impl Elevator {
             NONE => waiting.newest = older,
             newer => self.slots[newer].older = older,
         }
-        if waiting.order == Order::Elevator {
+        if waiting.order != Order::Arrival {
             waiting.by_place.remove(handle);
         }
         entry

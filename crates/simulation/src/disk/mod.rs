@@ -3,12 +3,15 @@
 //! The cluster hands over whole requests and asks for the instant of the next change; pieces, slots, ordering, merging
 //! and positions of heads are matters of this module.
 //!
-//! What the queue must do ([`crate::scenario::Queue`]): a request longer than `piece_kib` is cut into pieces. Each
-//! piece takes one of `slots`; a request whose next piece finds no slot waits in line, and a slot that falls free goes
-//! to the first in line for *one* piece, after which that request stands at the end of the line. A full queue
-//! therefore tears requests apart: their pieces are served in different sweeps, each with positioning of its own.
-//! That, and not the wire, is what restraint of clients wins back when they write at random; too few requests, in
-//! turn, leave the elevator little to choose from.
+//! The queue ([`crate::scenario::Queue`]): a request longer than `piece_kib` is cut into pieces. Each piece takes one
+//! of `slots`; a request whose next piece finds no slot waits in line, and a slot that falls free goes to the first in
+//! line for *one* piece, after which that request stands at the end of the line. A full queue therefore tears requests
+//! apart: their pieces are served in different sweeps, each with positioning of its own. A queue in which requests
+//! wait for longer than its age limit loses its order: it serves them as they came. Both begin at a number of requests
+//! at the server, and both are what restraint of clients wins back when they write at random; too few requests, in
+//! turn, leave the order little to choose from.
+//!
+//! Model, constants, sources and rates: `docs/algorithms/storage-devices.md`.
 
 mod elevator;
 mod flash;
