@@ -141,6 +141,21 @@ VERDICT = record(
         maybe({"enum": ["separated", "equivalent", "runs-max", "time", "failures"]}),
         "why no more pairs were made; null without a comparison",
     ),
+    objectives=about(
+        items(
+            record(
+                objective=TEXT,
+                best_mean=NUMBER,
+                default_mean=NUMBER,
+                gain_relative=about(
+                    maybe(NUMBER), "above zero is better; null where the default's mean is 0"
+                ),
+                gain_low=about(maybe(NUMBER), "all objectives' intervals hold together"),
+                gain_high=maybe(NUMBER),
+            )
+        ),
+        "of a study with several, each one's gain; the rest of the verdict is of their compromise",
+    ),
 )
 OUTCOME: dict[str, Schema] = {
     "run_id": about(COUNT, "in the history"),
@@ -180,6 +195,10 @@ LAB_OPTIMIZERS = items(
 PARETO_POINT = record(
     configuration=CONFIGURATION,
     scores=about(items(NUMBER), "means over the trials, in the order of the objectives"),
+    intervals=about(
+        items(maybe(items(NUMBER))),
+        "95%, low and high: between trials, or of the one trial's readings; null: not known",
+    ),
     trials=items(COUNT),
     is_default=FLAG,
 )
@@ -404,7 +423,15 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "bottlenecks": items(record("a resource that was used up", resource=TEXT, used=NUMBER)),
         },
     ),
-    "tune": ("What a study came to.", OUTCOME),
+    "tune": (
+        "What a study came to.",
+        {
+            **OUTCOME,
+            "pareto": about(
+                items(PARETO_POINT), "of a study with several objectives, its Pareto set; else empty"
+            ),
+        },
+    ),
     "watch-shift": (
         "A line of `ascar watch`: a shift of the mean, printed as soon as it is found.",
         {"name": about(TEXT, "of the column"), **SHIFT},

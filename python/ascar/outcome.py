@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -17,6 +17,7 @@ __all__ = [
     "Abandonment",
     "Event",
     "Failure",
+    "Gain",
     "Listener",
     "Outcome",
     "Purpose",
@@ -172,6 +173,27 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """What the last comparison says of one of several objectives.
+
+    Attributes:
+        objective: as the study says it.
+        best_mean: of the best configuration's runs.
+        default_mean: of the default's.
+        gain_relative: of the best over the default's mean, above zero is better; None where that is 0.
+        gain_low: lower end of its interval; all objectives' intervals hold together at `p_value_limit`.
+        gain_high: upper end.
+    """
+
+    objective: str
+    best_mean: float
+    default_mean: float
+    gain_relative: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the last, interleaved comparison of the best configuration with the default says.
 
@@ -196,6 +218,8 @@ class Verdict:
         margin: relative difference below which two count as equivalent; 0: never.
         ended: why no more pairs were made: "separated": the two are told apart; "equivalent"; "runs-max";
             "time"; "failures": not one pair could be compared. None without a comparison.
+        objectives: of a study with several, what the comparison says of each; the rest of the verdict is of
+            their compromise.
     """
 
     kind: VerdictKind
@@ -213,10 +237,12 @@ class Verdict:
     reuse_bias_high: float | None = None
     margin: float = 0.0
     ended: VerdictEnd | None = None
+    objectives: tuple[Gain, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values, key by key."""
-        return {name: json_ready(getattr(self, name)) for name in self.__slots__}
+        known = {name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "objectives"}
+        return known | {"objectives": [json_ready(asdict(one)) for one in self.objectives]}
 
 
 @dataclass(frozen=True, slots=True)

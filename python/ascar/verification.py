@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ascar.outcome import Event, Purpose, TrialState, Verdict
+from ascar.outcome import Event, Gain, Purpose, TrialState, Verdict
 from ascar.pilot import compare
 from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
 from ascar.targets import Reusing
@@ -40,6 +40,7 @@ class Pairs:
         best_scores: the same of the best; as many.
         made: pairs of which both runs have ended, however they did.
         failed: runs that failed or broke a constraint.
+        runs: the pairs that could be compared, the default's run first.
     """
 
     default: Configuration
@@ -48,6 +49,7 @@ class Pairs:
     best_scores: list[float] = field(default_factory=list[float])
     made: int = 0
     failed: int = 0
+    runs: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
     _waiting: Trial | None = None
 
     def turn(self) -> tuple[Configuration, Configuration]:
@@ -73,6 +75,7 @@ class Pairs:
         if default is not None and best is not None:
             self.default_scores.append(default)
             self.best_scores.append(best)
+            self.runs.append((first, trial) if first.configuration == self.default else (trial, first))
 
     def compared(self, study: Study) -> PairComparison | None:
         """How the best stands against the default; None while there are too few pairs."""
@@ -234,7 +237,32 @@ def conclude(study: Study, pairs: Pairs, end: VerdictEnd) -> Verdict:
         gain_high=high,
         p_value=found.p_value,
         note=note,
+        objectives=_gains(study, pairs),
     )
+
+
+def _gains(study: Study, pairs: Pairs) -> tuple[Gain, ...]:
+    """What the pairs say of each of several objectives; none where there is only one.
+
+    The level is shared out among them, so that all intervals hold together.
+    """
+    if len(study.objectives) < 2:
+        return ()
+    found: list[Gain] = []
+    for objective in study.objectives:
+        default = [objective.score(run.metrics) for run, _ in pairs.runs]
+        best = [objective.score(run.metrics) for _, run in pairs.runs]
+        means = fmean(best), fmean(default)
+        if means[1] == 0:
+            found.append(Gain(objective.text, *means))
+            continue
+        compared = compare_pairs(default, best, study.verify.p_value / len(study.objectives), None)
+        sign = objective.sign * (1 if means[1] > 0 else -1)
+        low, high = compared.gain_low, compared.gain_high
+        if sign < 0 and low is not None and high is not None:
+            low, high = -high, -low
+        found.append(Gain(objective.text, *means, sign * compared.gain_relative, low, high))
+    return tuple(found)
 
 
 def _gain_sign(study: Study, pairs: Pairs) -> int:

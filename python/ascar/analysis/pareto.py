@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ascar.errors import ExpressionError, InputError
+from ascar.pilot import analyze
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from ascar.objective import Objective
     from ascar.outcome import Trial
@@ -27,11 +32,14 @@ class Point:
         configuration: what was measured.
         scores: means over its trials, one an objective.
         trials: their numbers.
+        intervals: 95% intervals of the scores, one an objective: between trials where there are several, else
+            of the one trial's unit readings; None where nothing says.
     """
 
     configuration: Configuration
     scores: tuple[float, ...]
     trials: tuple[int, ...]
+    intervals: tuple[tuple[float, float] | None, ...] = ()
 
 
 def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Point]:
@@ -40,18 +48,37 @@ def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[
     Raises:
         InputError: an objective names a metric that was not measured, or is no number somewhere.
     """
-    scores: dict[Configuration, list[tuple[float, ...]]] = {}
-    numbers: dict[Configuration, list[int]] = {}
+    known: dict[Configuration, list[Trial]] = {}
     for trial in trials:
-        if not trial.usable:
-            continue
-        row = tuple(_score(objective, trial) for objective in objectives)
-        scores.setdefault(trial.configuration, []).append(row)
-        numbers.setdefault(trial.configuration, []).append(trial.number)
-    return [
-        Point(one, tuple(float(mean) for mean in np.mean(rows, axis=0)), tuple(numbers[one]))
-        for one, rows in scores.items()
-    ]
+        if trial.usable:
+            known.setdefault(trial.configuration, []).append(trial)
+    return [_point(one, made, objectives) for one, made in known.items()]
+
+
+def _point(configuration: Configuration, made: Sequence[Trial], objectives: Sequence[Objective]) -> Point:
+    scores = [np.array([_score(objective, trial) for trial in made]) for objective in objectives]
+    return Point(
+        configuration,
+        tuple(float(values.mean()) for values in scores),
+        tuple(trial.number for trial in made),
+        tuple(
+            _interval(values, objective, made) for values, objective in zip(scores, objectives, strict=True)
+        ),
+    )
+
+
+def _interval(
+    values: NDArray[np.float64], objective: Objective, made: Sequence[Trial]
+) -> tuple[float, float] | None:
+    """Student's, of several trials; of one trial what its readings say, which is less than runs differ."""
+    if len(values) > 1:
+        half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+        return float(values.mean()) - half, float(values.mean()) + half
+    series = objective.series(made[0].series, made[0].metrics)
+    measured = None if series is None or len(series) == 0 else analyze(series.values)
+    if measured is None or measured.ci_low is None or measured.ci_high is None:
+        return None
+    return measured.ci_low, measured.ci_high
 
 
 def pareto_set(points: Sequence[Point], objectives: Sequence[Objective]) -> list[Point]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ascar.cli.compromise import front_of, print_front, print_gains
 from ascar.cli.text import duration, number, p_value, plain, score
 from ascar.outcome import Purpose, TrialState
 from ascar.units import format_size
@@ -43,6 +44,7 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True, markup=False)
     for line in _evidence(outcome, objective.unit):
         console.print(f"  {line}", soft_wrap=True, markup=False)
+    print_gains(console, outcome)
     luckier = _luckier(outcome, run)
     if luckier is not None and outcome.best is not None:
         console.print(
@@ -59,6 +61,7 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     else:
         console.print("recommended:" if outcome.verdict.kind == "improved" else "best found, not verified:")
         console.print(_configuration_table(space, shown))
+    _print_several(console, outcome, run)
     console.print()
     console.print(_time_table(outcome))
     console.print(f"{_counts(outcome)}; the search ended because {outcome.stopped}", soft_wrap=True)
@@ -70,6 +73,24 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     console.print("next:")
     for command, purpose in _next_commands(outcome):
         console.print(f"  {command:<36} {purpose}", soft_wrap=True)
+
+
+def _print_several(console: Console, outcome: Outcome, run: Run) -> None:
+    """Of a study with several objectives, what else there is to choose."""
+    objectives = run.objectives
+    front = front_of(run, objectives) if len(objectives) > 1 else None
+    if front is None or not front.chosen:
+        return
+    console.print()
+    console.print("the Pareto set: what nothing beats without losing in another objective")
+    best = None if outcome.best is None else outcome.best.configuration
+    print_front(console, front, best if outcome.verdict.kind == "improved" else None)
+    console.print(
+        f"  to take another one: ascar apply {run.id} --trial NUMBER (not verified); to have another one "
+        "verified: change [study] weights, and tune again",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def print_sweep(console: Console, outcome: Outcome, unit: str) -> None:

@@ -64,10 +64,15 @@ def tune(
 
 
 def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
+    from ascar.cli.compromise import front_of, point_document
     from ascar.cli.output import emit, people
     from ascar.cli.summary import print_outcome
 
-    if as_json:
-        emit("tune", outcome.to_dict())
-    else:
-        print_outcome(people(), outcome, history.run(outcome.run_id))
+    run = history.run(outcome.run_id)
+    if not as_json:
+        print_outcome(people(), outcome, run)
+        return
+    several = run.objectives
+    chosen = front_of(run, several).chosen if len(several) > 1 else ()
+    default = run.space.default()
+    emit("tune", {**outcome.to_dict(), "pareto": [point_document(one, default) for one in chosen]})

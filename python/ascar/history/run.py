@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
-from ascar.errors import HistoryError, SpaceError
+from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
 from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
 from ascar.history.trials import Trials
@@ -155,6 +155,14 @@ class Run:
     def objective(self) -> Objective:
         """What was to be reached."""
         return Objective.parse(self._objective)
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """All objectives of the study; what was to be reached alone, where its file cannot be read any more."""
+        try:
+            return self.study.objectives
+        except StudyError:
+            return (self.objective,)
 
     @property
     def state(self) -> RunState:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
-    from ascar.optimizers.surrogates.candidates import Found
     from ascar.optimizers.surrogates.evidence import Scale
     from ascar.optimizers.surrogates.fitting import Fitted
     from ascar.optimizers.surrogates.gaussian import GaussianProcess
@@ -37,7 +36,7 @@ _MEASURED_MIN = 10
 _MODELS = 8  # draws of hyperparameters
 _DRAWS = 64  # of the loss, for each of them
 _CENTRES = 4
-_PROMISING_MAX = 200
+_SPREAD = 800  # random configurations that are looked at beside the most promising
 _POOL, _LOOK = range(2)  # what a random decision is about
 
 
@@ -45,8 +44,9 @@ class RemainingGains:
     """Keeps up with a search, and says how much it might still gain.
 
     The gain is that of the best configuration of the space over the one with the lowest expected loss among
-    the measured, relative to the latter's loss. The best is sought among what is measured and the 200 most
-    promising others (all others where the space is small).
+    the measured, relative to the latter's loss. The best is sought among what is measured, the 150 most
+    promising others and 800 random ones: each of many hardly promising ones may yet surprise. In a space of up
+    to 1,000 configurations it is sought among all.
 
     Args:
         space: what is searched.
@@ -58,6 +58,7 @@ class RemainingGains:
         self._columns = Columns.of(space)
         self._fitter = Fitter(self._ledger, self._columns)
         self._candidates: Candidates | None = None
+        self._spread: NDArray[np.float64] | None = None
         self._gains: tuple[int, NDArray[np.float64]] | None = None
 
     def tell(self, evaluation: Evaluation) -> None:
@@ -90,18 +91,20 @@ class RemainingGains:
         means = [one.look(fitted.evidence.observations.columns[rows], rows).mean for one in models]
         recommended = int(np.argmin(np.mean(means, axis=0)))
         for model, mean in zip(models, means, strict=True):
-            open_ = self._open(fitted, model, mean, rng).columns[:_PROMISING_MAX]
+            open_ = self._open(fitted, model, mean, rng)
             losses = _draws(model, fitted, rows, open_, rng)
             parts.append(_gains(fitted.evidence.scale, losses, recommended))
         return np.concatenate(parts)
 
     def _open(
         self, fitted: Fitted, model: GaussianProcess, mean: NDArray[np.float64], rng: np.random.Generator
-    ) -> Found:
-        """What is not measured, the most promising first."""
-        if self._candidates is None:
+    ) -> NDArray[np.float64]:
+        """(m, D): encoded configurations that are not measured."""
+        if self._candidates is None or self._spread is None:
             pool = self._ledger.rng(_POOL)
             self._candidates = Candidates(self._ledger, self._columns, Reach(), pool)
+            drawn = () if self._candidates.whole else self._ledger.space.sample(pool, _SPREAD)
+            self._spread = self._columns.rows(drawn)
         best = float(mean.min())
         rows = np.flatnonzero(fitted.evidence.measured)
         centres = [fitted.evidence.configurations[int(rows[at])] for at in np.argsort(mean)[:_CENTRES]]
@@ -111,7 +114,9 @@ class RemainingGains:
             return log_expected_improvement(*model.predict(columns), best)
 
         weights = 0.7 * length / length.sum() + 0.3 / len(length)
-        return self._candidates.search(promise, centres, weights, rng)
+        found = self._candidates.search(promise, centres, weights, rng).columns
+        # A random configuration that is measured already does no harm: it is taken for one like it.
+        return np.concatenate([found, self._spread])
 
 
 def _draws(
@@ -127,8 +132,13 @@ def _draws(
     covariance = model.covariance(look, look)
     # Each one that is not measured has a rough part of its own, which the looks' deviations count in.
     np.fill_diagonal(covariance, np.maximum(look.sd**2, 0.0))
-    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    jitter = 1e-9 * max(float(np.trace(covariance)) / len(covariance), 1e-9)
+    root: NDArray[np.float64] | None = None
+    while root is None:
+        try:
+            root = np.linalg.cholesky(covariance + jitter * np.eye(len(covariance)))
+        except np.linalg.LinAlgError:
+            jitter *= 100  # alike configurations leave rounding below zero
     return look.mean + rng.normal(size=(_DRAWS, len(columns))) @ root.T
 
 

@@ -91,7 +91,7 @@ class SeveralObjectives:
     def _losses(self) -> NDArray[np.float64]:
         """(n, objectives): of all complete evaluations that have them."""
         known = [one.losses for one in self._history if _complete(one)]
-        return np.array(known, np.float64).reshape(len(known), -1)
+        return np.array(known, np.float64) if known else np.empty((0, 0))
 
     def _told(self, weights: NDArray[np.float64]) -> Optimizer:
         """A new optimizer that knows the history under these weights."""

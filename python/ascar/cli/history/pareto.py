@@ -9,17 +9,13 @@ import typer
 from ascar.cli.options import Json, StudyOrRun, examples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from ascar.analysis.pareto import Point
     from ascar.history import Run
     from ascar.objective import Objective
 
 __all__ = ["EXAMPLES", "pareto"]
 
 EXAMPLES = examples(
+    "ascar history pareto mailserver        of a study with several objectives",
     "ascar history pareto mailserver --objective 'minimize latency_ms_p99'     beside the study's own",
     "ascar history pareto 3 --objective 'maximize ops_per_s' --objective 'minimize cpu_s / ops'",
 )
@@ -28,90 +24,67 @@ EXAMPLES = examples(
 def pareto(
     run: StudyOrRun,
     objective: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             metavar="'maximize|minimize FORMULA'",
-            help="Over metrics; repeat for several. A single one is put beside the study's own.",
+            help="Over metrics; repeat for several. A single one is put beside the study's own; none: the "
+            "study's own, where it has several.",
         ),
-    ],
+    ] = None,
     json: Json = False,
 ) -> int:
     """Show the Pareto set of a run: what no other configuration beats without losing in another objective.
 
     Of the configurations that were measured and met the study's constraints; scores are means over each one's
-    trials. To search for a compromise, put a weighted formula into the study's objective.
+    trials, with 95% intervals: between trials, or where there is only one, of its readings. Two points whose
+    intervals overlap may change places when measured again.
     """
-    from ascar.analysis.pareto import pareto_set, points_of
+    from ascar.cli.compromise import front_of, point_document, print_front
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_run
     from ascar.errors import InputError
     from ascar.history import History
-    from ascar.objective import Objective
 
-    objectives = [Objective.parse(text) for text in objective]
     with History.existing() as history:
         found = find_run(history, run)
-        if len(objectives) == 1:
-            objectives.insert(0, found.objective)
-        points = points_of(found.trials(readings=False), objectives)
-        if not points:
+        front = front_of(found, _objectives(found, objective or []))
+        if not front.points:
             raise InputError(f"run {found.id} has no trial that was measured and met its constraints")
-        chosen = pareto_set(points, objectives)
-        default = next((one for one in points if one.configuration == found.space.default()), None)
+        default = found.space.default()
         if json:
-            emit("history-pareto", _document(found, objectives, points, chosen))
+            point = front.default
+            document: dict[str, object] = {
+                "run_id": found.id,
+                "study": found.name,
+                "objectives": [one.text for one in front.objectives],
+                "configurations": len(front.points),
+                "points": [point_document(one, default) for one in front.chosen],
+                "default": None if point is None else point_document(point, default),
+            }
+            emit("history-pareto", document)
         else:
-            _print(people(), found, objectives, chosen, default)
+            head = f"{found.name} (run {found.id}): {len(front.chosen)} configurations"
+            people().print(head, style="bold", markup=False)
+            print_front(people(), front, found.outcome().recommended)
     return 0
 
 
-def _document(
-    run: Run, objectives: Sequence[Objective], points: Sequence[Point], chosen: Sequence[Point]
-) -> dict[str, object]:
-    default = run.space.default()
-    return {
-        "run_id": run.id,
-        "study": run.name,
-        "objectives": [f"{one.direction} {one.formula}" for one in objectives],
-        "configurations": len(points),
-        "points": [_point(one, default) for one in chosen],
-        "default": next((_point(one, default) for one in points if one.configuration == default), None),
-    }
+def _objectives(run: Run, texts: list[str]) -> list[Objective]:
+    """What is asked for, beside the study's own where that is one.
 
+    Raises:
+        InputError: there is only one objective.
+    """
+    from ascar.errors import InputError
+    from ascar.objective import Objective
 
-def _point(point: Point, default: object) -> dict[str, object]:
-    return {
-        "configuration": dict(point.configuration),
-        "scores": list(point.scores),
-        "trials": list(point.trials),
-        "is_default": point.configuration == default,
-    }
-
-
-def _print(
-    console: Console,
-    run: Run,
-    objectives: Sequence[Objective],
-    chosen: Sequence[Point],
-    default: Point | None,
-) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for one in objectives:
-        table.add_column(f"{one.direction} {one.formula}", justify="right")
-    table.add_column("trials", justify="right")
-    table.add_column("what differs from the default", overflow="fold")
-    space = run.space
-    rows = list(chosen) if default is None or default in chosen else [*chosen, default]
-    for point in rows:
-        names = space.change(space.default(), point.configuration).parameters
-        changed = ", ".join(f"{name}={point.configuration.get(name, 'n/a')}" for name in names)
-        mark = "" if point in chosen else "  (not in the set)"
-        table.add_row(
-            *(f"{score:.6g}" for score in point.scores),
-            ",".join(map(str, point.trials[:4])) + ("..." if len(point.trials) > 4 else ""),
-            (changed or "nothing: it is the default") + mark,
+    asked = [Objective.parse(text, "--objective") for text in texts]
+    if len(asked) > 1:
+        return asked
+    objectives = [*run.objectives, *asked]
+    if len(objectives) < 2:
+        raise InputError(
+            f"--objective: missing; study {run.name} has one objective, {run.objective.text!r}; "
+            "name another, e.g. --objective 'minimize latency_ms_p99'"
         )
-    console.print(f"{run.name} (run {run.id}): {len(chosen)} configurations", style="bold", markup=False)
-    console.print(table, markup=False)
+    return objectives

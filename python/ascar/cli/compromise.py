@@ -1,0 +1,109 @@
+"""Several objectives shown: the Pareto set with intervals, and what each objective gains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ascar.cli.text import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ascar.analysis.pareto import Point
+    from ascar.history import Run
+    from ascar.objective import Objective
+    from ascar.outcome import Outcome
+
+__all__ = ["Front", "front_of", "point_document", "print_front", "print_gains"]
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What a run offers.
+
+    Attributes:
+        run: the run.
+        objectives: what the points are compared by.
+        points: everything that was measured and met the constraints.
+        chosen: its Pareto set, the best in the first objective first.
+    """
+
+    run: Run
+    objectives: Sequence[Objective]
+    points: Sequence[Point]
+    chosen: Sequence[Point]
+
+    @property
+    def default(self) -> Point | None:
+        """The default configuration's point."""
+        default = self.run.space.default()
+        return next((one for one in self.points if one.configuration == default), None)
+
+
+def front_of(run: Run, objectives: Sequence[Objective]) -> Front:
+    """The Pareto set of a run.
+
+    Raises:
+        InputError: an objective names a metric that was not measured.
+    """
+    from ascar.analysis.pareto import pareto_set, points_of
+
+    points = points_of(run.trials(), objectives)
+    return Front(run, objectives, points, pareto_set(points, objectives))
+
+
+def point_document(point: Point, default: object) -> dict[str, Any]:
+    """A point as JSON."""
+    return {
+        "configuration": dict(point.configuration),
+        "scores": list(point.scores),
+        "intervals": [None if one is None else list(one) for one in point.intervals],
+        "trials": list(point.trials),
+        "is_default": point.configuration == default,
+    }
+
+
+def print_front(console: Console, front: Front, recommended: object = None) -> None:
+    """The set as a table, the default below it where it is not in it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for one in front.objectives:
+        table.add_column(one.text, justify="right")
+    table.add_column("trials", justify="right")
+    table.add_column("what differs from the default", overflow="fold")
+    space, default, chosen = front.run.space, front.default, front.chosen
+    rows = list(chosen) if default is None or default in chosen else [*chosen, default]
+    for point in rows:
+        names = space.change(space.default(), point.configuration).parameters
+        changed = ", ".join(f"{name}={point.configuration.get(name, 'n/a')}" for name in names)
+        mark = "" if point in chosen else "  (not in the set)"
+        mark += "  (recommended)" if point.configuration == recommended else ""
+        table.add_row(
+            *(_shown(*pair) for pair in zip(point.scores, point.intervals, strict=True)),
+            ",".join(map(str, point.trials[:4])) + ("..." if len(point.trials) > 4 else ""),
+            (changed or "nothing: it is the default") + mark,
+        )
+    console.print(table, markup=False)
+
+
+def print_gains(console: Console, outcome: Outcome) -> None:
+    """What the last comparison says of each objective."""
+    from ascar.objective import Objective
+
+    for gain in outcome.verdict.objectives:
+        one = Objective.parse(gain.objective)
+        line = f"{one.unit}: {number(gain.best_mean)} against {number(gain.default_mean)}"
+        if gain.gain_relative is not None:
+            line += f", {one.difference(gain.gain_relative)}"
+        if gain.gain_low is not None and gain.gain_high is not None:
+            line += f" ({one.difference_between(gain.gain_low, gain.gain_high)})"
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def _shown(score: float, interval: tuple[float, float] | None) -> str:
+    limits = "" if interval is None else f" [{interval[0]:.4g}, {interval[1]:.4g}]"
+    return f"{score:.5g}{limits}"
