@@ -7,12 +7,8 @@ use super::super::work::{Direction, Span};
 use super::*;
 use proptest::prelude::*;
 
-/// As the data sheet has it: 12 ms on average.
 fn sheet() -> Mechanical {
-    Mechanical {
-        seek_exponent: 0.425,
-        ..Mechanical::default()
-    }
+    Mechanical::default()
 }
 
 const USUAL: Conduct = Conduct {

@@ -15,10 +15,7 @@ const FILES: Load = Load {
 };
 
 fn disk() -> Mechanical {
-    Mechanical {
-        seek_exponent: 0.425,
-        ..Mechanical::default()
-    }
+    Mechanical::default()
 }
 
 #[test]
