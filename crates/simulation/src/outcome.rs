@@ -95,12 +95,16 @@ pub struct Outcome {
     pub requests: u64,
     /// Operations of threads done (reads and writes of any size, metadata operations).
     pub operations: u64,
-    /// Total throughput of all clients, reading and writing (TP of Table 3.4).
+    /// Total throughput of all clients' threads, reading and writing (TP of Table 3.4).
     pub throughput_mb_per_s: f64,
     /// Reading alone.
     pub read_mb_per_s: f64,
     /// Writing alone.
     pub write_mb_per_s: f64,
+    /// What servers have answered for: without what page caches held, with what was read ahead.
+    pub served_mb_per_s: f64,
+    /// What threads read out of page caches.
+    pub cache_hit_mb_per_s: f64,
     /// Bytes over the time during which at least one thread waited for file data: what a benchmark that times its
     /// I/O alone reports (BTIO).
     pub throughput_while_active_mb_per_s: f64,

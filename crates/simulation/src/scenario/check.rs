@@ -138,6 +138,15 @@ impl Scenario {
                 f64::from(group.request_kib),
                 (4.0, 65_536.0),
             )?;
+            let (request, stripe) = (group.request_kib, self.striping.size_kib.max(1));
+            if request % stripe != 0 && stripe % request != 0 {
+                return refuse(
+                    key("request_kib"),
+                    format!(
+                        "{request} neither divides striping.size_kib = {stripe} nor is a multiple of it"
+                    ),
+                );
+            }
             within(key("start_s"), group.start_s, (0.0, SECONDS_MAX))?;
             within(
                 key("stop_s"),

@@ -1,0 +1,305 @@
+//! A cluster as a scenario describes it, at time 0.
+
+use std::sync::Arc;
+
+use ascar_congestion::{Deployment, InFlight};
+
+use super::control::ControllerMaker;
+use super::locks::LockTable;
+use super::metadata::MetadataServer;
+use super::summary::Counters;
+use super::threads::Thread;
+use super::{Barrier, Client, Cluster, Server, Stream, Threads, nanos};
+use crate::disk::{self, StorageParts};
+use crate::events::{Events, Kind};
+use crate::files::{Allocator, Files, Stripes};
+use crate::lists::List;
+use crate::network::Network;
+use crate::program::Program;
+use crate::random::Random;
+use crate::requests::Requests;
+use crate::scenario::{ClientGroup, Scenario, ScenarioError, ServerGroup, Workload};
+
+/// What random draws are for; each part has a stream of its own.
+#[derive(Clone, Copy)]
+enum Part {
+    Device = 1,
+    Layout,
+    Server,
+    Sizes,
+    Thread,
+    Start,
+    Controller,
+}
+
+/// Threads begin within so long of each other, as started processes do.
+const START_SPREAD_NS: u64 = 2_000_000;
+
+const MIB: f64 = 1_048_576.0;
+
+/// A checked scenario's cluster.
+pub(crate) fn build(scenario: &Scenario) -> Result<Cluster, ScenarioError> {
+    let builder = Builder { scenario };
+    let mut cluster = builder.empty();
+    builder.add_clients(&mut cluster)?;
+    cluster.locks = LockTable::new(
+        &scenario.locks,
+        cluster.files.locks(),
+        scenario.client_count() as u32,
+    );
+    builder.add_threads(&mut cluster);
+    cluster.schedule_faults();
+    Ok(cluster)
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+}
+
+impl Builder<'_> {
+    fn random(&self, part: Part, number: u64) -> Random {
+        Random::of(self.scenario.seed, &[part as u64, number])
+    }
+
+    fn groups_of_servers(&self) -> impl Iterator<Item = &ServerGroup> {
+        self.scenario
+            .servers
+            .iter()
+            .flat_map(|group| (0..group.count).map(move |_| group))
+    }
+
+    fn groups_of_clients(&self) -> impl Iterator<Item = &ClientGroup> {
+        self.scenario
+            .clients
+            .iter()
+            .flat_map(|group| (0..group.count).map(move |_| group))
+    }
+
+    fn workload(&self, group: &ClientGroup) -> usize {
+        let named = |workload: &Workload| workload.name == group.workload;
+        self.scenario
+            .workloads
+            .iter()
+            .position(named)
+            .expect("the check has found the workload")
+    }
+
+    fn empty(&self) -> Cluster {
+        let scenario = self.scenario;
+        let servers: Vec<Server> = self
+            .groups_of_servers()
+            .enumerate()
+            .map(|(number, group)| self.server(number as u64, group))
+            .collect();
+        let allocators = self
+            .groups_of_servers()
+            .enumerate()
+            .map(|(number, group)| {
+                let random = self.random(Part::Layout, number as u64);
+                Allocator::new(
+                    &group.layout,
+                    servers[number].storage.capacity_bytes(),
+                    random,
+                )
+            })
+            .collect();
+        let stripes = Stripes {
+            servers: servers.len() as u32,
+            count: scenario.striping.count.min(servers.len() as u32),
+            size: u64::from(scenario.striping.size_kib) * 1024,
+        };
+        let default = scenario.network.link.bandwidth_mb_per_s;
+        let speed = |link: &Option<crate::scenario::Link>| {
+            link.as_ref()
+                .map_or(default, |link| link.bandwidth_mb_per_s)
+        };
+        let speeds: Vec<f64> = self
+            .groups_of_clients()
+            .map(|group| speed(&group.link))
+            .chain(self.groups_of_servers().map(|group| speed(&group.link)))
+            .collect();
+        let streams = scenario.client_count() * servers.len();
+        Cluster {
+            now: 0,
+            events: Events::default(),
+            requests: Requests::default(),
+            network: Network::new(&scenario.network, &speeds, streams),
+            files: Files::new(stripes, allocators),
+            programs: scenario.workloads.iter().map(Program::new).collect(),
+            barriers: scenario
+                .workloads
+                .iter()
+                .map(|_| Barrier::default())
+                .collect(),
+            clients: Vec::with_capacity(scenario.client_count()),
+            streams: Vec::with_capacity(streams),
+            threads: Threads::default(),
+            servers,
+            locks: LockTable::default(),
+            metadata: MetadataServer::new(&scenario.metadata),
+            deployments: Vec::new(),
+            failures: scenario.failures.clone(),
+            noise: scenario.noise.clone(),
+            timeout_ns: nanos(scenario.control.timeout_s),
+            counters: Counters::default(),
+            done: Vec::new(),
+        }
+    }
+
+    fn server(&self, number: u64, group: &ServerGroup) -> Server {
+        let storage = disk::build(StorageParts {
+            device: &group.device,
+            queue: &group.queue,
+            noise: &self.scenario.noise,
+            seed: self.random(Part::Device, number).draw(),
+        });
+        Server {
+            storage,
+            due_ns: None,
+            workers_free: group.threads,
+            arrived: List::default(),
+            request_cpu_ns: (group.request_cpu_us * 1e3) as u64,
+            dead: false,
+            present: 0,
+            present_since: 0,
+            present_area: 0,
+            random: self.random(Part::Server, number),
+        }
+    }
+
+    /// Clients with their files and streams. Shared sets are made once a workload.
+    fn add_clients(&self, cluster: &mut Cluster) -> Result<(), ScenarioError> {
+        let mut shared: Vec<Vec<Option<u32>>> = self
+            .scenario
+            .workloads
+            .iter()
+            .map(|workload| vec![None; workload.filesets.len()])
+            .collect();
+        let locks_a_file = match (
+            &self.scenario.locks.enabled,
+            &self.scenario.locks.whole_file,
+        ) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => cluster.files.stripes.count,
+        };
+        for group in &self.scenario.clients {
+            let control = group.control.as_ref().unwrap_or(&self.scenario.control);
+            let maker = ControllerMaker::new(control, group.rogue.then_some(group.rogue_window))?;
+            cluster.deployments.push(maker.deployment.clone());
+            let workload = self.workload(group);
+            for _ in 0..group.count {
+                let number = cluster.clients.len() as u64;
+                let mut random = self.random(Part::Sizes, number);
+                let mut sets = Vec::new();
+                for (index, set) in self.scenario.workloads[workload]
+                    .filesets
+                    .iter()
+                    .enumerate()
+                {
+                    let known = shared[workload][index].filter(|_| set.shared);
+                    let made = known
+                        .unwrap_or_else(|| cluster.files.add_set(set, locks_a_file, &mut random));
+                    shared[workload][index] = Some(made);
+                    sets.push(made);
+                }
+                cluster.clients.push(client(group, sets));
+                self.add_streams(cluster, number, &maker);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_streams(&self, cluster: &mut Cluster, client: u64, maker: &ControllerMaker<'_>) {
+        let servers = cluster.servers.len() as u64;
+        for server in 0..servers {
+            let seed = self
+                .random(Part::Controller, client * servers + server)
+                .draw();
+            let (window_min, window_max) = maker.bounds();
+            cluster.streams.push(Stream {
+                controller: maker.make(seed),
+                window_min,
+                window_max,
+                waiting: List::default(),
+                waiting_count: 0,
+                in_flight: InFlight::default(),
+                dirty: 0,
+                dirty_waiters: List::default(),
+                partial: None,
+                read_bytes: 0,
+                written_bytes: 0,
+            });
+        }
+    }
+
+    /// Threads of all clients; ranks go through a workload's clients in order, all threads of one before the next.
+    fn add_threads(&self, cluster: &mut Cluster) {
+        let mut ranks = vec![0; self.scenario.workloads.len()];
+        let mut client = 0;
+        for group in &self.scenario.clients {
+            let workload = self.workload(group);
+            for _ in 0..group.count {
+                cluster.barriers[workload].needed += cluster.programs[workload].barrier_threads;
+                self.add_threads_of(
+                    cluster,
+                    (client, workload as u32),
+                    (group, &mut ranks[workload]),
+                );
+                client += 1;
+            }
+        }
+    }
+
+    fn add_threads_of(
+        &self,
+        cluster: &mut Cluster,
+        (client, program): (u32, u32),
+        (group, rank): (&ClientGroup, &mut u32),
+    ) {
+        let mut number = 0;
+        for (index, (instances, _)) in cluster.programs[program as usize].groups.iter().enumerate()
+        {
+            for _ in 0..*instances {
+                let thread = cluster.threads.0.len() as u32;
+                let mut made = Thread::new(
+                    client,
+                    program,
+                    self.random(Part::Thread, u64::from(thread)),
+                );
+                made.group = index as u32;
+                made.number = number;
+                made.rank = *rank;
+                cluster.threads.0.push(made);
+                let spread = self
+                    .random(Part::Start, u64::from(thread))
+                    .below(START_SPREAD_NS);
+                cluster
+                    .events
+                    .push(nanos(group.start_s) + spread, Kind::Thread, thread);
+                number += 1;
+                *rank += 1;
+            }
+        }
+    }
+}
+
+fn client(group: &ClientGroup, sets: Vec<u32>) -> Client {
+    let cache = &group.cache;
+    Client {
+        request_bytes: u64::from(group.request_kib) * 1024,
+        dirty_limit: (cache.dirty_limit_mib * MIB) as u64,
+        page_cache: (cache.page_cache_mib * MIB) as u64,
+        read_ahead: (cache.read_ahead_mib * MIB) as u64,
+        copy_ns_per_byte: 1e3 / cache.copy_mb_per_s,
+        stop_ns: group.stop_s.map_or(u64::MAX, nanos),
+        sets,
+        cached: 0,
+        dirty: 0,
+        sync_waiters: List::default(),
+        bytes: 0,
+    }
+}
+
+/// Rule sets in force, by client group.
+pub(super) type Deployments = Vec<Option<Arc<Deployment>>>;

@@ -1,0 +1,119 @@
+//! Failures, and noise from outside.
+
+use ascar_congestion::Controller;
+
+use super::{Cluster, nanos};
+use crate::events::Kind;
+use crate::requests::Place;
+use crate::scenario::FailureKind;
+
+/// How often requests lost on a dead server are looked for.
+const TIMEOUT_SCAN_NS: u64 = 250_000_000;
+
+impl Cluster {
+    /// Schedule what the scenario has go wrong, and the first of each kind of noise.
+    pub(super) fn schedule_faults(&mut self) {
+        for (index, failure) in self.failures.iter().enumerate() {
+            let begin = nanos(failure.at_s);
+            // Even numbers begin a failure, odd ones end it.
+            self.events.push(begin, Kind::Failure, 2 * index as u32);
+            self.events.push(
+                begin + nanos(failure.for_s),
+                Kind::Failure,
+                2 * index as u32 + 1,
+            );
+        }
+        if self
+            .failures
+            .iter()
+            .any(|failure| failure.kind == FailureKind::DeadServer)
+        {
+            self.events.push(TIMEOUT_SCAN_NS, Kind::Timeouts, 0);
+        }
+        for server in 0..self.servers.len() as u32 {
+            if self.noise.disk_requests_per_s > 0.0 {
+                self.schedule_noise(server, Kind::NoiseDisk, self.noise.disk_requests_per_s);
+            }
+            if self.noise.network_bursts_per_s > 0.0 {
+                self.schedule_noise(server, Kind::NoiseNetwork, self.noise.network_bursts_per_s);
+            }
+        }
+    }
+
+    fn schedule_noise(&mut self, server: u32, kind: Kind, per_s: f64) {
+        let wait = self.servers[server as usize]
+            .random
+            .exponential(1e9 / per_s);
+        self.events.push(self.now + wait as u64 + 1, kind, server);
+    }
+
+    pub(super) fn noise_disk(&mut self, server: u32) {
+        let write = self.servers[server as usize].random.unit() < 0.5;
+        self.submit_foreign(server, write, self.noise.disk_request_kib * 1024);
+        self.schedule_noise(server, Kind::NoiseDisk, self.noise.disk_requests_per_s);
+    }
+
+    pub(super) fn noise_network(&mut self, server: u32) {
+        let mean = f64::from(self.noise.network_burst_kib) * 1024.0;
+        let bytes = self.servers[server as usize].random.exponential(mean) as u64;
+        let node = self.clients.len() + server as usize;
+        self.network.burst(self.now, node, bytes);
+        self.schedule_noise(server, Kind::NoiseNetwork, self.noise.network_bursts_per_s);
+    }
+
+    pub(super) fn failure(&mut self, index: u32) {
+        let failure = &self.failures[index as usize / 2];
+        let begins = index.is_multiple_of(2);
+        let server = failure.server as usize;
+        match failure.kind {
+            FailureKind::SlowServer => {
+                self.servers[server].storage.set_slowdown(if begins {
+                    failure.factor
+                } else {
+                    1.0
+                });
+                self.poke(server as u32);
+            }
+            FailureKind::NetworkPause if begins => {
+                let until = self.now + nanos(failure.for_s);
+                self.network.pause(until);
+            }
+            FailureKind::NetworkPause => {}
+            FailureKind::DeadServer if begins => self.server_dies(server),
+            FailureKind::DeadServer => self.servers[server].dead = false,
+        }
+    }
+
+    /// What waits at the server is lost; what its device and links hold is lost when it comes back from there.
+    fn server_dies(&mut self, number: usize) {
+        self.servers[number].dead = true;
+        while let Some(index) = self.servers[number].arrived.pop(&mut self.requests) {
+            self.requests[index].place = Place::Lost;
+            let now = self.now;
+            self.servers[number].count(now, -1);
+        }
+    }
+
+    /// Send again what was lost for longer than the time-out. It keeps its place in the window.
+    pub(super) fn timeouts(&mut self) {
+        let (now, timeout_ns) = (self.now, self.timeout_ns);
+        let lost: Vec<u32> = self
+            .requests
+            .live()
+            .filter(|&index| {
+                let request = &self.requests[index];
+                request.place == Place::Lost && now - request.sent_ns >= timeout_ns
+            })
+            .collect();
+        for index in lost {
+            let request = self.requests[index];
+            let stream = &mut self.streams[request.stream as usize];
+            stream
+                .controller
+                .on_timeout(request.sent_ns / 1_000, now / 1_000);
+            self.counters.timed_out(now);
+            self.leave(index);
+        }
+        self.events.push(now + TIMEOUT_SCAN_NS, Kind::Timeouts, 0);
+    }
+}

@@ -1,0 +1,227 @@
+//! The cluster: its parts, and what each event does to them.
+//!
+//! A request's way: thread -> stream (window, pace) -> server (worker) -> network and device -> reply -> controller,
+//! thread. Each submodule holds one part of that way.
+
+mod build;
+mod cache;
+mod control;
+mod faults;
+mod files_of_threads;
+mod locks;
+mod metadata;
+mod servers;
+mod streams;
+mod summary;
+mod threads;
+mod transfer;
+
+use ascar_congestion::{AnyController, InFlight};
+
+use crate::disk::Storage;
+use crate::events::{Events, Kind, Nanos};
+use crate::files::Files;
+use crate::lists::{Linked, List};
+use crate::network::Network;
+use crate::program::Program;
+use crate::random::Random;
+use crate::requests::Requests;
+use crate::scenario::{Failure, Noise, Scenario};
+
+use build::Deployments;
+pub(crate) use build::build;
+use locks::LockTable;
+use metadata::MetadataServer;
+use summary::Counters;
+pub(crate) use summary::Series;
+use threads::Thread;
+
+/// A client: its cache and what it has done.
+#[derive(Debug)]
+struct Client {
+    /// Largest request.
+    request_bytes: u64,
+    dirty_limit: u64,
+    page_cache: u64,
+    read_ahead: u64,
+    copy_ns_per_byte: f64,
+    /// When its threads stop.
+    stop_ns: Nanos,
+    /// Its copy of the workload's file sets.
+    sets: Vec<u32>,
+    /// Bytes that its page cache has taken in.
+    cached: u64,
+    /// Dirty bytes on all its streams.
+    dirty: u64,
+    /// Threads that wait for all dirty data to be written.
+    sync_waiters: List,
+    /// Bytes that its threads have read and written.
+    bytes: u64,
+}
+
+/// Dirty data that does not fill a request yet.
+#[derive(Debug, Clone, Copy)]
+struct Partial {
+    object: u32,
+    offset: u64,
+    length: u32,
+    lock: u32,
+}
+
+/// A client-server pair.
+#[derive(Debug)]
+struct Stream {
+    controller: AnyController,
+    /// Requests that may be in flight in any case, and at most.
+    window_min: u32,
+    window_max: u32,
+    /// Requests that wait for the window.
+    waiting: List,
+    waiting_count: u32,
+    /// Reserved or sent, and not answered.
+    in_flight: InFlight,
+    dirty: u64,
+    dirty_waiters: List,
+    partial: Option<Partial>,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+/// A storage server.
+#[derive(Debug)]
+struct Server {
+    storage: Box<dyn Storage>,
+    /// When its storage is due; an event of another time is stale.
+    due_ns: Option<Nanos>,
+    workers_free: u32,
+    /// Requests that wait for a worker.
+    arrived: List,
+    request_cpu_ns: Nanos,
+    dead: bool,
+    /// Requests there, and their integral over time.
+    present: u32,
+    present_since: Nanos,
+    present_area: u128,
+    random: Random,
+}
+
+/// Threads in a table, so that lists can be threaded through it.
+#[derive(Debug, Default)]
+struct Threads(Vec<Thread>);
+
+impl std::ops::Index<u32> for Threads {
+    type Output = Thread;
+    #[inline]
+    fn index(&self, index: u32) -> &Thread {
+        &self.0[index as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Threads {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Thread {
+        &mut self.0[index as usize]
+    }
+}
+
+impl Linked for Threads {
+    #[inline]
+    fn next(&mut self, entry: u32) -> &mut u32 {
+        &mut self.0[entry as usize].next
+    }
+}
+
+/// Threads of a workload that have come to a barrier.
+#[derive(Debug, Default)]
+struct Barrier {
+    waiting: List,
+    arrived: u32,
+    needed: u32,
+}
+
+/// Everything that a run holds.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub now: Nanos,
+    pub events: Events,
+    requests: Requests,
+    network: Network,
+    files: Files,
+    programs: Vec<Program>,
+    barriers: Vec<Barrier>,
+    clients: Vec<Client>,
+    streams: Vec<Stream>,
+    threads: Threads,
+    servers: Vec<Server>,
+    locks: LockTable,
+    metadata: MetadataServer,
+    deployments: Deployments,
+    failures: Vec<Failure>,
+    noise: Noise,
+    timeout_ns: Nanos,
+    counters: Counters,
+    /// Tags of storage requests that are done; kept to allocate nothing.
+    done: Vec<u32>,
+}
+
+impl Cluster {
+    /// Let time pass until then; what is due at that instant is done.
+    pub fn run_until(&mut self, until: Nanos) {
+        while let Some((at, kind, index)) = self.events.pop(until) {
+            self.now = at;
+            self.dispatch(kind, index);
+        }
+        self.now = until;
+    }
+
+    #[inline]
+    fn dispatch(&mut self, kind: Kind, index: u32) {
+        match kind {
+            Kind::Leave => self.leave(index),
+            Kind::Arrive => self.arrive(index),
+            Kind::Delivered => self.delivered(index),
+            Kind::Replied => self.replied(index),
+            Kind::Retransmit => self.retransmit(index),
+            Kind::Storage => self.storage_due(index),
+            Kind::LinkOut => self.link_out(index),
+            Kind::Thread => self.proceed(index),
+            Kind::MetadataArrive => self.metadata_arrive(index),
+            Kind::MetadataDone => self.metadata_done(index),
+            Kind::Lock => self.lock_message(index),
+            Kind::Failure => self.failure(index),
+            Kind::NoiseDisk => self.noise_disk(index),
+            Kind::NoiseNetwork => self.noise_network(index),
+            Kind::Timeouts => self.timeouts(),
+        }
+    }
+
+    #[inline]
+    fn now_us(&self) -> u64 {
+        self.now / 1_000
+    }
+
+    /// Number of streams: clients times servers.
+    pub fn stream_count(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Rule sets in force, by client group.
+    pub fn deployments(&self) -> &[Option<std::sync::Arc<ascar_congestion::Deployment>>] {
+        &self.deployments
+    }
+
+    #[inline]
+    fn client_of(&self, stream: u32) -> u32 {
+        stream / self.servers.len() as u32
+    }
+}
+
+/// The scenario's instants in nanoseconds.
+pub(crate) fn nanos(seconds: f64) -> Nanos {
+    (seconds * 1e9).round() as Nanos
+}
+
+/// The end of a scenario's warm-up.
+pub(crate) fn warm_ns(scenario: &Scenario) -> Nanos {
+    nanos(scenario.warmup_s)
+}

@@ -1,0 +1,145 @@
+//! Streams: a client's requests to one server, under a controller.
+
+use ascar_congestion::{AnyController, Controller, Fixed, Reply};
+
+use super::Cluster;
+use crate::events::Kind;
+use crate::outcome::Indicators;
+use crate::requests::{Place, Purpose, Request};
+
+impl Cluster {
+    /// Hand a request to its stream.
+    #[inline]
+    pub(super) fn enqueue(&mut self, request: Request) {
+        let number = request.stream;
+        let index = self.requests.add(request);
+        let stream = &mut self.streams[number as usize];
+        stream.waiting.push(&mut self.requests, index);
+        stream.waiting_count += 1;
+        self.pump(number);
+    }
+
+    /// Let requests leave as the window admits, each at the time that the pacer gives it.
+    pub(super) fn pump(&mut self, number: u32) {
+        let (now, now_us) = (self.now, self.now_us());
+        loop {
+            let stream = &mut self.streams[number as usize];
+            let Some(index) = stream.waiting.first() else {
+                return;
+            };
+            let length = self.requests[index].length;
+            let in_flight = stream.in_flight.requests;
+            let admitted =
+                in_flight < stream.window_min || stream.controller.admits(stream.in_flight, length);
+            if !admitted || in_flight >= stream.window_max {
+                return;
+            }
+            stream.waiting.pop(&mut self.requests);
+            stream.waiting_count -= 1;
+            stream.in_flight.requests += 1;
+            stream.in_flight.bytes += u64::from(length);
+            let leave_us = stream.controller.reserve(now_us, length);
+            if leave_us <= now_us {
+                self.leave(index);
+            } else {
+                self.events
+                    .push((leave_us * 1_000).max(now), Kind::Leave, index);
+            }
+        }
+    }
+
+    /// A request leaves its client.
+    #[inline]
+    pub(super) fn leave(&mut self, index: u32) {
+        let now_us = self.now_us();
+        let request = &mut self.requests[index];
+        request.sent_ns = self.now;
+        request.place = Place::Server;
+        let server = &self.servers[request.server as usize];
+        self.streams[request.stream as usize]
+            .controller
+            .on_send(now_us, request.length);
+        self.counters.sent(self.now);
+        let at = self.network.message_at(self.now) + server.request_cpu_ns;
+        self.events.push(at, Kind::Arrive, index);
+    }
+
+    /// A request's reply has come.
+    pub(super) fn replied(&mut self, index: u32) {
+        let request = self.requests[index];
+        self.requests.remove(index);
+        let length = u64::from(request.length);
+        let stream = &mut self.streams[request.stream as usize];
+        stream.controller.on_reply(&Reply {
+            sent_us: request.sent_ns / 1_000,
+            now_us: self.now / 1_000,
+            bytes: request.length,
+            in_flight: stream.in_flight,
+        });
+        stream.in_flight.requests -= 1;
+        stream.in_flight.bytes -= length;
+        if request.write {
+            stream.written_bytes += length;
+        } else {
+            stream.read_bytes += length;
+        }
+        self.counters.replied(self.now, &request);
+        if request.lock != crate::lists::NONE {
+            self.done_under_lock(&request);
+        }
+        match request.purpose {
+            Purpose::Direct => self.answered(request.thread),
+            Purpose::WriteBack => self.written_back(request.stream, request.length),
+            Purpose::ReadAhead => {
+                self.chunk_arrived(request.thread, request.generation, request.chunk)
+            }
+        }
+        self.pump(request.stream);
+    }
+
+    /// Set a stream's window and gap. Only streams without a controller of their own can be set; others stay.
+    pub fn set_stream(&mut self, number: usize, window: f64, tau_us: f64) -> bool {
+        let AnyController::Fixed(fixed) = &mut self.streams[number].controller else {
+            return false;
+        };
+        set_fixed(fixed, window, tau_us);
+        self.pump(number as u32);
+        true
+    }
+
+    /// What a stream shows, with what it has read and written since `before` (bytes) over `seconds`.
+    pub fn indicators(&self, number: usize, before: (u64, u64), seconds: f64) -> Indicators {
+        let servers = self.servers.len();
+        let (client, server) = (number / servers, number % servers);
+        let stream = &self.streams[number];
+        let signals = stream.controller.signals().unwrap_or_default();
+        let rate = |now: u64, then: u64| (now - then) as f64 / 1e6 / seconds;
+        Indicators {
+            window: f64::from(stream.controller.window().requests_x100) / 100.0,
+            tau_us: f64::from(stream.controller.gap_us()),
+            ack_ewma_us: f64::from(signals.ack_us),
+            send_ewma_us: f64::from(signals.send_us),
+            pt_ratio: f64::from(signals.ratio100) / 100.0,
+            read_mb_per_s: rate(stream.read_bytes, before.0),
+            write_mb_per_s: rate(stream.written_bytes, before.1),
+            dirty_bytes: stream.dirty,
+            dirty_limit_bytes: self.clients[client].dirty_limit,
+            in_flight: stream.in_flight.requests,
+            waiting: stream.waiting_count,
+            ping_us: self
+                .network
+                .ping_us(self.now, client, self.clients.len() + server),
+        }
+    }
+
+    /// Bytes that a stream has read and written so far.
+    pub fn stream_bytes(&self, number: usize) -> (u64, u64) {
+        let stream = &self.streams[number];
+        (stream.read_bytes, stream.written_bytes)
+    }
+}
+
+/// Window and gap of a fixed controller, from requests and microseconds.
+pub(super) fn set_fixed(fixed: &mut Fixed, window: f64, tau_us: f64) {
+    fixed.set((window * 100.0).round() as u32, tau_us.round() as u32);
+}

@@ -1,0 +1,154 @@
+//! File data past the cache, and the units of every operation.
+
+use super::Cluster;
+use super::threads::Activity;
+use crate::events::Nanos;
+use crate::files::Piece;
+use crate::lists::NONE;
+use crate::requests::{Place, Purpose, Request};
+use crate::scenario::Operation;
+
+impl Cluster {
+    #[inline]
+    pub(super) fn begin_unit(&mut self, index: u32) -> bool {
+        let thread = &mut self.threads[index];
+        let transfer = &mut thread.transfer;
+        if transfer.cursor >= transfer.end {
+            self.end_transfer(index);
+            return true;
+        }
+        transfer.unit_end = (transfer.cursor + transfer.unit).min(transfer.end);
+        transfer.unit_bytes = transfer.unit_end - transfer.cursor;
+        thread.activity = match (transfer.direct, transfer.write) {
+            (true, _) => Activity::Issue,
+            (false, true) => Activity::Fill,
+            (false, false) => Activity::Fetch,
+        };
+        true
+    }
+
+    /// Send the requests of a unit past the cache, as locks allow, and wait for the answers.
+    pub(super) fn issue(&mut self, index: u32) -> bool {
+        loop {
+            let transfer = self.threads[index].transfer;
+            if transfer.cursor >= transfer.unit_end {
+                break;
+            }
+            let (piece, object, lock_number) = self.next_piece(index);
+            let Some(lock) = self.lock_for(index, lock_number, transfer.write) else {
+                return false;
+            };
+            if lock != NONE {
+                self.locks.held_mut(lock).users += 1;
+            }
+            let thread = &mut self.threads[index];
+            thread.transfer.cursor += u64::from(piece.length);
+            thread.transfer.outstanding += 1;
+            let stream = thread.client * self.servers.len() as u32 + piece.server;
+            let request = Request {
+                stream,
+                server: piece.server,
+                thread: index,
+                object,
+                offset: piece.offset,
+                length: piece.length,
+                write: transfer.write,
+                purpose: Purpose::Direct,
+                place: Place::Client,
+                generation: 0,
+                chunk: 0,
+                lock,
+                sent_ns: 0,
+                next: NONE,
+            };
+            self.enqueue(request);
+        }
+        let thread = &mut self.threads[index];
+        let done = thread.transfer.outstanding == 0;
+        thread.activity = if done {
+            Activity::UnitDone
+        } else {
+            Activity::Answers
+        };
+        done
+    }
+
+    /// An answer to a thread's request past the cache.
+    #[inline]
+    pub(super) fn answered(&mut self, index: u32) {
+        let thread = &mut self.threads[index];
+        thread.transfer.outstanding -= 1;
+        if thread.transfer.outstanding == 0 && thread.activity == Activity::Answers {
+            thread.activity = Activity::UnitDone;
+            self.proceed(index);
+        }
+    }
+
+    /// The next part of a thread's transfer that is one request: where it lies, its object, and the number of its lock.
+    pub(super) fn next_piece(&self, index: u32) -> (Piece, u32, u32) {
+        let thread = &self.threads[index];
+        let transfer = &thread.transfer;
+        let file = &self.files.files[transfer.file as usize];
+        let request_bytes = self.clients[thread.client as usize].request_bytes;
+        let piece =
+            self.files
+                .stripes
+                .piece(file, transfer.cursor, transfer.unit_end, request_bytes);
+        let lock = self.locks.number(file.lock_base, piece.stripe);
+        (piece, file.object_base + piece.stripe, lock)
+    }
+
+    /// Let a thread wait for its unit to be copied between application and cache.
+    pub(super) fn copy(&mut self, index: u32) -> bool {
+        let thread = &self.threads[index];
+        let client = &self.clients[thread.client as usize];
+        let time = (thread.transfer.unit_bytes as f64 * client.copy_ns_per_byte) as Nanos;
+        let at = self.now + time;
+        self.resume_at(index, at, Activity::UnitDone)
+    }
+
+    /// Count a unit's bytes as the thread's.
+    #[inline]
+    pub(super) fn end_unit(&mut self, index: u32) -> bool {
+        let thread = &mut self.threads[index];
+        let transfer = &thread.transfer;
+        let bytes = transfer.unit_bytes;
+        self.clients[thread.client as usize].bytes += bytes;
+        if transfer.write {
+            self.counters.written_bytes += bytes;
+        } else {
+            self.counters.read_bytes += bytes;
+            if transfer.cached && !transfer.direct {
+                self.counters.cache_hit_bytes += bytes;
+            }
+        }
+        thread.activity = Activity::Unit;
+        true
+    }
+
+    /// Remember what the page cache now holds.
+    fn end_transfer(&mut self, index: u32) {
+        let thread = &mut self.threads[index];
+        thread.activity = Activity::StepDone;
+        let transfer = &thread.transfer;
+        if transfer.direct {
+            return;
+        }
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+        let operation = steps[thread.step as usize].operation;
+        let whole = matches!(
+            operation,
+            Operation::WriteWholeFile | Operation::ReadWholeFile
+        );
+        let client = &mut self.clients[thread.client as usize];
+        let file = &mut self.files.files[transfer.file as usize];
+        if whole && !transfer.cached {
+            client.cached += file.size;
+        } else if transfer.write {
+            client.cached += transfer.unit_bytes;
+        }
+        if file.lock_base == NONE && (whole || (transfer.cached && operation != Operation::Read)) {
+            file.cached_at = Some(client.cached);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Files, their objects on servers, and where these lie on the devices.
+
+use crate::random::Random;
+use crate::scenario::{FileSet, Layout};
+
+const KIB: u64 = 1024;
+/// No extent yet.
+const UNALLOCATED: u32 = u32::MAX;
+
+/// A file.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Bytes it has.
+    pub size: u64,
+    /// Its first object; the others follow.
+    pub object_base: u32,
+    /// Server of its first object; the others lie on the servers that follow.
+    pub first_server: u32,
+    /// For files of shared sets: its first lock; [`crate::lists::NONE`] for others.
+    pub lock_base: u32,
+    /// What the client's cache had taken in when this file was last used as a whole; none when it is not in there.
+    pub cached_at: Option<u64>,
+}
+
+/// A set of files, of one client or of all.
+#[derive(Debug, Clone)]
+pub struct Set {
+    /// Files that exist.
+    pub existing: Vec<u32>,
+    /// Files that can be created.
+    pub absent: Vec<u32>,
+    /// All, in order.
+    pub first: u32,
+    /// How many.
+    pub entries: u32,
+    /// Whether all clients work on it.
+    pub shared: bool,
+    /// Mean size of a new file.
+    size_mean: f64,
+    /// Shape of the gamma distribution of sizes; 0: all alike.
+    size_gamma: f64,
+}
+
+impl Set {
+    fn draw_size(&self, random: &mut Random) -> u64 {
+        let size = if self.size_gamma > 0.0 {
+            random.gamma(self.size_gamma, self.size_mean)
+        } else {
+            self.size_mean
+        };
+        (size as u64).max(1)
+    }
+}
+
+/// How files are striped.
+#[derive(Debug, Clone, Copy)]
+pub struct Stripes {
+    /// Servers in all.
+    pub servers: u32,
+    /// Servers a file lies on.
+    pub count: u32,
+    /// Bytes in a row on one server.
+    pub size: u64,
+}
+
+/// A part of a file that lies on one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Which of the file's objects, counted from 0.
+    pub stripe: u32,
+    /// The server that it lies on.
+    pub server: u32,
+    /// Offset in the object.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+impl Stripes {
+    /// The longest part of `offset..end` that is one request of at most `request` bytes.
+    #[inline]
+    pub fn piece(&self, file: &File, offset: u64, end: u64, request: u64) -> Piece {
+        let stripe_number = offset / self.size;
+        let within = offset - stripe_number * self.size;
+        let row = stripe_number / u64::from(self.count);
+        let stripe = (stripe_number - row * u64::from(self.count)) as u32;
+        let server = file.first_server + stripe;
+        // Requests begin at multiples of their size inside a stripe, as a cache forms them.
+        let length = (self.size - within)
+            .min(end - offset)
+            .min(request - within % request);
+        Piece {
+            stripe,
+            server: if server >= self.servers {
+                server - self.servers
+            } else {
+                server
+            },
+            offset: row * self.size + within,
+            length: length as u32,
+        }
+    }
+}
+
+/// Hands out a server's space, extent by extent.
+#[derive(Debug)]
+pub struct Allocator {
+    extent_bytes: u64,
+    first: u64,
+    count: u64,
+    cursor: u64,
+    fragmentation: f64,
+    used: f64,
+    random: Random,
+}
+
+impl Allocator {
+    /// The space of a device as a layout has it.
+    #[must_use]
+    pub fn new(layout: &Layout, capacity_bytes: u64, random: Random) -> Allocator {
+        let extent_bytes = u64::from(layout.extent_kib) * KIB;
+        let extents = (capacity_bytes / extent_bytes).clamp(1, u64::from(UNALLOCATED - 1));
+        let first = ((layout.start_percent / 100.0 * extents as f64) as u64).min(extents - 1);
+        let count = (layout.spread_percent / 100.0 * extents as f64) as u64;
+        Allocator {
+            extent_bytes,
+            first,
+            count: count.clamp(1, extents - first),
+            cursor: 0,
+            fragmentation: layout.fragmentation_percent / 100.0,
+            used: layout.used_percent / 100.0,
+            random,
+        }
+    }
+
+    fn allocate(&mut self) -> u32 {
+        if self.fragmentation > 0.0 && self.random.unit() < self.fragmentation {
+            return (self.first + self.random.below(self.count)) as u32;
+        }
+        let extent = self.first + self.cursor;
+        self.cursor += 1;
+        while self.used > 0.0 && self.random.unit() < self.used {
+            self.cursor += 1;
+        }
+        self.cursor %= self.count;
+        extent as u32
+    }
+}
+
+/// What lies of a file on one server: its extents.
+#[derive(Debug, Clone, Default)]
+struct Object {
+    extents: Vec<u32>,
+}
+
+/// All files, and the layout of their objects.
+#[derive(Debug)]
+pub struct Files {
+    /// The files.
+    pub files: Vec<File>,
+    /// The sets.
+    pub sets: Vec<Set>,
+    /// How they are striped.
+    pub stripes: Stripes,
+    objects: Vec<Object>,
+    allocators: Vec<Allocator>,
+    locks: u32,
+}
+
+impl Files {
+    /// No files yet, on servers with the given space.
+    #[must_use]
+    pub fn new(stripes: Stripes, allocators: Vec<Allocator>) -> Files {
+        Files {
+            files: Vec::new(),
+            sets: Vec::new(),
+            stripes,
+            objects: Vec::new(),
+            allocators,
+            locks: 0,
+        }
+    }
+
+    /// Make a set of files; those that exist are laid out. `locks_a_file` locks are numbered for each of a shared
+    /// set's. Returns the set's number.
+    pub fn add_set(&mut self, set: &FileSet, locks_a_file: u32, random: &mut Random) -> u32 {
+        let first = self.files.len() as u32;
+        let preallocated = (set.prealloc_percent / 100.0 * f64::from(set.entries)).round() as u32;
+        let mut made = Set {
+            existing: Vec::new(),
+            absent: Vec::new(),
+            first,
+            entries: set.entries,
+            shared: set.shared,
+            size_mean: set.size_mib * (KIB * KIB) as f64,
+            size_gamma: set.size_gamma,
+        };
+        for entry in 0..set.entries {
+            let file = self.files.len() as u32;
+            let lock_base = if set.shared && locks_a_file > 0 {
+                self.locks += locks_a_file;
+                self.locks - locks_a_file
+            } else {
+                crate::lists::NONE
+            };
+            self.files.push(File {
+                size: made.draw_size(random),
+                object_base: self.objects.len() as u32,
+                first_server: file % self.stripes.servers,
+                lock_base,
+                cached_at: None,
+            });
+            self.objects
+                .extend((0..self.stripes.count).map(|_| Object::default()));
+            if entry < preallocated {
+                made.existing.push(file);
+                self.lay_out(file);
+            } else {
+                made.absent.push(file);
+            }
+        }
+        self.sets.push(made);
+        (self.sets.len() - 1) as u32
+    }
+
+    /// Locks numbered so far.
+    #[must_use]
+    pub fn locks(&self) -> u32 {
+        self.locks
+    }
+
+    /// Allocates a whole file at once, as pre-allocation by one writer does.
+    fn lay_out(&mut self, file: u32) {
+        let file = &self.files[file as usize];
+        let row = self.stripes.size * u64::from(self.stripes.count);
+        let rows = file.size.div_ceil(row);
+        for stripe in 0..self.stripes.count {
+            let server = ((file.first_server + stripe) % self.stripes.servers) as usize;
+            let allocator = &mut self.allocators[server];
+            let extents = (rows * self.stripes.size).div_ceil(allocator.extent_bytes);
+            let object = &mut self.objects[(file.object_base + stripe) as usize];
+            object.extents = (0..extents).map(|_| allocator.allocate()).collect();
+        }
+    }
+
+    /// Where on its server's device an object's offset lies; space is allocated at the first use.
+    #[inline]
+    pub fn position(&mut self, server: u32, object: u32, offset: u64) -> u64 {
+        let allocator = &mut self.allocators[server as usize];
+        let number = (offset / allocator.extent_bytes) as usize;
+        let extents = &mut self.objects[object as usize].extents;
+        if number >= extents.len() {
+            extents.resize(number + 1, UNALLOCATED);
+        }
+        if extents[number] == UNALLOCATED {
+            extents[number] = allocator.allocate();
+        }
+        u64::from(extents[number]) * allocator.extent_bytes + offset % allocator.extent_bytes
+    }
+
+    /// A random place in a server's spread, for requests of nobody's file.
+    pub fn anywhere(&mut self, server: u32) -> u64 {
+        let allocator = &mut self.allocators[server as usize];
+        let extent = allocator.first + allocator.random.below(allocator.count);
+        extent * allocator.extent_bytes
+    }
+
+    /// Create a random file of those that are absent, with a size of its own.
+    pub fn create(&mut self, set: u32, random: &mut Random) -> Option<u32> {
+        let set = &mut self.sets[set as usize];
+        let absent = set.absent.len() as u64;
+        if absent == 0 {
+            return None;
+        }
+        let file = set.absent.swap_remove(random.below(absent) as usize);
+        set.existing.push(file);
+        self.files[file as usize].size = set.draw_size(random);
+        Some(file)
+    }
+
+    /// A random file of those that exist.
+    pub fn choose(&self, set: u32, random: &mut Random) -> Option<u32> {
+        let existing = &self.sets[set as usize].existing;
+        let index = random.below(existing.len() as u64) as usize;
+        existing.get(index).copied()
+    }
+
+    /// Delete a random file of those that exist, and what it held.
+    pub fn delete(&mut self, set: u32, random: &mut Random) -> Option<u32> {
+        let set = &mut self.sets[set as usize];
+        let existing = set.existing.len() as u64;
+        if existing == 0 {
+            return None;
+        }
+        let file = set.existing.swap_remove(random.below(existing) as usize);
+        set.absent.push(file);
+        let base = self.files[file as usize].object_base as usize;
+        for object in &mut self.objects[base..base + self.stripes.count as usize] {
+            object.extents.clear();
+        }
+        self.files[file as usize].cached_at = None;
+        Some(file)
+    }
+}
