@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from ascar.datasets import dataset_file
 from ascar.history import History
 from ascar.history.exchange import read_runs, write_runs
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 SERIES = "throughput_ops_per_s"
 DIGITS = 6
+LEVEL = 19  # of compression: slow to write, as fast to read
 
 
 def collect(name: str, histories: Sequence[Path], out: Path) -> int:
@@ -44,6 +47,7 @@ def collect(name: str, histories: Sequence[Path], out: Path) -> int:
                 record = {key: value for key, value in table.items() if key != "trials"}
                 runs.append((record, [shortened(trial) for trial in trials]))
     write_runs(out, runs, readings=True)
+    pl.read_parquet(out).write_parquet(out, compression="zstd", compression_level=LEVEL)
     return sum(len(trials) for _, trials in runs)
 
 
