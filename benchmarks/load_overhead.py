@@ -14,8 +14,12 @@ import statistics
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascar.workloads.filebench import find_ascard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SECONDS = 3
 RUNS = 5
@@ -68,16 +72,23 @@ def filebench(text: str, place: Path) -> float | None:
 
 def main() -> None:
     """Measure and print a table."""
-    head = f"{'flowop':<12}{'ops/s':>14}{'required':>12}{'own ns/op':>12}{'filebench ops/s':>18}"
-    print(f"{head}   median of {RUNS} runs of {SECONDS} s")
+    print(f"median (lowest to highest) of {RUNS} runs of {SECONDS} s, {THREADS} threads\n")
+    print(
+        "| flowop | operations a second | required | own ns an operation | filebench's operations a second |"
+    )
+    print("|---|---|---|---|---|")
     for name, (text, required) in WORKLOADS.items():
         with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
             place = Path(directory)
             rates, own = zip(*(measure(text, place) for _ in range(RUNS)), strict=True)
             others = [rate for _ in range(RUNS) if (rate := filebench(text, place)) is not None]
-        other = f"{statistics.median(others):,.0f}" if others else "-"
-        figures = f"{statistics.median(rates):>14,.0f}{required:>12,}{statistics.median(own):>12.0f}"
-        print(f"{name:<12}{figures}{other:>18}")
+        other = spread(others) if others else "-"
+        print(f"| {name} | {spread(rates)} | {required:,} | {spread(own)} | {other} |", flush=True)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median, lowest and highest."""
+    return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ascar.features import Operation, Trace, signature_of, signature_workload
@@ -92,3 +94,22 @@ def test_every_run_comes_to_a_file_in_one_way() -> None:
         assert opening.opened >= opening.created + opening.shared
         assert opening.held[READ] + opening.shared <= reads
         assert opening.held[WRITE] + opening.shared + opening.created <= writes
+
+
+def test_files_are_filled_with_what_fills_them_and_appended_what_is_appended() -> None:
+    loop = (*MAIL[:5], *MAIL[5:10])
+    mail = trace(loop)
+    made = np.asarray([file for _ in range(200) for _, file in loop]) == 1
+    is_write = mail.operation == WRITE
+    sizes = np.where(is_write, np.where(made, 98_304, 512), mail.size_bytes)
+    text = signature_workload(dataclasses.replace(mail, size_bytes=sizes))
+    lines = [line.strip() for line in text.splitlines()]
+    after_making = [lines[place + 1] for place, line in enumerate(lines) if "createfile" in line]
+    others = {line for line in lines if "flowop write " in line} - set(after_making)
+    assert after_making
+    assert others
+    # One run may stand for some of both.
+    assert any("iosize=98304" in line for line in after_making)
+    assert not any("iosize=512" in line for line in after_making)
+    assert any("iosize=512" in line for line in others)
+    assert not any("iosize=98304" in line for line in others)

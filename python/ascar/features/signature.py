@@ -8,7 +8,7 @@ longer in the trace than its operations do is time to think, spread over the loo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -162,6 +162,8 @@ def signature_of(trace: Trace) -> Signature:
         round(opens * sum(counts.values()) / sum(kept.values())),
     )
     data = mixed.only(*DATA)
+    if opening.created:
+        flows[Operation.WRITE] = _filling(flows[Operation.WRITE], opening.created, _first_sizes(trace))
     return Signature(
         threads=threads,
         counts=counts,
@@ -233,6 +235,33 @@ def _flow(part: Trace, gaps: PositionalGaps, count: int, number: int) -> Flow:
     ]
     jump_bytes = float(np.mean(gaps.jump_bytes)) if len(gaps.jump_bytes) else 0.0
     return Flow(tuple(runs), jump_bytes)
+
+
+def _filling(flow: Flow, created: int, wanted: NDArray[np.int64]) -> Flow:
+    """The flow with sizes like those wanted in the first runs, which fill files just made.
+
+    Sizes change places only. What fills files takes room, and what is written in others may not.
+    """
+    if len(wanted) == 0:
+        return flow
+    switching = flow.some(jumps=False)
+    left = sorted((run.size for run in switching), key=lambda size: size.mean_bytes)
+    quantiles = np.quantile(wanted, (np.arange(created) + 0.5) / created)
+    sizes = [left.pop(int(np.argmin([abs(size.mean_bytes - one) for size in left]))) for one in quantiles]
+    sizes += [left[place] for place in _scattered(len(left))]
+    runs = [replace(run, size=size) for run, size in zip(switching, sizes, strict=True)]
+    return Flow((*runs, *flow.some(jumps=True)), flow.jump_bytes)
+
+
+def _first_sizes(trace: Trace) -> NDArray[np.int64]:
+    """Sizes of the writes to files that were made, and not opened again since."""
+    order = np.lexsort((np.arange(len(trace)), trace.file))
+    operation, file = trace.operation[order], trace.file[order]
+    begins = np.isin(operation, (Operation.CREATE, Operation.OPEN))
+    begins[1:] |= file[1:] != file[:-1]
+    latest = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
+    made = operation[latest] == Operation.CREATE
+    return trace.size_bytes[order][made & (operation == Operation.WRITE)]
 
 
 def _sizes(sizes: NDArray[np.int64], number: int) -> list[Size]:
