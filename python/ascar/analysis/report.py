@@ -13,6 +13,7 @@ from ascar.analysis.frames import trials_frame
 from ascar.analysis.labels import metric_label, number, percent
 from ascar.analysis.marginals import marginal_figure, marginals
 from ascar.analysis.markup import Html, each, tag
+from ascar.analysis.several import several_section
 from ascar.errors import AscarError, HistoryError
 from ascar.outcome import Purpose, TrialState
 from ascar.space import study_space
@@ -96,6 +97,7 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
             sections.configuration_section(outcome, space),
             sections.apply_section(outcome, commands),
             _comparison(outcome, objective),
+            several_section(run, outcome, trials),
             _search(trials, outcome, objective),
             _parameters(trials, run),
             tag("h2", "What the time went on"),

@@ -33,8 +33,8 @@ __all__ = ["RemainingGains"]
 
 # Before so many configurations are measured, nothing is said: a model of less has seen nothing.
 _MEASURED_MIN = 10
-_MODELS = 8  # draws of hyperparameters
-_DRAWS = 64  # of the loss, for each of them
+_MODELS = 4  # draws of hyperparameters
+_DRAWS = 128  # of the loss, for each of them
 _CENTRES = 4
 _SPREAD = 800  # random configurations that are looked at beside the most promising
 _POOL, _LOOK = range(2)  # what a random decision is about
@@ -136,7 +136,8 @@ def _draws(
     root: NDArray[np.float64] | None = None
     while root is None:
         try:
-            root = np.linalg.cholesky(covariance + jitter * np.eye(len(covariance)))
+            shaken = covariance + jitter * np.eye(len(covariance))
+            root = np.asarray(np.linalg.cholesky(shaken), np.float64)
         except np.linalg.LinAlgError:
             jitter *= 100  # alike configurations leave rounding below zero
     return look.mean + rng.normal(size=(_DRAWS, len(columns))) @ root.T

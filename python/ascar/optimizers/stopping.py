@@ -255,10 +255,13 @@ class AllOf:
 
     def __call__(self, progress: Progress) -> str | None:
         """All reasons, or None."""
-        reasons = [criterion(progress) for criterion in self.criteria]
-        if not reasons or None in reasons:
-            return None
-        return " and ".join(reason for reason in reasons if reason)
+        reasons: list[str] = []
+        for criterion in self.criteria:
+            reason = criterion(progress)
+            if reason is None:  # the rest, which may be dear to ask, is not asked
+                return None
+            reasons.append(reason)
+        return " and ".join(reasons) or None
 
 
 def criterion_of(stop: StopSection) -> Criterion:
