@@ -105,6 +105,18 @@ def test_a_parameter_that_never_applies_is_refused_when_named(tmp_path):
         Recording.read(written(tmp_path / "t.parquet", rows), Columns(("fs", "groups"), ("ops_per_s",)))
 
 
+def test_parameters_that_applied_to_none_so_far_are_of_the_space_all_the_same(tmp_path):
+    rows = [row for row in ROWS if row[1] == "ext4"]
+    frame = pl.read_parquet(written(tmp_path / "t.parquet", rows)).drop("groups")
+    frame.write_parquet(tmp_path / "begun.parquet")
+    recording = Recording.read(tmp_path / "begun.parquet", Columns(metrics=("ops_per_s",)))
+    assert recording.space.count() == 8
+    assert len(recording) == 2
+    frame.drop("barrier").write_parquet(tmp_path / "less.parquet")
+    recording = Recording.read(tmp_path / "less.parquet", Columns(metrics=("ops_per_s",)))
+    assert recording.space.name == "table"
+
+
 def test_runs_of_one_space_are_one_table(tmp_path):
     file = written(tmp_path / "t.parquet", spaces=(SPACE, SPACE))
     assert Recording.read(file, Columns(metrics=("ops_per_s",))).space.count() == 8

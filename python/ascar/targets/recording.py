@@ -71,7 +71,10 @@ class Recording:
         roles = roles_of(renamed, columns, originals, own)
         measured = ended(renamed, path)
         if own is not None:
-            return cls.in_space(measured, roles, own)
+            # What applied to none of the trials has no column.
+            never = [name for name in own.names if name not in measured.columns]
+            absent = (pl.lit(None).alias(name) for name in never)
+            return cls.in_space(measured.with_columns(absent), roles, own)
         return cls.of(measured, roles, listed_max=listed_max)
 
     @classmethod

@@ -156,5 +156,5 @@ def own_space(frame: pl.DataFrame) -> Space | None:
         return None
     if not spaces or any(space_key(space) != space_key(spaces[0]) for space in spaces[1:]):
         return None
-    named = {*spaces[0].names}
-    return spaces[0] if named <= {*frame.columns} else None
+    always = {one.name for one in spaces[0].parameters if one.condition is None}
+    return spaces[0] if always <= {*frame.columns} else None
