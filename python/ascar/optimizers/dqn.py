@@ -111,6 +111,7 @@ class DeepQNetwork(Stateful):
         self._out: dict[Configuration, tuple[Configuration, float, int]] = {}
         self._walked: set[tuple[Configuration, int]] = set()
         self._free = 0  # moves over known configurations, for the generators
+        self._rows: dict[Configuration, NDArray[np.float32]] = {}
 
     def propose(self) -> Configuration:
         """Where the next action leads that leads to something fresh.
@@ -199,7 +200,11 @@ class DeepQNetwork(Stateful):
         )
 
     def _state(self, configuration: Configuration) -> NDArray[np.float32]:
-        return self._columns.rows([configuration])[0].astype(np.float32)
+        """Its row; the walk comes back to the same few places, whose rows are kept."""
+        row = self._rows.get(configuration)
+        if row is None:
+            row = self._rows[configuration] = self._columns.rows([configuration])[0].astype(np.float32)
+        return row
 
     def _spread(self) -> np.float32:
         """Standard deviation of the losses known so far; 1 where they do not differ."""

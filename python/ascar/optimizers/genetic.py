@@ -122,6 +122,7 @@ class GeneticAlgorithm(Stateful):
         self._bred = 0
         self._mutations = 0
         self._past: list[Generation] = []
+        self._alleles: dict[str, dict[Value | None, int]] | None = None
 
     @property
     def generations(self) -> tuple[Generation, ...]:
@@ -234,12 +235,16 @@ class GeneticAlgorithm(Stateful):
         living += self._population[len(elite) : len(elite) + size - len(living)]
         self._population = sorted(living, key=lambda member: member.loss)
         self._offspring, self._dead, self._bred, self._mutations = [], 0, 0, 0
+        self._alleles = None
 
     def _snapshot(self) -> Generation:
         members = [member.configuration for member in self._population]
-        names = self.ledger.space.names
-        alleles = {name: dict(Counter(one.get(name) for one in members).most_common()) for name in names}
-        return Generation(alleles, len(members), self._mutations)
+        if self._alleles is None:
+            self._alleles = {
+                name: dict(Counter(one.get(name) for one in members).most_common())
+                for name in self.ledger.space.names
+            }
+        return Generation(self._alleles, len(members), self._mutations)
 
 
 def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:

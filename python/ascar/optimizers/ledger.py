@@ -60,6 +60,8 @@ class Record:
     @property
     def loss(self) -> float | None:
         """Mean of the complete evaluations; None without any."""
+        if len(self.losses) == 1:
+            return self.losses[0]
         return sum(self.losses) / len(self.losses) if self.losses else None
 
     @property
@@ -173,7 +175,8 @@ class Ledger:
 
     def spread(self) -> float:
         """Standard deviation of the losses of usable configurations; 0 where it cannot be told."""
-        losses = np.array([record.loss for _, record in self.usable()], np.float64)
+        records = self.records.values()
+        losses = np.array([record.loss for record in records if record.usable], np.float64)
         with np.errstate(over="ignore"):
             spread = float(losses.std()) if len(losses) else 0.0
         return spread if math.isfinite(spread) else 0.0

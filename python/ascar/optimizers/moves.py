@@ -33,6 +33,7 @@ class Moves:
         gene: int (actions,), the parameter that each one changes.
         value: float64 (actions,), the code it is set to; NaN where it moves by `shift`.
         shift: float64 (actions,), by how much the code moves.
+        top: float64 (actions,), the highest code of that parameter.
     """
 
     codes: Codes
@@ -40,6 +41,7 @@ class Moves:
     gene: NDArray[np.intp]
     value: NDArray[np.float64]
     shift: NDArray[np.float64]
+    top: NDArray[np.float64]
 
     @classmethod
     def of(cls, space: Space) -> Moves:
@@ -47,7 +49,9 @@ class Moves:
         codes = Codes.of(space)
         found = [(index, *move) for index, gene in enumerate(codes.genes) for move in _moves(gene)]
         table = np.array(found, np.float64).reshape(len(found), 3)
-        return cls(codes, Genes.of(space), table[:, 0].astype(np.intp), table[:, 1], table[:, 2])
+        tops = np.array([gene.size - 1 if gene.size else 1 for gene in codes.genes], np.float64)
+        gene = table[:, 0].astype(np.intp)
+        return cls(codes, Genes.of(space), gene, table[:, 1], table[:, 2], tops[gene])
 
     def __len__(self) -> int:
         return len(self.gene)
@@ -79,9 +83,7 @@ class Moves:
 
     def _after(self, present: NDArray[np.float64]) -> NDArray[np.float64]:
         """(actions,): the code after each action; NaN where it cannot be taken."""
-        tops = np.array([gene.size - 1 if gene.size else 1 for gene in self.codes.genes], np.float64)
-        top = tops[self.gene]
-        moved = np.clip(present + self.shift, 0, top)
+        moved = np.clip(present + self.shift, 0, self.top)
         moves = np.where(present >= 0, moved, np.nan)  # a special value has no neighbours
         return np.where(np.isnan(self.value), moves, self.value)
 

@@ -58,7 +58,7 @@ class Generation:
         if not self.alleles or not self.size:
             return 0.0
         needed = members_percent / 100 * self.size
-        converged = sum(max(counts.values(), default=0) >= needed for counts in self.alleles.values())
+        converged = sum(1 for counts in self.alleles.values() if counts and max(counts.values()) >= needed)
         return 100 * converged / len(self.alleles)
 
 
