@@ -13,6 +13,7 @@ from ascar.cli.workload.traces import Form
 
 if TYPE_CHECKING:
     from ascar.cli.workload.traces import TracedFile
+    from ascar.features import Trace
 
 __all__ = ["EXAMPLES", "record"]
 
@@ -97,7 +98,7 @@ def record(
     wml = signature_workload(traced.trace, seconds=run_s, file_bytes_max=bytes_max)
     if out is not None:
         write_new(out, wml, force=force)
-    compared = None if check is None else _compare(traced, wml, check, run_s)
+    compared = None if check is None else _compare(_Replay(source.kind, wml, check, run_s), traced)
     result = _Result(source, traced, wml, out, compared)
     result.emit() if json else result.show()
     return 0
@@ -197,16 +198,33 @@ class _Compared:
         return text + f"all features within {ALIKE:.0%}"
 
 
-def _compare(traced: TracedFile, wml: str, directory: Path, seconds: float) -> _Compared:
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """A signature to be replayed, and what it was made from."""
+
+    kind: str
+    wml: str
+    directory: Path
+    seconds: float
+
+    def trace(self, form: str) -> Trace:
+        """What it does, by the instrument that recorded the original: each holds up what it watches."""
+        from ascar.workloads.replay import replay, replay_watched
+
+        if self.kind == "trace":
+            return replay(self.wml, self.directory, self.seconds, recorded=form == "load")
+        return replay_watched(self.wml, self.directory, self.seconds).trace
+
+
+def _compare(wanted: _Replay, traced: TracedFile) -> _Compared:
     from ascar.cli.output import say
     from ascar.features import features_of, relative_differences, relative_distance
     from ascar.units import format_duration
-    from ascar.workloads.replay import replay
 
-    say(f"replaying in {directory} for {format_duration(seconds)}")
-    original, other = features_of(traced.trace), features_of(replay(wml, directory, seconds))
+    say(f"replaying in {wanted.directory} for {format_duration(wanted.seconds)}")
+    original, other = features_of(traced.trace), features_of(wanted.trace(traced.form))
     differences = relative_differences(original, other, share_min=SHARE_MIN)
-    return _Compared(directory, differences, relative_distance(original, other, SHARE_MIN))
+    return _Compared(wanted.directory, differences, relative_distance(original, other, SHARE_MIN))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

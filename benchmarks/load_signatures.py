@@ -1,0 +1,142 @@
+"""Signatures beside what they were made from: `python benchmarks/load_signatures.py` on an idle machine.
+
+Each load of `ascard load`, which waits for nothing, is recorded while it runs, and its signature written.
+Then both run in turns: without any recording, where reads and writes a second are compared, and under strace,
+where all features are. Tables in Markdown: medians of the pairs' ratios, with intervals of at least 95% from
+order statistics (the binomial distribution of the number of pairs below the median).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.features import features_of, relative_differences, signature_workload
+from ascar.workloads.filebench import find_ascard
+from ascar.workloads.recorder import Recording, record_process
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+DATA = frozenset(("read", "readwholefile", "write", "writewholefile", "appendfile", "appendfilerand"))
+SHARE_MIN = 0.02
+
+
+def interval(values: Sequence[float]) -> str:
+    """Median with an interval of at least 95%; the extremes where there are too few values for that."""
+    ordered, number = sorted(values), len(values)
+    below, chance = 0, 2 * 0.5**number
+    while chance + 2 * math.comb(number, below + 1) * 0.5**number <= 0.05:
+        below += 1
+        chance += 2 * math.comb(number, below) * 0.5**number
+    return f"{np.median(values):.2f} ({ordered[below]:.2f} to {ordered[number - 1 - below]:.2f})"
+
+
+def pace(words: Sequence[str | Path], place: Path, seconds: float) -> float:
+    """Reads and writes a second of a load that nobody watches."""
+    command = [find_ascard(), "load", *words, "--dir", place, "--seconds", str(seconds), "--clean"]
+    done = subprocess.run(command, check=True, capture_output=True)
+    summary = json.loads(done.stdout.splitlines()[-1])
+    operations = sum(one["ops"] for one in summary["flowops"].values() if one["type"] in DATA)
+    return operations / summary["load_s"]
+
+
+@contextmanager
+def running(words: Sequence[str | Path], place: Path) -> Generator[subprocess.Popen[bytes]]:
+    """A load that has begun."""
+    place.mkdir()
+    command = [find_ascard(), "load", *words, "--dir", place, "--seconds", "3600", "--reading-ms", "100"]
+    with tempfile.TemporaryFile() as out, subprocess.Popen(command, stdout=out) as process:
+        try:
+            while b'"reading"' not in Path(f"/proc/{process.pid}/fd/1").read_bytes():
+                if process.poll() is not None:
+                    sys.exit(f"{command}: ended with {process.returncode}")
+                time.sleep(0.02)
+            yield process
+        finally:
+            process.kill()
+
+
+def traced(
+    processes: Sequence[tuple[subprocess.Popen[bytes], Path]], turns: int
+) -> list[list[dict[str, float]]]:
+    """Features of processes under strace, in turns, each stopped while another one is looked at."""
+    found: list[list[dict[str, float]]] = [[] for _ in processes]
+    for process, _ in processes:
+        process.send_signal(signal.SIGSTOP)
+    for number in range(turns):
+        places = range(len(processes))
+        for place in places if number % 2 else reversed(places):
+            process, under = processes[place]
+            process.send_signal(signal.SIGCONT)
+            recorded = record_process(process.pid, Recording(0.5, under))
+            process.send_signal(signal.SIGSTOP)
+            features = features_of(recorded.trace)
+            slowdown = max(1.0, recorded.slowdown or 1.0)
+            found[place].append(
+                {n: v * slowdown if n.endswith("gap_s_mean") else v for n, v in features.items()}
+            )
+    return found
+
+
+def row(name: str, place: Path, given: argparse.Namespace) -> str:
+    """A load's line of the table."""
+    original: list[str | Path] = ["--personality", name, "--scale", "0.2", "--threads", "2"]
+    wml = place / "signature.f"
+    signature: list[str | Path] = ["--wml", wml]
+    with running(original, place / "original") as process:
+        recorded = record_process(process.pid, Recording(2.0, place / "original"))
+        wml.write_text(signature_workload(recorded.trace))
+        with running(signature, place / "signature") as other:
+            both = [(process, place / "original"), (other, place / "signature")]
+            here, there = traced(both, given.turns)
+    ratios: list[float] = []
+    for number in range(given.pairs):
+        paces = {0: 0.0, 1: 0.0}
+        for which in (0, 1) if number % 2 else (1, 0):
+            paces[which] = pace((original, signature)[which], place, given.seconds)
+        ratios.append(paces[1] / paces[0])
+    medians = [
+        {key: float(np.nanmedian([one[key] for one in many])) for key in here[0]} for many in (here, there)
+    ]
+    differences = relative_differences(*medians, share_min=SHARE_MIN)
+    rest = {key: value for key, value in differences.items() if "_gap_s_" not in key}
+    worst = max(rest, key=rest.__getitem__)
+    gaps = [key for key in differences if key.endswith("gap_s_mean")]
+    slowest = max(gaps, key=lambda key: differences[key])
+    gap = interval([b[slowest] / a[slowest] for a, b in zip(here, there, strict=True)])
+    held_up = f"{recorded.slowdown:.1f}" if recorded.slowdown else "-"
+    return f"| {name} | {held_up} | {rest[worst]:.1%} (`{worst}`) | {gap} | {interval(ratios)} |"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Signatures beside what they were made from")
+    parser.add_argument("--loads", nargs="+", default=["mailserver", "webserver", "fileserver"])
+    parser.add_argument("--pairs", type=int, default=12, help="without recording")
+    parser.add_argument("--turns", type=int, default=8, help="under strace")
+    parser.add_argument("--seconds", type=float, default=0.6, help="of a run without recording")
+    parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
+    given = parser.parse_args()
+    print(
+        "| load | held up by strace, times | mix, sizes, positions, at most | traced gaps | untraced pace |"
+    )
+    print("|---|---|---|---|---|")
+    for name in given.loads:
+        with tempfile.TemporaryDirectory(dir=given.directory) as place:
+            print(row(name, Path(place), given), flush=True)
+
+
+if __name__ == "__main__":
+    main()
