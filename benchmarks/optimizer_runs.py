@@ -2,8 +2,8 @@
 
     python -m benchmarks.optimizer_runs --tables DIR --budget 100s
 
-1,000 simulated searches of 100 evaluations of each of random, annealing, genetic, gp and dqn over one recorded
-table with 10% noise, on all cores, judged after 25, 50 and 100 evaluations: everything that
+1,000 simulated searches of 100 evaluations of each of random, annealing, genetic, gp and dqn over one
+recorded table with 10% noise, on all cores, judged after 25, 50 and 100 evaluations: everything that
 `ascar lab optimizers` does but for writing files. Pieces of 500 runs, each with processes of its own; a later
 run goes on where this one ends.
 """

@@ -3,8 +3,8 @@
     python -m benchmarks.optimizer_stopping --tables DIR --runs 10
 
 Recorded tables with their noise are searched with `auto`. A stop at `remaining_gain = { below, confidence }`
-claims that the recommendation is within `below` of the best; the truth is known here. The share of stops whose
-claim holds should be about `confidence` or more. The model's recommendation is judged, for the stop speaks of it.
+claims that the recommendation is within `below` of the best; the truth is known here. The share of stops
+whose claim holds should be about `confidence` or more.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _summary(stops: list[tuple[int, float] | None], below: float) -> list[str]:
 
 
 def _run(task: tuple[Specification, int]) -> list[tuple[int, float] | None]:
-    """Evaluations until each rule's stop, and the relative gain that was truly left; None: it never stopped."""
+    """Evaluations until each rule's stop, and the relative gain then truly left; None: no stop."""
     specification, seed = task
     problem, rng = built(specification), np.random.default_rng([seed, 0x570B])
     optimizer = open_optimizer({"kind": "auto"}, problem.space, seed)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+# As `ascar tune` has it: threads that wait by spinning make small matrices far slower on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 

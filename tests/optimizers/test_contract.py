@@ -12,6 +12,7 @@ from ascar.optimizers.gp import GaussianSearch
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.trees import TreesSearch
 from ascar.testing.optimizers import OptimizerContract
+from ascar.testing.spaces import tiny
 
 
 class TestRandomSearch(OptimizerContract):
@@ -42,6 +43,23 @@ class TestTreesSearch(OptimizerContract):
 class TestAuto(OptimizerContract):
     make = Auto
     options = MappingProxyType({"remeasure": False})
+
+
+class Remeasuring(OptimizerContract):
+    """`auto` as it is by default: what the contract says of proposals that are made once does not hold."""
+
+    make = Auto
+
+
+def test_auto_says_so_where_it_proposes_a_configuration_again():
+    Remeasuring().test_whatever_becomes_of_batches_only_valid_and_new_ones_are_proposed()
+
+
+def test_auto_measures_again_where_noise_hides_the_best():
+    space, contract = tiny(), Remeasuring()
+    optimizer = contract.built(space)
+    told = contract.run(optimizer, space, 30)
+    assert len({one.configuration for one in told}) < len(told), "else the test above shows nothing"
 
 
 class TestDeepQNetwork(OptimizerContract):

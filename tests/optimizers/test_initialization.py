@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from ascar.optimizers import Evaluation
-from ascar.optimizers.initialization import initial
+from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.recommendation import recommend
+from ascar.optimizers.surrogates.columns import Columns
 from ascar.outcome import TrialState
 from ascar.space import preset
 from ascar.testing import grid, tiny
+from ascar.testing.spaces import branching, continuous
 
 
 @pytest.mark.parametrize("method", ["random", "latin-hypercube"])
@@ -36,6 +40,30 @@ def test_a_latin_hypercube_is_even_where_random_sampling_follows_the_constraints
     plain = Counter(one[block] for one in initial(space, np.random.default_rng(1), 300, "random"))
     assert max(even.values()) - min(even.values()) <= 30
     assert min(plain.values()) / sum(plain.values()) == pytest.approx(972 / 3888, abs=0.06)
+
+
+def test_a_maximin_hypercube_leaves_its_configurations_farther_apart():
+    def nearest(method, seed):
+        rows = Columns.of(grid()).rows(initial(grid(), np.random.default_rng(seed), 10, method))
+        return min(float(((one - two) ** 2).sum()) for one, two in combinations(rows, 2))
+
+    seeds = range(6)
+    assert all(nearest("maximin", seed) >= nearest("latin-hypercube", seed) for seed in seeds)
+    assert sum(nearest("maximin", seed) for seed in seeds) > sum(
+        nearest("latin-hypercube", seed) for seed in seeds
+    )
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_every_method_counts_the_start_and_keeps_to_the_space(method):
+    for space in (branching(), continuous(), grid(), tiny()):
+        start = (space.default(),)
+        found = initial(space, np.random.default_rng(5), 9, method, start)
+        assert found[0] == space.default()
+        assert len(found) <= 9
+        assert len(set(found)) == len(found)
+        assert all(space.validate(one) == one for one in found)
+        assert initial(space, np.random.default_rng(5), 1, method, start) == [space.default()]
 
 
 def told(configuration, loss, state=TrialState.COMPLETE):

@@ -33,19 +33,26 @@ def test_it_says_nothing_before_ten_configurations_are_measured():
 
 def test_it_is_unsure_at_first_and_sure_once_the_best_is_found():
     optimizer = open_optimizer({"kind": "auto"}, space(), 1)
-    remaining, rng, early = RemainingGains(space(), 1), np.random.default_rng(2), None
-    for number in range(50):
+    remaining, rng = RemainingGains(space(), 1), np.random.default_rng(2)
+    shares: dict[int, float | None] = {}
+    for number in range(1, 41):
         one = optimizer.ask()
         evaluation = Evaluation(one, TrialState.COMPLETE, loss_of(one) * (1 + 0.01 * rng.normal()), None, 1.0)
         optimizer.tell(evaluation)
         remaining.tell(evaluation)
-        if number == 9:
-            early = remaining.share_below(0.05)
-    assert early is not None
-    assert early < 0.5
-    assert remaining.share_below(0.05) > 0.9
+        if number in (10, 11, 12, 38, 39, 40):
+            shares[number] = remaining.share_below(0.05)
+    assert shares[10] is None
+    assert shares[11] is None, "three looks are asked for"
+    assert shares[12] is not None
+    assert shares[12] < 0.5
+    assert shares[40] is not None
+    assert shares[40] > 0.9
     # More is never less likely.
-    assert remaining.share_below(0.01) <= remaining.share_below(0.05) <= remaining.share_below(0.5)
+    least, most = remaining.share_below(0.01), remaining.share_below(0.5)
+    assert least is not None
+    assert most is not None
+    assert least <= shares[40] <= most
 
 
 @pytest.mark.parametrize("sign", [1, -1])

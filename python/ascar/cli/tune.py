@@ -49,6 +49,9 @@ def tune(
     is wrong and nothing was touched, 3 ended without a verdict, 130 interrupted; then everything was put
     back, and --resume goes on.
     """
+    from ascar.cli.threads import compute_on_one_thread
+
+    compute_on_one_thread()
     from ascar.cli.interrupts import resumable
     from ascar.cli.progress import showing
     from ascar.cli.studies import read_study

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from ascar.optimizers.surrogates.columns import Columns
+
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.typing import NDArray
 
     from ascar.space import Configuration, Space
 
 __all__ = ["Method", "initial"]
 
-Method = Literal["latin-hypercube", "random"]
+Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random"]
+
+# Latin hypercubes that a maximin one is chosen among.
+_HYPERCUBES = 20
 
 
 def initial(
@@ -27,7 +34,9 @@ def initial(
         space: what is searched.
         rng: of the random choices.
         n: how many configurations are wanted; fewer come back where the space is small.
-        method: "random", each configuration as likely as any other, or "latin-hypercube".
+        method: "random", each configuration as likely as any other; "latin-hypercube"; "maximin", of several
+            Latin hypercubes the one whose two nearest configurations are farthest apart; "sobol" or "halton",
+            a scrambled low-discrepancy sequence over the valid configurations.
         start: defaults and known good configurations.
     """
     wanted = max(0, n - len(start))
@@ -36,4 +45,31 @@ def initial(
             drawn = space.sample(rng, wanted)
         case "latin-hypercube":
             drawn = space.latin_hypercube(rng, wanted) if wanted else []
+        case "maximin":
+            drawn = _maximin(space, rng, wanted, start)
+        case "sobol" | "halton":
+            drawn = space.sequence(rng, wanted, method) if wanted else []
     return list(dict.fromkeys((*start, *drawn)))
+
+
+def _maximin(
+    space: Space, rng: np.random.Generator, n: int, start: tuple[Configuration, ...]
+) -> list[Configuration]:
+    """The Latin hypercube that leaves its configurations, and the start's, farthest apart.
+
+    Johnson, Moore and Ylvisaker, "Minimax and Maximin Distance Designs", Journal of Statistical Planning and
+    Inference 26 (1990); over Latin hypercubes: Morris and Mitchell, ibid. 43 (1995), here by choice among 20.
+    """
+    if n < 1:
+        return []
+    found = [space.latin_hypercube(rng, n) for _ in range(_HYPERCUBES)]
+    columns = Columns.of(space)
+    return max(found, key=lambda one: _nearest(columns.rows((*start, *one))))
+
+
+def _nearest(rows: NDArray[np.float64]) -> tuple[float, float]:
+    """The least squared distance between two rows, and the mean distance, which breaks ties."""
+    squares = (rows * rows).sum(1)
+    distances = squares[:, None] + squares[None, :] - 2 * rows @ rows.T
+    pairs = distances[np.tril_indices(len(rows), -1)]
+    return (float(pairs.min()), float(pairs.mean())) if len(pairs) else (0.0, 0.0)

@@ -36,7 +36,8 @@ _MEASURED_MIN = 10
 _MODELS = 4  # draws of hyperparameters
 _DRAWS = 128  # of the loss, for each of them
 _CENTRES = 4
-_SPREAD = 800  # random configurations that are looked at beside the most promising
+_SPREAD = 500  # random configurations that are looked at beside the most promising
+_LOOKS = 3
 _POOL, _LOOK = range(2)  # what a random decision is about
 
 
@@ -45,8 +46,8 @@ class RemainingGains:
 
     The gain is that of the best configuration of the space over the one with the lowest expected loss among
     the measured, relative to the latter's loss. The best is sought among what is measured, the 150 most
-    promising others and 800 random ones: each of many hardly promising ones may yet surprise. In a space of up
-    to 1,000 configurations it is sought among all.
+    promising others and 500 random ones: each of many hardly promising ones may yet surprise. In a space of
+    up to 1,000 configurations it is sought among all.
 
     Args:
         space: what is searched.
@@ -60,15 +61,26 @@ class RemainingGains:
         self._candidates: Candidates | None = None
         self._spread: NDArray[np.float64] | None = None
         self._gains: tuple[int, NDArray[np.float64]] | None = None
+        self._looks: list[NDArray[np.float64]] = []
 
     def tell(self, evaluation: Evaluation) -> None:
         """What became of a configuration."""
         self._ledger.tell(evaluation)
 
     def share_below(self, gain: float) -> float | None:
-        """The probability that no more than this relative gain is left; None while too little is known."""
+        """The probability that no more than this relative gain is left; None while too little is known.
+
+        The least of the last three looks, each after another evaluation: who stops at the first look that is
+        sure enough stops at the one that is wrong.
+        """
         gains = self.draws()
-        return None if gains is None else float((gains <= gain).mean())
+        if gains is None:
+            return None
+        if not self._looks or self._looks[-1] is not gains:
+            self._looks = [*self._looks[-(_LOOKS - 1) :], gains]
+        if len(self._looks) < _LOOKS:
+            return None
+        return min(float((one <= gain).mean()) for one in self._looks)
 
     def draws(self) -> NDArray[np.float64] | None:
         """(512,): relative gains drawn from their posterior, none below 0; None while too little is known."""

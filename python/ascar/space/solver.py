@@ -178,6 +178,23 @@ class Solver:
             "hardly ever; widen one, or narrow the ranges to where it holds"
         )
 
+    def at(self, shares: Sequence[float]) -> Configuration | None:
+        """The configuration at a point of the unit cube; uniform points give configurations as `draw` does.
+
+        Args:
+            shares: two a level, in the order of decision: which of its choices, and where on a free range.
+
+        Returns:
+            None where a constraint that is not in the diagram does not hold there.
+        """
+        self.ensure_some()
+        node, known = self.diagram.root, dict[str, "Value | None"]()
+        for level, choice, place in zip(self.order, shares[::2], shares[1::2], strict=True):
+            key = node.draw(choice)
+            node = node.edges[key]
+            known[level.name] = _any_value(level, place) if isinstance(key, Free) else key
+        return self.configuration(known) if self.accepts(known) else None
+
     def _drawn(self, rng: np.random.Generator) -> dict[str, Value | None]:
         node = self.diagram.root
         known: dict[str, Value | None] = {}

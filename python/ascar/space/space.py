@@ -244,6 +244,18 @@ class Space:
 
         return latin_hypercube(self._solver, rng, n)
 
+    def sequence(self, rng: np.random.Generator, n: int, kind: str = "sobol") -> list[Configuration]:
+        """`n` configurations of a low-discrepancy sequence over the valid ones.
+
+        See `ascar.space.sequence`.
+
+        Raises:
+            SpaceError: as `sample`.
+        """
+        from ascar.space.sequence import sequence
+
+        return sequence(self._solver, rng, n, kind)
+
     def nearest(self, wanted: Mapping[str, Any]) -> Configuration:
         """The configuration that keeps the wanted values as far as it can, in the space's order.
 

@@ -246,6 +246,36 @@ class OptimizerContract:
             )
             assert onward == resumed, space.name
 
+    def test_whatever_becomes_of_batches_only_valid_and_new_ones_are_proposed(self) -> None:
+        """Batches of any size, told in any order, whole or in part, failed and pruned; restarts in between.
+
+        A configuration that is known is proposed again only as a re-measurement, which `reason` says.
+        """
+        states = (TrialState.COMPLETE, TrialState.FAILED, TrialState.PRUNED, TrialState.INTERRUPTED)
+        for space, seed in ((branching(), 1), (branching(), 2), (continuous(), 3)):
+            loss, rng = sloped(space), np.random.default_rng(seed)
+            optimizer, history = self.built(space, seed), list[Evaluation]()
+            out: list[Configuration] = []
+            known: set[Configuration] = set()
+            while len(history) < self.trials:
+                for _ in range(int(rng.integers(1, 5))):
+                    one = optimizer.ask()
+                    assert space.validate(one) == one, space.name
+                    labelled = getattr(optimizer, "reason", "") == "re-measurement"
+                    assert labelled or (one not in known and one not in out), f"{one} a second time"
+                    out.append(one)
+                for at in sorted(rng.permutation(len(out))[: int(rng.integers(1, 5))].tolist(), reverse=True):
+                    one, state = out.pop(at), states[int(rng.choice(4, p=(0.6, 0.15, 0.15, 0.1)))]
+                    measured = state in (TrialState.COMPLETE, TrialState.PRUNED)
+                    value = loss(one) + 0.05 * rng.normal() if measured else None
+                    history.append(self.told(optimizer, one, value, state))
+                    if state is not TrialState.INTERRUPTED:
+                        known.add(one)
+                if rng.random() < 0.1:  # what was out is lost, and may be proposed anew
+                    optimizer, out = self.built(space, seed), []
+                    for evaluation in history:
+                        optimizer.tell(evaluation)
+
     def test_it_finds_better_than_the_middling(self) -> None:
         space = grid()
         loss = sloped(space)

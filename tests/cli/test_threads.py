@@ -1,0 +1,35 @@
+"""The numeric libraries of a tuning process use one thread, and leave no trace in the environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import os
+before = dict(os.environ)
+from ascar.cli.threads import compute_on_one_thread
+compute_on_one_thread()
+import numpy as np
+from scipy import linalg
+matrix = np.random.default_rng(1).normal(size=(700, 700))
+linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
+assert dict(os.environ) == before
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+def threads(**environment: str) -> int:
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**clean, **environment}, capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    return int(done.stdout)
+
+
+def test_one_thread_unless_the_environment_says_otherwise():
+    assert threads() == 1
+    # Both libraries, NumPy's and SciPy's, start theirs.
+    assert threads(OPENBLAS_NUM_THREADS="2") > 1
