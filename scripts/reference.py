@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import scenario_page
 import schemas
 import typer
 
@@ -274,6 +275,7 @@ def pages() -> dict[Path, str]:
     made = {
         DIRECTORY / "commands.md": commands_page(),
         DIRECTORY / "study-file.md": study_page(),
+        DIRECTORY / "scenario-file.md": NOTE + scenario_page.page(_table),
         DIRECTORY / "spaces.md": spaces_page(),
         DIRECTORY / "errors.md": errors_page(),
     }

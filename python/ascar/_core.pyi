@@ -1,4 +1,7 @@
-"""The Rust half: Pilot's mathematics. Refusals are ValueErrors: argument, value, what is allowed."""
+"""The Rust half: Pilot's mathematics, trees, the simulated cluster.
+
+Refusals are ValueErrors: argument or key, value, what is allowed.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, final
@@ -223,3 +226,20 @@ def read_rule_set(text: str) -> tuple[list[RuleValues], int]:
 
 def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int) -> str:
     """The text of a rule file."""
+
+@final
+class Simulation:
+    """A simulated cluster; a scenario's and an outcome's JSON is that of `ascar.simulation`."""
+
+    def __new__(cls, scenario: str) -> Simulation: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def finished(self) -> bool: ...
+    def warm_up(self) -> None: ...
+    def step(self) -> None: ...
+    def observe(self) -> NDArray[np.float64]: ...
+    def set(self, window: NDArray[np.float64], tau_us: NDArray[np.float64]) -> int: ...
+    def outcome(self) -> str: ...
+
+def check_scenario(scenario: str) -> str: ...

@@ -3,6 +3,7 @@
     AscarError                      exit status
     ├── InputError                  2   something given to us is wrong; nothing was touched
     │   ├── StudyError                  a key of a study file
+    │   ├── ScenarioError               a key of a simulated cluster's scenario
     │   ├── SpaceError                  a parameter, a value, a constraint
     │   ├── ExpressionError             a formula
     │   └── EnvironmentLacks            a program, a privilege, a device that is not there
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "KeeperLost",
     "Refused",
+    "ScenarioError",
     "SpaceError",
     "StageFailed",
     "StudyError",
@@ -52,6 +54,10 @@ class InputError(AscarError):
 
 class StudyError(InputError):
     """A key of a study file is unknown, missing, of the wrong type or out of range."""
+
+
+class ScenarioError(InputError):
+    """A key of a scenario of the simulated cluster is unknown, missing, of the wrong type or out of range."""
 
 
 class SpaceError(InputError):

@@ -7,6 +7,7 @@ mod convert;
 mod forest;
 mod intervals;
 mod rule_sets;
+mod simulation;
 mod variation;
 mod work_per_second;
 
@@ -36,6 +37,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};
+    #[pymodule_export]
+    use super::simulation::{Simulation, check_scenario};
     #[pymodule_export]
     use super::variation::{
         distribution_range, kolmogorov_smirnov, pearson, relative_range,

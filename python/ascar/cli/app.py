@@ -18,6 +18,7 @@ from ascar.cli import (
     measure,
     report,
     restore,
+    sim,
     space,
     sweep,
     tune,
@@ -54,6 +55,7 @@ for _command, _examples, _summary in _COMMANDS:
     app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
 app.add_typer(history.app, name="history")
 app.add_typer(lab.app, name="lab")
+app.add_typer(sim.app, name="sim")
 app.add_typer(workload.app, name="workload")
 
 

@@ -1,0 +1,123 @@
+//! The simulated cluster: scenarios and outcomes as JSON, indicators and settings as arrays.
+
+use std::sync::{Mutex, PoisonError};
+
+use ascar_simulation::{Indicators, Scenario, Simulation as Core};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::{Array, slice};
+
+/// Columns of an observation.
+const COLUMNS: usize = 12;
+
+/// A cluster that is stepped from outside. Its lock is taken without the interpreter's, so that neither waits for the
+/// other.
+#[pyclass(frozen, module = "ascar._core")]
+pub struct Simulation(Mutex<Core>);
+
+impl Simulation {
+    /// Work on the cluster while other Python threads go on.
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Core) -> T + Send) -> T {
+        py.detach(|| work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl Simulation {
+    /// Build a cluster from a scenario's JSON.
+    #[new]
+    fn new(py: Python<'_>, scenario: &str) -> PyResult<Self> {
+        py.detach(|| Scenario::from_json(scenario).and_then(|scenario| Core::new(&scenario)))
+            .map(|core| Self(Mutex::new(core)))
+            .map_err(refuse)
+    }
+
+    /// Virtual seconds that have passed, warm-up included.
+    #[getter]
+    fn time_s(&self, py: Python<'_>) -> f64 {
+        self.with(py, |core| core.time_s())
+    }
+
+    /// Whether warm-up and duration have passed.
+    #[getter]
+    fn finished(&self, py: Python<'_>) -> bool {
+        self.with(py, |core| core.finished())
+    }
+
+    /// Let the warm-up pass, if it has not.
+    fn warm_up(&self, py: Python<'_>) {
+        self.with(py, Core::warm_up);
+    }
+
+    /// Let one tick pass; the first also lets the warm-up pass.
+    fn step(&self, py: Python<'_>) {
+        self.with(py, Core::step);
+    }
+
+    /// Every stream's indicators, a row a stream (index `client * servers + server`).
+    fn observe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let seen: Vec<f64> = self.with(py, |core| core.observe().iter().flat_map(row).collect());
+        let rows = seen.len() / COLUMNS;
+        PyArray1::from_vec(py, seen).reshape([rows, COLUMNS])
+    }
+
+    /// Set every stream's window and gap; an entry a stream. How many streams' controllers took it.
+    fn set(&self, py: Python<'_>, window: Array<'_>, tau_us: Array<'_>) -> PyResult<usize> {
+        let (window, tau_us) = (slice("window", &window)?, slice("tau_us", &tau_us)?);
+        self.with(py, |core| {
+            let streams = core.streams();
+            for (name, values) in [("window", window), ("tau_us", tau_us)] {
+                if values.len() != streams {
+                    return Err(PyValueError::new_err(format!(
+                        "{name} has {} entries; allowed: one a stream, {streams}",
+                        values.len()
+                    )));
+                }
+            }
+            let settings = window.iter().zip(tau_us).enumerate();
+            Ok(settings
+                .filter(|(stream, (window, tau_us))| core.set(*stream, **window, **tau_us))
+                .count())
+        })
+    }
+
+    /// What has been counted so far, as JSON.
+    fn outcome(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |core| serde_json::to_string(&core.outcome()))
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+/// In the order of the fields.
+fn row(seen: &Indicators) -> [f64; COLUMNS] {
+    [
+        seen.window,
+        seen.tau_us,
+        seen.ack_ewma_us,
+        seen.send_ewma_us,
+        seen.pt_ratio,
+        seen.read_mb_per_s,
+        seen.write_mb_per_s,
+        seen.dirty_bytes as f64,
+        seen.dirty_limit_bytes as f64,
+        f64::from(seen.in_flight),
+        f64::from(seen.waiting),
+        seen.ping_us,
+    ]
+}
+
+/// A scenario's JSON, checked and complete: every default in its place.
+#[pyfunction]
+pub fn check_scenario(py: Python<'_>, scenario: &str) -> PyResult<String> {
+    let checked = py
+        .detach(|| Scenario::from_json(scenario))
+        .map_err(refuse)?;
+    serde_json::to_string(&checked).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The crate's refusal as a ValueError that names the key and what is allowed.
+fn refuse(error: ascar_simulation::ScenarioError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,95 @@
+"""What `ascar sim run` and `ascar sim sweep` are both told."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ascar.simulation import Scenario
+
+__all__ = [
+    "Plot", "PlotFormat", "Seconds", "Seed", "Seeds", "Settings", "Threads", "check_plots", "numbers",
+    "scenario_of",
+]  # fmt: skip
+
+_NUMBERS_MAX = 1_000
+
+Seconds = Annotated[
+    str | None,
+    typer.Option(metavar="DURATION", help="Virtual time that is counted; default: the scenario's."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of the first run; default: the scenario's.")]
+Seeds = Annotated[
+    int, typer.Option(min=1, max=1_000_000, help="Runs, each with a seed of its own: gives intervals.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. clients.count=10; repeat."),
+]
+Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Runs at a time; default: one a core.")]
+Plot = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the result into a folder.")]
+PlotFormat = Annotated[str, typer.Option(metavar="svg|png", help="Of the plots.")]
+
+
+def scenario_of(named: str, seconds: str | None, seed: int | None, settings: list[str] | None) -> Scenario:
+    """The scenario that is meant, with what the command line changes.
+
+    Raises:
+        InputError: there is no such scenario, or a key or option is wrong.
+    """
+    import msgspec
+
+    from ascar.simulation import open_scenario, with_settings
+    from ascar.simulation.reading import check
+    from ascar.study import duration
+
+    scenario = with_settings(open_scenario(named), settings or ())
+    if seconds is None and seed is None:
+        return scenario
+    scenario = msgspec.structs.replace(
+        scenario,
+        duration_s=scenario.duration_s if seconds is None else duration("--seconds", seconds),
+        seed=scenario.seed if seed is None else seed,
+    )
+    check(scenario)
+    return scenario
+
+
+def check_plots(directory: Path | None, ending: str) -> None:
+    """Refuse plots that cannot be written, before any work is done.
+
+    Raises:
+        InputError: the format is unknown, or the folder is a file.
+    """
+    from ascar.errors import InputError
+
+    if ending not in ("svg", "png"):
+        raise InputError(f"--plot-format = {ending!r}: must be svg or png")
+    if directory is not None and directory.exists() and not directory.is_dir():
+        raise InputError(f"--plot = {str(directory)!r}: is a file; name a folder")
+
+
+def numbers(key: str, text: str) -> tuple[float, ...]:
+    """Numbers of a list with commas, each once, in their order.
+
+    Raises:
+        InputError: one is no number, there is none, or there are too many.
+    """
+    from ascar.errors import InputError
+
+    found: list[float] = []
+    for part in text.split(","):
+        try:
+            value = float(part)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(f"{key} = {text[:80]!r}: must be numbers from 0 on with commas between them")
+        found.append(value)
+    if len(found) > _NUMBERS_MAX:
+        raise InputError(f"{key}: has {len(found)} numbers; at most {_NUMBERS_MAX}")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,45 @@
+"""A storage cluster in virtual time: scenarios, runs to the end, and runs step by step."""
+
+from ascar.simulation.batch import Standing, run_many, seeded
+from ascar.simulation.cluster import INDICATORS, Cluster
+from ascar.simulation.controlled import with_control, with_rules
+from ascar.simulation.fleet import Fleet
+from ascar.simulation.outcome import FIGURES, Indicators, Latency, Outcome, ServerReport, StreamSeries
+from ascar.simulation.overrides import with_settings
+from ascar.simulation.presets import PRESETS, open_scenario, preset
+from ascar.simulation.reading import parse_scenario, read_scenario, scenario_of
+from ascar.simulation.scenario import Scenario
+from ascar.simulation.spread import Estimate, spread_of
+from ascar.simulation.statics import Gain, Grid, Point, Swept, sweep
+
+__all__ = [
+    "FIGURES",
+    "INDICATORS",
+    "PRESETS",
+    "Cluster",
+    "Estimate",
+    "Fleet",
+    "Gain",
+    "Grid",
+    "Indicators",
+    "Latency",
+    "Outcome",
+    "Point",
+    "Scenario",
+    "ServerReport",
+    "Standing",
+    "StreamSeries",
+    "Swept",
+    "open_scenario",
+    "parse_scenario",
+    "preset",
+    "read_scenario",
+    "run_many",
+    "scenario_of",
+    "seeded",
+    "spread_of",
+    "sweep",
+    "with_control",
+    "with_rules",
+    "with_settings",
+]

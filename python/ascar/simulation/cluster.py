@@ -1,0 +1,145 @@
+"""A simulated cluster: run it to its end, or tick by tick with a hand on every stream."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ascar import _core
+from ascar.errors import InputError, ScenarioError
+from ascar.simulation.outcome import Indicators, Outcome
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ascar.simulation.scenario import Scenario
+
+__all__ = ["INDICATORS", "Cluster"]
+
+INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
+"""The columns of an observation, in this order."""
+
+
+class Cluster:
+    """A cluster in virtual time.
+
+    A stream is one client and one server; stream `client * servers + server` is theirs. The same scenario
+    gives the same outcome bit for bit, however many clusters run beside it.
+
+    Args:
+        scenario: what it is, and what it is asked to do.
+
+    Attributes:
+        scenario: the same.
+        streams: how many.
+
+    Raises:
+        ScenarioError: a key of the scenario is out of range.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.streams = scenario.client_count * scenario.server_count
+        try:
+            self._simulation = _core.Simulation(scenario.to_json())
+        except ValueError as error:
+            raise ScenarioError(str(error)) from error
+
+    @property
+    def time_s(self) -> float:
+        """Virtual seconds since the start, warm-up included."""
+        return self._simulation.time_s
+
+    @property
+    def finished(self) -> bool:
+        """Whether warm-up and duration have passed; going on is allowed, and counted, too."""
+        return self._simulation.finished
+
+    def warm_up(self) -> None:
+        """Let the warm-up pass, if it has not; `step` and `run` do so themselves."""
+        self._simulation.warm_up()
+
+    def step(self, ticks: int = 1) -> NDArray[np.float64]:
+        """Run on, beyond the scenario's end if need be; other threads go on meanwhile.
+
+        Args:
+            ticks: of the scenario's `tick_s`, a second unless it says otherwise.
+
+        Returns:
+            The observation at the end, as `observe`.
+        """
+        self.advance(ticks)
+        return self.observe()
+
+    def advance(self, ticks: int = 1) -> None:
+        """Run on as `step` does, without looking."""
+        for _ in range(ticks):
+            self._simulation.step()
+
+    def observe(self) -> NDArray[np.float64]:
+        """Every stream at the end of the last tick: (streams, indicators), columns as in `INDICATORS`."""
+        return self._simulation.observe()
+
+    def set(self, *, window: ArrayLike | None = None, tau_us: ArrayLike | None = None) -> int:
+        """Set windows and gaps from now on, of the streams whose controller is "fixed".
+
+        The window in force stays within the bounds of the scenario's control, and that of a rogue is its own.
+
+        Args:
+            window: requests in flight, one number or one a stream; None: as they are.
+            tau_us: least gap between requests, one number or one a stream; None: as they are.
+
+        Returns:
+            How many streams took it; the controllers of the others decide by themselves.
+
+        Raises:
+            InputError: another number of values than streams, or one that is not finite or below zero.
+        """
+        now = self.observe()
+        windows = self._per_stream("window", window, now, INDICATORS.index("window"))
+        taus = self._per_stream("tau_us", tau_us, now, INDICATORS.index("tau_us"))
+        return self._simulation.set(windows, taus)
+
+    def run(self, seconds: float | None = None) -> Outcome:
+        """Run until so many virtual seconds were counted after the warm-up, in whole ticks.
+
+        Args:
+            seconds: since the warm-up; None: to the end of the scenario.
+
+        Returns:
+            What has been counted since the warm-up.
+
+        Raises:
+            InputError: `seconds` is not above zero.
+        """
+        if seconds is None:
+            while not self.finished:
+                self.advance()
+        elif not 0 < seconds < math.inf:
+            raise InputError(f"seconds = {seconds!r}: must be above zero, and finite")
+        else:
+            self.warm_up()
+            end_s = self.scenario.warmup_s + seconds - self.scenario.tick_s / 2
+            while self.time_s < end_s:
+                self.advance()
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """What has been counted since the warm-up."""
+        return Outcome.from_json(self._simulation.outcome())
+
+    def _per_stream(
+        self, name: str, values: ArrayLike | None, now: NDArray[np.float64], column: int
+    ) -> NDArray[np.float64]:
+        if values is None:
+            return np.ascontiguousarray(now[:, column])
+        given = np.asarray(values, np.float64)
+        if given.shape not in ((), (self.streams,)):
+            raise InputError(
+                f"{name}: has shape {given.shape}; must be one number, or one a stream: ({self.streams},)"
+            )
+        if not (np.isfinite(given).all() and (given >= 0).all()):
+            raise InputError(f"{name}: has a value that is not finite or below zero; give numbers from 0 on")
+        return np.ascontiguousarray(np.broadcast_to(given, (self.streams,)))

@@ -1,0 +1,209 @@
+"""What a run brings: figures over the counted time, series by tick, indicators by stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FIGURES", "Indicators", "Latency", "Outcome", "ServerReport", "StreamSeries"]
+
+
+class Indicators(msgspec.Struct, frozen=True):
+    """A stream (one client, one server) at the end of a tick.
+
+    Attributes:
+        window: in force, in requests.
+        tau_us: least gap between requests in force.
+        ack_ewma_us: moving average of gaps between replies.
+        send_ewma_us: moving average of gaps between the send times of the requests replied to.
+        pt_ratio: process time over the shortest seen.
+        read_mb_per_s: read in the tick.
+        write_mb_per_s: written in the tick, acknowledged by the server.
+        dirty_bytes: in the cache for this server.
+        dirty_limit_bytes: dirty data allowed.
+        in_flight: requests sent and not answered.
+        waiting: requests that wait for window or pace.
+        ping_us: round trip of a ping to the server.
+    """
+
+    window: float
+    tau_us: float
+    ack_ewma_us: float
+    send_ewma_us: float
+    pt_ratio: float
+    read_mb_per_s: float
+    write_mb_per_s: float
+    dirty_bytes: int
+    dirty_limit_bytes: int
+    in_flight: int
+    waiting: int
+    ping_us: float
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Requests of one kind, from being sent to being answered; percentiles to 1.6%.
+
+    Attributes:
+        requests: counted.
+        latency_ms_mean: mean.
+        latency_ms_p50: median.
+        latency_ms_p90: 90th percentile.
+        latency_ms_p99: 99th percentile.
+        latency_ms_p999: 99.9th percentile.
+        latency_ms_max: the largest.
+    """
+
+    requests: int
+    latency_ms_mean: float
+    latency_ms_p50: float
+    latency_ms_p90: float
+    latency_ms_p99: float
+    latency_ms_p999: float
+    latency_ms_max: float
+
+
+class ServerReport(msgspec.Struct, frozen=True):
+    """One server over the counted time.
+
+    Attributes:
+        read_mb_per_s: from its device.
+        write_mb_per_s: to its device.
+        device_busy_percent: of the time.
+        device_positioning_percent: share of the time that its device spent on seeks and rotation.
+        device_sequential_percent: pieces that followed the one before without positioning.
+        link_in_busy_percent: of its incoming link.
+        link_out_busy_percent: of its outgoing link.
+        requests_mean: at the server, over time.
+    """
+
+    read_mb_per_s: float
+    write_mb_per_s: float
+    device_busy_percent: float
+    device_positioning_percent: float
+    device_sequential_percent: float
+    link_in_busy_percent: float
+    link_out_busy_percent: float
+    requests_mean: float
+
+
+class StreamSeries(msgspec.Struct, frozen=True):
+    """A stream, one entry a tick of the counted time.
+
+    Attributes:
+        client: counted from 0.
+        server: counted from 0.
+        ticks: its indicators.
+    """
+
+    client: int
+    server: int
+    ticks: tuple[Indicators, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a run brings. Everything is counted after the warm-up.
+
+    Attributes:
+        seed: of the run.
+        virtual_seconds: counted.
+        events: of the whole run, warm-up included.
+        requests: answered by servers.
+        operations: of threads: reads and writes of any size, metadata operations.
+        throughput_mb_per_s: of all clients' threads, reading and writing (TP of Li's Table 3.4).
+        read_mb_per_s: reading alone.
+        write_mb_per_s: writing alone.
+        served_mb_per_s: what servers have answered for: without what page caches held, with what was read
+            ahead.
+        cache_hit_mb_per_s: what threads read out of page caches.
+        throughput_while_active_mb_per_s: bytes over the time during which at least one thread waited for file
+            data: what a benchmark that times its I/O alone reports (BTIO).
+        throughput_per_client_mb_per_s: mean over clients and ticks (tp of Li, section 3.1.5).
+        stdev_pooled_mb_per_s: standard deviation over clients and ticks together (stdev of section 3.1.5).
+        stdev_total_mb_per_s: standard deviation over ticks of the total.
+        jain_index: Jain's fairness index of the clients' mean throughputs: 1 is fair, 1/clients is one alone.
+        latency: of all requests to storage servers.
+        read_latency: of reads.
+        write_latency: of writes.
+        in_flight_mean: requests sent and not answered, over time.
+        timeouts: requests that were sent again.
+        incast_losses: transfers that lost segments in a switch port.
+        tick_s: length of a tick.
+        total_mb_per_s: total by tick.
+        clients_mb_per_s: each client by tick.
+        servers: each server.
+        streams: each stream, where the scenario records them.
+    """
+
+    seed: int
+    virtual_seconds: float
+    events: int
+    requests: int
+    operations: int
+    throughput_mb_per_s: float
+    read_mb_per_s: float
+    write_mb_per_s: float
+    served_mb_per_s: float
+    cache_hit_mb_per_s: float
+    throughput_while_active_mb_per_s: float
+    throughput_per_client_mb_per_s: float
+    stdev_pooled_mb_per_s: float
+    stdev_total_mb_per_s: float
+    jain_index: float
+    latency: Latency
+    read_latency: Latency
+    write_latency: Latency
+    in_flight_mean: float
+    timeouts: int
+    incast_losses: int
+    tick_s: float
+    total_mb_per_s: tuple[float, ...]
+    clients_mb_per_s: tuple[tuple[float, ...], ...]
+    servers: tuple[ServerReport, ...]
+    streams: tuple[StreamSeries, ...] = ()
+
+    @classmethod
+    def from_json(cls, text: str) -> Outcome:
+        """The outcome that the simulator wrote."""
+        return msgspec.json.decode(text, type=cls)
+
+    def figure(self, name: str) -> float:
+        """One of `FIGURES`."""
+        return float(getattr(self.latency if name.startswith("latency_") else self, _ALIASES.get(name, name)))
+
+    def figures(self) -> dict[str, float]:
+        """All of `FIGURES` by name."""
+        return {name: self.figure(name) for name in FIGURES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return msgspec.to_builtins(self)
+
+
+_ALIASES = {"stdev_mb_per_s": "stdev_pooled_mb_per_s"}
+
+FIGURES: Mapping[str, str] = {
+    "throughput_mb_per_s": "total of all clients, reading and writing",
+    "stdev_mb_per_s": "deviation over clients and ticks together",
+    "latency_ms_p50": "median latency of requests",
+    "latency_ms_p99": "99th percentile of it",
+    "jain_index": "fairness between clients, 1 at best",
+    "read_mb_per_s": "reading alone",
+    "write_mb_per_s": "writing alone",
+    "served_mb_per_s": "what servers have answered for",
+    "cache_hit_mb_per_s": "read out of page caches",
+    "throughput_while_active_mb_per_s": "over the time with file data under way",
+    "throughput_per_client_mb_per_s": "mean over clients and ticks",
+    "stdev_pooled_mb_per_s": "the same as stdev_mb_per_s",
+    "stdev_total_mb_per_s": "deviation of the total over ticks",
+    "latency_ms_mean": "mean latency of requests",
+    "in_flight_mean": "requests sent and not answered",
+    "requests": "answered by servers",
+    "operations": "of threads",
+    "timeouts": "requests sent again",
+    "incast_losses": "transfers that lost segments in a switch port",
+}
+"""The figures of a run that are one number, each with its meaning."""

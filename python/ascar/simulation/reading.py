@@ -1,0 +1,129 @@
+"""From a scenario file, or plain tables, to a checked scenario."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from ascar import _core
+from ascar.errors import ScenarioError
+from ascar.simulation.explanation import explain, shown
+from ascar.simulation.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+__all__ = ["FILE_BYTES_MAX", "check", "parse_scenario", "read_scenario", "read_text", "scenario_of"]
+
+FILE_BYTES_MAX = 4_000_000
+# What the simulator counts with; the seed alone may be larger.
+_COUNT_MAX = 2**32 - 1
+_SEED_MAX = 2**63 - 1
+_LINE_MAX = 200
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        ScenarioError: it cannot be read, or a key is wrong.
+    """
+    what = f"scenario {str(path)!r}"
+    return scenario_of(_table(read_text(path, what), what))
+
+
+def parse_scenario(text: str) -> Scenario:
+    """A scenario from TOML text.
+
+    Raises:
+        ScenarioError: it is not TOML, or a key is wrong.
+    """
+    return scenario_of(_table(text, "scenario"))
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file.
+
+    Args:
+        path: of the file.
+        what: it is, for messages.
+
+    Raises:
+        ScenarioError: it cannot be read, is too large, or is no text.
+    """
+    try:
+        with path.open("rb") as file:  # a device has no size to look at
+            content = file.read(FILE_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ScenarioError(f"{what}: {reason}; name a file that can be read") from error
+    if len(content) > FILE_BYTES_MAX:
+        raise ScenarioError(f"{what}: larger than {FILE_BYTES_MAX} bytes; name another file")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{what}: is not UTF-8 text ({error.reason}); name another file") from error
+
+
+def scenario_of(table: Mapping[str, Any]) -> Scenario:
+    """The scenario that plain tables describe.
+
+    Args:
+        table: as TOML gives it.
+
+    Raises:
+        ScenarioError: a key is unknown, missing, of the wrong type or out of range; one line names the key,
+            the value and what is allowed.
+    """
+    try:
+        scenario = msgspec.convert(dict(table), Scenario)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(explain(str(error), table, Scenario)) from error
+    check(scenario)
+    return scenario
+
+
+def check(scenario: Scenario) -> None:
+    """Check ranges, and what names refer to.
+
+    Raises:
+        ScenarioError: the first key that is wrong.
+    """
+    for key, text in (("name", scenario.name), ("description", scenario.description)):
+        if not text.isprintable() or len(text) > _LINE_MAX:
+            raise ScenarioError(f"{key} = {shown(text)}: must be one line of at most {_LINE_MAX} characters")
+    for key, value in _numbers(scenario, ""):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ScenarioError(f"{key} = {value!r}: must be a finite number")
+        most = _SEED_MAX if key == "seed" else _COUNT_MAX
+        if isinstance(value, int) and not 0 <= value <= most:
+            raise ScenarioError(f"{key} = {shown(value)}: must be from 0 to {most}")
+    try:
+        _core.check_scenario(scenario.to_json())
+    except ValueError as error:
+        raise ScenarioError(str(error)) from error
+
+
+def _table(text: str, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ScenarioError(f"{what}: is not TOML: {error}") from error
+
+
+def _numbers(value: object, key: str) -> Iterator[tuple[str, int | float]]:
+    """Every number below a struct, with its key."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, (int, float)):
+        yield key, value
+    elif isinstance(value, tuple):
+        for index, item in enumerate(cast("tuple[object, ...]", value)):
+            yield from _numbers(item, f"{key}[{index}]")
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _numbers(getattr(value, name), f"{key}.{name}" if key else name)

@@ -1,0 +1,51 @@
+"""A figure over runs that differ in their seed alone: its mean with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar import _core
+from ascar.simulation.outcome import FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.simulation.outcome import Outcome
+
+__all__ = ["CONFIDENCE", "Estimate", "estimate", "spread_of"]
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over independent runs.
+
+    Attributes:
+        mean: over the runs.
+        ci_low: lower end of Student's interval, confidence `CONFIDENCE`; None with one run.
+        ci_high: upper end, or None.
+        runs: how many.
+    """
+
+    mean: float
+    ci_low: float | None
+    ci_high: float | None
+    runs: int
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean of one value a run, with its interval."""
+    assert values, "at least one run"
+    if len(values) == 1:
+        return Estimate(values[0], None, None, 1)
+    mean, low, high = _core.mean_interval(np.array(values, np.float64), CONFIDENCE)
+    return Estimate(mean, low, high, len(values))
+
+
+def spread_of(outcomes: Sequence[Outcome]) -> dict[str, Estimate]:
+    """Every one of `FIGURES` over runs of one scenario with different seeds."""
+    return {name: estimate([one.figure(name) for one in outcomes]) for name in FIGURES}
