@@ -164,6 +164,19 @@ def test_reasons_to_stop_compose(history, stop, trials):
     assert len(made) == trials
 
 
+def test_what_is_measured_once_more_is_called_so(history):
+    rest = "[stop]\ntrials = 40"
+    outcome = tune(study('"minimize latency_ms_p99"', budget="1 h", kind="auto", rest=rest), history)
+    seen: set[object] = set()
+    purposes: set[Purpose] = set()
+    for trial in history.run(outcome.run_id).trials():
+        if trial.purpose.of_search:
+            purposes.add(trial.purpose)
+            assert (trial.configuration in seen) == (trial.purpose is Purpose.REMEASURE)
+        seen.add(trial.configuration)
+    assert purposes == {Purpose.SEARCH, Purpose.REMEASURE}
+
+
 def test_time_ends_a_search(history):
     outcome = tune(study(budget="1 h", rest='[stop]\ntime = "2 min"'), history)
     assert outcome.stopped.startswith("the time is spent: ")

@@ -118,7 +118,9 @@ class Rival:
         tried = [
             trial
             for trial in trials
-            if trial.usable and trial.purpose in (Purpose.DEFAULT, Purpose.SEARCH) and trial.score is not None
+            if trial.usable
+            and (trial.purpose is Purpose.DEFAULT or trial.purpose.of_search)
+            and trial.score is not None
         ]
         if level <= 0 or not tried:
             return None

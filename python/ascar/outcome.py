@@ -46,13 +46,23 @@ class TrialState(StrEnum):
 
 
 class Purpose(StrEnum):
-    """Why a trial was made."""
+    """Why a trial was made.
+
+    A re-measurement is a trial of the search whose configuration was measured before: noise hid how good it
+    is.
+    """
 
     DEFAULT = "default"
     SEARCH = "search"
+    REMEASURE = "re-measurement"
     VERIFY = "verify"
     BIAS = "bias"
     SWEEP = "sweep"
+
+    @property
+    def of_search(self) -> bool:
+        """Whether an optimizer proposed it."""
+        return self in (Purpose.SEARCH, Purpose.REMEASURE)
 
 
 @dataclass(frozen=True, slots=True)

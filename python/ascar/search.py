@@ -140,7 +140,7 @@ class Search:
                 configuration = retry.pop() if retry else self.optimizer.ask()
             except Exhausted as exhausted:
                 return exhausted.message
-            self._tell(self.campaign.attempt(configuration, Purpose.SEARCH))
+            self._tell(self.campaign.attempt(configuration, self._purpose(configuration)))
         return reason
 
     def best(self) -> Trial | None:
@@ -149,14 +149,22 @@ class Search:
         found = recommend(
             self.optimizer, [self._evaluation(trial) for trial in campaign.trials if _learned(trial)]
         )
-        tried = campaign.of(Purpose.DEFAULT) + campaign.of(Purpose.SEARCH)
-        usable = [trial for trial in tried if trial.usable]
+        usable = [trial for trial in campaign.trials if _learned(trial) and trial.usable]
         same = [trial for trial in usable if found and trial.configuration == found.configuration]
         if same:
             return same[-1]
         # What is recommended broke a constraint: the best of what did not.
         sign = campaign.bench.study.objective.sign
         return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
+
+    def _purpose(self, configuration: Configuration) -> Purpose:
+        """Something new, or once more what was measured already."""
+        known = any(
+            trial.configuration == configuration and trial.state is TrialState.COMPLETE
+            for trial in self.campaign.trials
+            if _learned(trial)
+        )
+        return Purpose.REMEASURE if known else Purpose.SEARCH
 
     def _tell(self, trial: Trial) -> None:
         if not _learned(trial):
@@ -187,7 +195,7 @@ class Search:
         last = campaign.trials[-_FAILURES_IN_A_ROW_MAX:]
         if len(last) == _FAILURES_IN_A_ROW_MAX and all(trial.state is TrialState.FAILED for trial in last):
             return f"the last {_FAILURES_IN_A_ROW_MAX} trials failed"
-        searched = [trial for trial in campaign.trials if trial.purpose is Purpose.SEARCH]
+        searched = [trial for trial in campaign.trials if trial.purpose.of_search]
         default = campaign.of(Purpose.DEFAULT)[:1]  # what has to be beaten counts as the first best
         progress = progress_of(
             (self._evaluation(trial) for trial in default + searched),
@@ -232,4 +240,4 @@ def _targets_met(study: Study, trials: Sequence[Trial]) -> frozenset[str]:
 
 def _learned(trial: Trial) -> bool:
     """Whether an optimizer is told of a trial: verifications judge the search, they are not part of it."""
-    return trial.purpose in (Purpose.DEFAULT, Purpose.SEARCH)
+    return trial.purpose is Purpose.DEFAULT or trial.purpose.of_search

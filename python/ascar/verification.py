@@ -113,7 +113,7 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
 
 def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) -> Verdict:
     """The verdict where nothing else than the default could be put forward: fine only if others were seen."""
-    searched = [trial for trial in campaign.trials if trial.purpose is Purpose.SEARCH]
+    searched = [trial for trial in campaign.trials if trial.purpose.of_search]
     failures = [trial.failure for trial in searched if trial.failure is not None]
     if best is None:
         breaks = "; ".join(default.unmet)

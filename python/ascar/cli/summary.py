@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
 from ascar.cli.text import duration, number, p_value, plain, score
-from ascar.outcome import Purpose, TrialState
+from ascar.outcome import TrialState
 from ascar.units import format_size
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _luckier(outcome: Outcome, run: Run) -> Trial | None:
     others = [
         trial
         for trial in run.trials(readings=False)
-        if trial.usable and trial.purpose is Purpose.SEARCH and trial.configuration != best.configuration
+        if trial.usable and trial.purpose.of_search and trial.configuration != best.configuration
     ]
     first = max(others, key=lambda trial: run.objective.sign * (trial.score or 0.0), default=None)
     if first is None or first.score is None or not run.objective.better(first.score, best.score):
