@@ -302,6 +302,21 @@ SIM_POINT = record(
     ),
 )
 
+INTEGER: Schema = {"type": "integer"}
+RULE_SET: dict[str, Schema] = {
+    "updates_per_second": about(COUNT, "window changes at most"),
+    "rules": items(
+        record(
+            "of those that hold the first counts",
+            region=about(table(items(COUNT)), "by indicator: from, and less than; 2147483647: no bound"),
+            m_x100=about(INTEGER, "times the window; below zero: do not multiply"),
+            b_x100=about(INTEGER, "requests added to the window"),
+            tau_us=about(COUNT, "least gap between requests"),
+            used_times=maybe(COUNT),
+            means=about(maybe(table(COUNT)), "of each indicator when the rule was used"),
+        )
+    ),
+}
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "measure": (
         "What a session of rounds of a command came to; the mean that decided first, then all of them.",
@@ -690,6 +705,18 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                 maybe(DIFFERENCES), "of exactly two workloads, the first being the original"
             ),
         },
+    ),
+    "sharp-candidates": (
+        "The actions that a round of the search tries in the hottest rule of a rule set.",
+        {
+            "base": record(**RULE_SET),
+            "hottest_rule": about(COUNT, "its number, from 1"),
+            "candidates": items(record(number=COUNT, m_x100=INTEGER, b_x100=INTEGER, tau_us=COUNT)),
+        },
+    ),
+    "sharp-split": (
+        "A rule set, one rule of which was split.",
+        {"split_rule": about(COUNT, "the number that it had, from 1"), **RULE_SET},
     ),
     "sim-run": (
         "What one or more runs of a simulated cluster brought; figures are means over the runs.",

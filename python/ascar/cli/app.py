@@ -18,6 +18,7 @@ from ascar.cli import (
     measure,
     report,
     restore,
+    sharp,
     sim,
     space,
     sweep,
@@ -55,6 +56,7 @@ for _command, _examples, _summary in _COMMANDS:
     app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
 app.add_typer(history.app, name="history")
 app.add_typer(lab.app, name="lab")
+app.add_typer(sharp.app, name="sharp")
 app.add_typer(sim.app, name="sim")
 app.add_typer(workload.app, name="workload")
 

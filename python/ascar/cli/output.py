@@ -33,6 +33,8 @@ SCHEMAS: dict[str, int] = {
     "measure": 1,
     "report": 1,
     "restore": 1,
+    "sharp-candidates": 1,
+    "sharp-split": 1,
     "sim-run": 1,
     "sim-sweep": 1,
     "space": 1,

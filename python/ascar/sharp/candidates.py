@@ -1,4 +1,4 @@
-"""Candidates of a round: the hottest rule's action, varied geometrically (Li, algorithm 1, line 12, table 3.2)."""
+"""Candidates of a round: the hottest rule's action, varied geometrically (Li, algorithm 1, table 3.2)."""
 
 from __future__ import annotations
 

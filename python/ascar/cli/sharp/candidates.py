@@ -1,0 +1,55 @@
+"""`ascar sharp candidates`: the rule sets that a round of the search tries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.sharp.files import RuleFile
+
+__all__ = ["EXAMPLES", "candidates"]
+
+EXAMPLES = examples(
+    "ascar sharp candidates rules.txt --faithful > round1.txt",
+    "ascar sharp candidates rules.txt --json | jq '.candidates | length'",
+)
+_FIRST_FAITHFUL = 11
+
+
+def candidates(
+    file: RuleFile,
+    faithful: Annotated[
+        bool, typer.Option("--faithful", help="As the published search numbers them: the first is 11.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Print the candidates of a round: the hottest rule with each of its varied actions.
+
+    m, b and tau are changed together, each by steps that grow geometrically (Li, algorithm 1 and table 3.2).
+    Each rule set follows a line `# N`, in the format of rule files.
+    """
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.files import read, set_ready
+    from ascar.sharp import candidates as varied
+
+    rules = read(file)
+    hottest = rules.hottest()
+    numbered = enumerate(varied(rules), start=_FIRST_FAITHFUL if faithful else 1)
+    if json:
+        found = [
+            {
+                "number": number,
+                "m_x100": one.rules[hottest].action.m100,
+                "b_x100": one.rules[hottest].action.b100,
+                "tau_us": one.rules[hottest].action.tau_us,
+            }
+            for number, one in numbered
+        ]
+        emit("sharp-candidates", {"base": set_ready(rules), "hottest_rule": hottest + 1, "candidates": found})
+        return 0
+    out = people()
+    for number, one in numbered:
+        out.out(f"# {number}\n{one.text()}", end="")
+    return 0

@@ -1,0 +1,62 @@
+"""Rule files as commands read and print them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ascar.sharp import Rule, RuleSet
+
+__all__ = ["RuleFile", "read", "rule_ready", "set_ready"]
+
+RuleFile = Annotated[
+    Path, typer.Argument(metavar="RULESET", help="A rule file, with statistics; - reads standard input.")
+]
+_BYTES_MAX = 1 << 20
+
+
+def read(path: Path) -> RuleSet:
+    """The rules of a file.
+
+    Raises:
+        InputError: it cannot be read, or is no rule set: the file, the line, the field.
+    """
+    from ascar.errors import InputError
+    from ascar.sharp import RuleSet
+
+    try:
+        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
+            text = file.read(_BYTES_MAX).decode("ascii")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is no rule file: only digits, commas and letters are allowed") from None
+    try:
+        return RuleSet.parse(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}") from None
+
+
+def rule_ready(rule: Rule) -> dict[str, Any]:
+    """A rule, ready for JSON."""
+    names = ("ack_ewma_us", "send_ewma_us", "pt_ratio_x100", "slow_ack_ewma_us", "timeouts_per_1000")
+    return {
+        "region": {name: [at.lo, at.hi] for name, at in zip(names, rule.region, strict=False)},
+        "m_x100": rule.action.m100,
+        "b_x100": rule.action.b100,
+        "tau_us": rule.action.tau_us,
+        "used_times": None if rule.observed is None else rule.observed.used_times,
+        "means": None if rule.observed is None else dict(zip(names, rule.observed.means, strict=False)),
+    }
+
+
+def set_ready(rule_set: RuleSet) -> dict[str, Any]:
+    """A rule set, ready for JSON."""
+    return {
+        "updates_per_second": rule_set.updates_per_second,
+        "rules": [rule_ready(rule) for rule in rule_set.rules],
+    }

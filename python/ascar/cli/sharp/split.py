@@ -1,0 +1,49 @@
+"""`ascar sharp split`: a rule in parts, so that they can differ."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.sharp.files import RuleFile
+
+__all__ = ["EXAMPLES", "split"]
+
+EXAMPLES = examples(
+    "ascar sharp split rules.txt > finer.txt",
+    "ascar sharp split rules.txt --rule 3 --along pt_ratio",
+)
+_AXES = ("ack_ewma", "send_ewma", "pt_ratio")
+
+
+def split(
+    file: RuleFile,
+    rule: Annotated[
+        int | None, typer.Option(metavar="N", help="This rule, from 1; default: the hottest.")
+    ] = None,
+    along: Annotated[str, typer.Option(metavar="A,B", help="Indicators to split along.")] = ",".join(_AXES),
+    json: Json = False,
+) -> int:
+    """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.files import read, set_ready
+    from ascar.errors import InputError
+    from ascar.sharp import split as parted
+
+    rules = read(file)
+    if rule is not None and not 1 <= rule <= len(rules.rules):
+        raise InputError(f"--rule = {rule}: {file} has rules 1 to {len(rules.rules)}")
+    names = [name.strip() for name in along.split(",")]
+    unknown = [name for name in names if name not in _AXES]
+    if unknown:
+        raise InputError(f"--along = {unknown[0]!r}: allowed: {', '.join(_AXES)}")
+    at = rules.hottest() if rule is None else rule - 1
+    found = parted(rules, at, [_AXES.index(name) for name in names])
+    text = found.text()  # refuses what a rule set may not be, such as too many rules
+    if json:
+        emit("sharp-split", {"split_rule": at + 1, **set_ready(found)})
+    else:
+        people().out(text, end="")
+    return 0
