@@ -4,7 +4,9 @@ use crate::random::Random;
 use crate::scenario::{FileSet, Layout};
 
 const KIB: u64 = 1024;
-/// No extent yet.
+/// Grain of allocation.
+const BLOCK: u64 = KIB * KIB;
+/// No place yet.
 const UNALLOCATED: u32 = u32::MAX;
 
 /// A file.
@@ -102,10 +104,10 @@ impl Stripes {
     }
 }
 
-/// Hands out a server's space, extent by extent.
+/// Hands out a server's space in runs of blocks.
 #[derive(Debug)]
 pub struct Allocator {
-    extent_bytes: u64,
+    extent: u64,
     first: u64,
     count: u64,
     cursor: u64,
@@ -118,14 +120,13 @@ impl Allocator {
     /// The space of a device as a layout has it.
     #[must_use]
     pub fn new(layout: &Layout, capacity_bytes: u64, random: Random) -> Allocator {
-        let extent_bytes = u64::from(layout.extent_kib) * KIB;
-        let extents = (capacity_bytes / extent_bytes).clamp(1, u64::from(UNALLOCATED - 1));
-        let first = ((layout.start_percent / 100.0 * extents as f64) as u64).min(extents - 1);
-        let count = (layout.spread_percent / 100.0 * extents as f64) as u64;
+        let blocks = (capacity_bytes / BLOCK).clamp(1, u64::from(UNALLOCATED - 1));
+        let first = ((layout.start_percent / 100.0 * blocks as f64) as u64).min(blocks - 1);
+        let count = (layout.spread_percent / 100.0 * blocks as f64) as u64;
         Allocator {
-            extent_bytes,
+            extent: (u64::from(layout.extent_kib) * KIB / BLOCK).max(1),
             first,
-            count: count.clamp(1, extents - first),
+            count: count.clamp(1, blocks - first),
             cursor: 0,
             fragmentation: layout.fragmentation_percent / 100.0,
             used: layout.used_percent / 100.0,
@@ -133,24 +134,49 @@ impl Allocator {
         }
     }
 
-    fn allocate(&mut self) -> u32 {
+    /// The first block of a run of so many.
+    fn allocate(&mut self, blocks: u64) -> u32 {
+        // A run does not reach beyond the spread.
+        let places = self.count.saturating_sub(blocks) + 1;
         if self.fragmentation > 0.0 && self.random.unit() < self.fragmentation {
-            return (self.first + self.random.below(self.count)) as u32;
+            return (self.first + self.random.below(places)) as u32;
         }
-        let extent = self.first + self.cursor;
-        self.cursor += 1;
         while self.used > 0.0 && self.random.unit() < self.used {
-            self.cursor += 1;
+            self.cursor += self.extent;
         }
-        self.cursor %= self.count;
-        extent as u32
+        if self.cursor >= places {
+            self.cursor %= places;
+        }
+        let block = self.first + self.cursor;
+        self.cursor += blocks;
+        block as u32
     }
 }
 
-/// What lies of a file on one server: its extents.
+/// What lies of a file on one server: where each of its blocks is.
 #[derive(Debug, Clone, Default)]
 struct Object {
-    extents: Vec<u32>,
+    file: u32,
+    blocks: Vec<u32>,
+}
+
+impl Object {
+    /// Allocates what is missing of the extent around a block, as far as the object of `blocks` blocks reaches: in one
+    /// run, as a file system does that allocates ahead.
+    fn allocate(&mut self, number: u64, blocks: u64, allocator: &mut Allocator) {
+        let begin = number / allocator.extent * allocator.extent;
+        let end = (begin + allocator.extent).min(blocks.max(number + 1));
+        if self.blocks.len() < end as usize {
+            self.blocks.resize(end as usize, UNALLOCATED);
+        }
+        let extent = &mut self.blocks[begin as usize..end as usize];
+        let missing = extent.iter().filter(|block| **block == UNALLOCATED).count();
+        let run = allocator.allocate(missing as u64);
+        let unallocated = extent.iter_mut().filter(|block| **block == UNALLOCATED);
+        for (block, place) in unallocated.zip(run..) {
+            *block = place;
+        }
+    }
 }
 
 /// All files, and the layout of their objects.
@@ -214,7 +240,6 @@ impl Files {
                 .extend((0..self.stripes.count).map(|_| Object::default()));
             if entry < preallocated {
                 made.existing.push(file);
-                self.lay_out(file);
             } else {
                 made.absent.push(file);
             }
@@ -229,40 +254,76 @@ impl Files {
         self.locks
     }
 
-    /// Allocates a whole file at once, as pre-allocation by one writer does.
-    fn lay_out(&mut self, file: u32) {
-        let file = &self.files[file as usize];
-        let row = self.stripes.size * u64::from(self.stripes.count);
-        let rows = file.size.div_ceil(row);
-        for stripe in 0..self.stripes.count {
-            let server = ((file.first_server + stripe) % self.stripes.servers) as usize;
-            let allocator = &mut self.allocators[server];
-            let extents = (rows * self.stripes.size).div_ceil(allocator.extent_bytes);
-            let object = &mut self.objects[(file.object_base + stripe) as usize];
-            object.extents = (0..extents).map(|_| allocator.allocate()).collect();
+    /// Lay out the files that exist at the start: every set's one after the other, all sets at the same time, as clients
+    /// do that prepare theirs in parallel.
+    pub fn lay_out(&mut self) {
+        let mut cursors: Vec<(usize, u64)> = vec![(0, 0); self.sets.len()];
+        let mut open = true;
+        while open {
+            open = false;
+            for (set, (entry, extent)) in cursors.iter_mut().enumerate() {
+                let Some(&file) = self.sets[set].existing.get(*entry) else {
+                    continue;
+                };
+                open = true;
+                if self.lay_out_extent(file, *extent) {
+                    *extent += 1;
+                } else {
+                    (*entry, *extent) = (*entry + 1, 0);
+                }
+            }
         }
+    }
+
+    /// The blocks that each object of a file has.
+    fn blocks(&self, file: u32) -> u64 {
+        let row = self.stripes.size * u64::from(self.stripes.count);
+        (self.files[file as usize].size.div_ceil(row) * self.stripes.size).div_ceil(BLOCK)
+    }
+
+    /// Allocates one extent of each of a file's objects; false beyond the last one.
+    fn lay_out_extent(&mut self, file: u32, extent: u64) -> bool {
+        let blocks = self.blocks(file);
+        let (first_server, base) = {
+            let file = &self.files[file as usize];
+            (file.first_server, file.object_base)
+        };
+        let mut any = false;
+        for stripe in 0..self.stripes.count {
+            let server = ((first_server + stripe) % self.stripes.servers) as usize;
+            let allocator = &mut self.allocators[server];
+            let number = extent * allocator.extent;
+            if number < blocks {
+                self.objects[(base + stripe) as usize].allocate(number, blocks, allocator);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Where on its server's device an object's offset lies; space is allocated at the first use.
     #[inline]
     pub fn position(&mut self, server: u32, object: u32, offset: u64) -> u64 {
-        let allocator = &mut self.allocators[server as usize];
-        let number = (offset / allocator.extent_bytes) as usize;
-        let extents = &mut self.objects[object as usize].extents;
-        if number >= extents.len() {
-            extents.resize(number + 1, UNALLOCATED);
-        }
-        if extents[number] == UNALLOCATED {
-            extents[number] = allocator.allocate();
-        }
-        u64::from(extents[number]) * allocator.extent_bytes + offset % allocator.extent_bytes
+        let number = offset / BLOCK;
+        let known = self.objects[object as usize].blocks.get(number as usize);
+        let block = match known {
+            Some(&block) if block != UNALLOCATED => block,
+            _ => self.allocate(server, object, number),
+        };
+        u64::from(block) * BLOCK + offset % BLOCK
+    }
+
+    fn allocate(&mut self, server: u32, object: u32, number: u64) -> u32 {
+        let blocks = self.blocks(self.objects[object as usize].file);
+        let entry = &mut self.objects[object as usize];
+        entry.allocate(number, blocks, &mut self.allocators[server as usize]);
+        entry.blocks[number as usize]
     }
 
     /// A random place in a server's spread, for requests of nobody's file.
     pub fn anywhere(&mut self, server: u32) -> u64 {
         let allocator = &mut self.allocators[server as usize];
-        let extent = allocator.first + allocator.random.below(allocator.count);
-        extent * allocator.extent_bytes
+        (allocator.first + allocator.random.below(allocator.count)) * BLOCK
     }
 
     /// Create a random file of those that are absent, with a size of its own.
@@ -296,7 +357,7 @@ impl Files {
         set.absent.push(file);
         let base = self.files[file as usize].object_base as usize;
         for object in &mut self.objects[base..base + self.stripes.count as usize] {
-            object.extents.clear();
+            object.blocks.clear();
         }
         self.files[file as usize].cached_at = None;
         Some(file)

@@ -47,6 +47,8 @@ pub(crate) fn build(scenario: &Scenario) -> Result<Cluster, ScenarioError> {
         cluster.files.locks(),
         scenario.client_count() as u32,
     );
+    cluster.files.lay_out();
+    builder.fill_page_caches(&mut cluster);
     builder.add_threads(&mut cluster);
     cluster.schedule_faults();
     Ok(cluster)
@@ -208,6 +210,23 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A client's page cache holds the files that the client has prepared, the last ones before all others.
+    fn fill_page_caches(&self, cluster: &mut Cluster) {
+        for client in &mut cluster.clients {
+            for &set in &client.sets {
+                let set = &cluster.files.sets[set as usize];
+                if set.shared {
+                    continue;
+                }
+                for &file in &set.existing {
+                    let file = &mut cluster.files.files[file as usize];
+                    client.cached += file.size;
+                    file.cached_at = Some(client.cached);
+                }
+            }
+        }
     }
 
     fn add_streams(&self, cluster: &mut Cluster, client: u64, maker: &ControllerMaker<'_>) {

@@ -81,17 +81,18 @@ impl Default for Queue {
             piece_kib: 512,
             merge: true,
             read_order: Order::Arrival,
-            write_order: Order::Elevator,
+            write_order: Order::Nearest,
             device_depth: 31,
             writes_starved: 2,
-            batch: 16,
-            write_expire_ms: 5_000.0,
+            batch: 1,
+            write_expire_ms: 500.0,
         }
     }
 }
 
-/// How files lie on a server's device. Files grow by extents; an extent lies behind the last one allocated on the
-/// server, or somewhere in the spread.
+/// How files lie on a server's device. Files grow by extents, shorter ones at their end; an extent lies behind the last
+/// one allocated on the server, or somewhere in the spread. Files that exist at the start were written by all clients
+/// at the same time: their extents take turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Layout {
@@ -99,11 +100,11 @@ pub struct Layout {
     pub start_percent: f64,
     /// Over how much of the capacity files are scattered, in percent.
     pub spread_percent: f64,
-    /// Length of an extent: what is allocated in one piece (ext4's pre-allocation).
+    /// Longest extent: what is allocated in one piece (ext4's: 128 MiB).
     pub extent_kib: u32,
     /// Share of extents, in percent, that do not lie behind the one allocated before.
     pub fragmentation_percent: f64,
-    /// Share of the space between extents that other files hold, in percent: the fuller, the wider the gaps.
+    /// Share of the space that other files hold, in percent, in pieces of an extent: the fuller, the wider the gaps.
     pub used_percent: f64,
 }
 
@@ -112,9 +113,9 @@ impl Default for Layout {
         Layout {
             start_percent: 0.0,
             spread_percent: 10.0,
-            extent_kib: 8192,
+            extent_kib: 131_072,
             fragmentation_percent: 0.0,
-            used_percent: 0.0,
+            used_percent: 80.0,
         }
     }
 }
@@ -183,7 +184,7 @@ impl Default for Locks {
         Locks {
             enabled: true,
             whole_file: false,
-            handover_us: 200.0,
+            handover_us: 500.0,
         }
     }
 }

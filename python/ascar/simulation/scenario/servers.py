@@ -14,7 +14,7 @@ __all__ = ["Layout", "Locks", "Metadata", "Queue", "ServerGroup", "Striping"]
 Order = Literal["arrival", "elevator", "nearest"]
 
 
-class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The request queue of a server's device (Linux's block layer and the drive's command queue).
 
     An order is "arrival": as they came; "elevator": by position, upwards, then from the lowest again;
@@ -37,20 +37,20 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     piece_kib: int = 512
     merge: bool = True
     read_order: Order = "arrival"
-    write_order: Order = "elevator"
+    write_order: Order = "nearest"
     device_depth: int = 31
     writes_starved: int = 2
-    batch: int = 16
-    write_expire_ms: float = 5_000.0
+    batch: int = 1
+    write_expire_ms: float = 500.0
 
 
-class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How files lie on a server's device: they grow by extents, each behind the last one or somewhere else.
 
     Attributes:
         start_percent: where the free space used begins, of the capacity from the outer edge.
         spread_percent: over how much of the capacity files are scattered.
-        extent_kib: what is allocated in one piece (ext4's pre-allocation).
+        extent_kib: the longest extent, what is allocated in one piece (ext4's: 128 MiB).
         fragmentation_percent: share of extents that do not lie behind the one allocated before.
         used_percent: share of the space between extents that other files hold: the fuller, the wider the
             gaps.
@@ -58,12 +58,12 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     start_percent: float = 0.0
     spread_percent: float = 10.0
-    extent_kib: int = 8192
+    extent_kib: int = 131_072
     fragmentation_percent: float = 0.0
-    used_percent: float = 0.0
+    used_percent: float = 80.0
 
 
-class ServerGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ServerGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Storage servers that are alike. Each has one device.
 
     Attributes:
@@ -85,7 +85,7 @@ class ServerGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     link: Link | None = None
 
 
-class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The metadata server: threads that share nothing but their queue.
 
     Attributes:
@@ -103,7 +103,7 @@ class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delete_us: float = 500.0
 
 
-class Striping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Striping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a file is divided among servers.
 
     Attributes:
@@ -115,7 +115,7 @@ class Striping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_kib: int = 1024
 
 
-class Locks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Locks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Locks on the objects of files that several clients share.
 
     Attributes:
@@ -126,4 +126,4 @@ class Locks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     enabled: bool = True
     whole_file: bool = False
-    handover_us: float = 200.0
+    handover_us: float = 500.0

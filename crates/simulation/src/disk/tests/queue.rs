@@ -4,6 +4,16 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+/// Linux' deadline elevator with its defaults.
+fn linux() -> Queue {
+    Queue {
+        write_order: Order::Elevator,
+        batch: 16,
+        write_expire_ms: 5_000.0,
+        ..Queue::default()
+    }
+}
+
 /// Five files of 1.25 GB, a fiftieth of the disk apart: what a server of the thesis' test bed holds.
 const FILES: Load = Load {
     write_percent: 100,
@@ -20,8 +30,7 @@ fn disk() -> Mechanical {
 
 #[test]
 fn the_elevator_gains_from_a_deeper_queue() {
-    let rates = [1, 2, 4, 8]
-        .map(|window| run(Load { window, ..FILES }, disk(), &Queue::default()).mb_per_s);
+    let rates = [1, 2, 4, 8].map(|window| run(Load { window, ..FILES }, disk(), &linux()).mb_per_s);
     assert!(rates.windows(2).all(|pair| pair[0] < pair[1]), "{rates:?}");
     assert!(rates[3] > 1.1 * rates[0], "{rates:?}");
 }
@@ -35,7 +44,7 @@ fn reads_in_their_order_gain_nothing_from_a_deeper_queue() {
             seconds: 300.0,
             ..FILES
         };
-        run(load, disk(), &Queue::default()).mb_per_s
+        run(load, disk(), &linux()).mb_per_s
     });
     assert!(
         rates.iter().all(|rate| close(*rate, rates[0], 0.02)),
@@ -49,7 +58,7 @@ fn a_drive_that_chooses_gains_from_every_command_more() {
         let queue = Queue {
             read_order: Order::Nearest,
             device_depth,
-            ..Queue::default()
+            ..linux()
         };
         run(
             Load {
@@ -72,10 +81,7 @@ fn a_queue_that_is_full_tears_requests_apart() {
         run(
             Load { window, ..FILES },
             disk(),
-            &Queue {
-                slots,
-                ..Queue::default()
-            },
+            &Queue { slots, ..linux() },
         )
         .mb_per_s
     };
@@ -97,7 +103,7 @@ fn a_queue_that_is_full_tears_requests_apart() {
 fn a_queue_in_which_everything_is_over_age_is_served_in_order_of_arrival() {
     let roomy = Queue {
         slots: 1024,
-        ..Queue::default()
+        ..linux()
     };
     let aged = Queue {
         write_expire_ms: 300.0,
@@ -134,13 +140,13 @@ fn sequential_streams_are_merged_into_long_runs() {
         seconds: 20.0,
         ..FILES
     };
-    let merged = run(load, disk(), &Queue::default());
+    let merged = run(load, disk(), &linux());
     let single = run(
         load,
         disk(),
         &Queue {
             merge: false,
-            ..Queue::default()
+            ..linux()
         },
     );
     assert!(merged.mb_per_s > 90.0, "{}", merged.mb_per_s);
@@ -172,7 +178,7 @@ fn nothing_starves() {
             write_order,
             write_expire_ms,
             slots: 1024,
-            ..Queue::default()
+            ..linux()
         };
         let outcome = run(
             Load {
@@ -206,7 +212,7 @@ fn reads_do_not_starve_writes_nor_writes_reads() {
             seconds: 120.0,
             ..FILES
         };
-        let outcome = run(load, disk(), &Queue::default());
+        let outcome = run(load, disk(), &linux());
         assert!(
             outcome.latency_ms_max < 15_000.0,
             "{write_percent}% {}",
@@ -225,7 +231,7 @@ fn as_many_are_at_the_device_as_come_in_the_time_that_each_stays() {
                 ..FILES
             },
             disk(),
-            &Queue::default(),
+            &linux(),
         );
         let expected = outcome.requests_per_s * outcome.latency_ms_mean / 1e3;
         assert!(
@@ -374,7 +380,7 @@ proptest! {
 
     #[test]
     fn sorted_writes_are_one_sweep(places in proptest::collection::btree_set(0_u64..1000, 1..60)) {
-        let queue = Queue { write_expire_ms: 1e9, ..Queue::default() };
+        let queue = Queue { write_expire_ms: 1e9, ..linux() };
         let mut storage = station(&disk().into(), &queue);
         let mut order: Vec<u64> = places.into_iter().collect();
         let sorted = order.clone();

@@ -1,0 +1,139 @@
+//! Ranges of controllers, layouts and devices.
+
+use ascar_congestion::RuleSet;
+
+use super::{Checked, refuse, within};
+use crate::scenario::{Control, Controller, Device, Layout};
+
+pub(super) fn check_control(key: &str, control: &Control) -> Checked {
+    within(
+        format!("{key}.window_min"),
+        control.window_min,
+        (1.0, 65_536.0),
+    )?;
+    within(
+        format!("{key}.window_max"),
+        control.window_max,
+        (control.window_min, 65_536.0),
+    )?;
+    within(
+        format!("{key}.window"),
+        control.window,
+        (control.window_min, control.window_max),
+    )?;
+    within(format!("{key}.tau_us"), control.tau_us, (0.0, 1e9))?;
+    within(format!("{key}.timeout_s"), control.timeout_s, (0.01, 1e6))?;
+    if let Some(Err(fault)) = control.rules.as_deref().map(RuleSet::parse) {
+        return refuse(format!("{key}.rules"), fault.to_string());
+    }
+    if (control.controller == Controller::Rules) != control.rules.is_some() {
+        return refuse(
+            format!("{key}.rules"),
+            "a rule set is needed with controller = \"rules\", and allowed with that only",
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn check_layout(key: &str, layout: &Layout) -> Checked {
+    within(
+        format!("{key}.start_percent"),
+        layout.start_percent,
+        (0.0, 99.9),
+    )?;
+    within(
+        format!("{key}.spread_percent"),
+        layout.spread_percent,
+        (0.01, 100.0 - layout.start_percent),
+    )?;
+    within(
+        format!("{key}.extent_kib"),
+        f64::from(layout.extent_kib),
+        (64.0, 1e7),
+    )?;
+    within(
+        format!("{key}.fragmentation_percent"),
+        layout.fragmentation_percent,
+        (0.0, 100.0),
+    )?;
+    within(
+        format!("{key}.used_percent"),
+        layout.used_percent,
+        (0.0, 99.0),
+    )
+}
+
+pub(super) fn check_device(key: &str, device: &Device) -> Checked {
+    let positive: Vec<(&str, f64)> = match device {
+        Device::Mechanical(disk) => {
+            within(format!("{key}.inner_speed"), disk.inner_speed, (0.01, 1.0))?;
+            within(format!("{key}.zones"), f64::from(disk.zones), (1.0, 1000.0))?;
+            within(
+                format!("{key}.seek_track_ms"),
+                disk.seek_track_ms,
+                (0.0, disk.seek_full_ms),
+            )?;
+            within(
+                format!("{key}.seek_exponent"),
+                disk.seek_exponent,
+                (0.05, 1.0),
+            )?;
+            within(
+                format!("{key}.write_settle_ms"),
+                disk.write_settle_ms,
+                (0.0, 1e3),
+            )?;
+            within(format!("{key}.command_ms"), disk.command_ms, (0.0, 1e3))?;
+            vec![
+                ("capacity_gb", disk.capacity_gb),
+                ("rpm", disk.rpm),
+                ("read_mb_per_s", disk.read_mb_per_s),
+                ("write_mb_per_s", disk.write_mb_per_s),
+                ("seek_full_ms", disk.seek_full_ms),
+            ]
+        }
+        Device::Flash(flash) => {
+            within(
+                format!("{key}.channels"),
+                f64::from(flash.channels),
+                (1.0, 1024.0),
+            )?;
+            within(
+                format!("{key}.channel_kib"),
+                f64::from(flash.channel_kib),
+                (4.0, 65_536.0),
+            )?;
+            within(
+                format!("{key}.spare_percent"),
+                flash.spare_percent,
+                (0.5, 1000.0),
+            )?;
+            within(
+                format!("{key}.filled_percent"),
+                flash.filled_percent,
+                (0.0, 100.0),
+            )?;
+            within(format!("{key}.read_us"), flash.read_us, (0.0, 1e6))?;
+            within(format!("{key}.write_us"), flash.write_us, (0.0, 1e6))?;
+            within(format!("{key}.erase_ms"), flash.erase_ms, (0.0, 1e4))?;
+            vec![
+                ("capacity_gb", flash.capacity_gb),
+                ("channel_read_mb_per_s", flash.channel_read_mb_per_s),
+                ("channel_write_mb_per_s", flash.channel_write_mb_per_s),
+                ("bus_mb_per_s", flash.bus_mb_per_s),
+                ("erase_block_mib", flash.erase_block_mib),
+            ]
+        }
+        Device::Memory(memory) => {
+            within(format!("{key}.request_us"), memory.request_us, (0.0, 1e6))?;
+            vec![
+                ("capacity_gb", memory.capacity_gb),
+                ("copy_mb_per_s", memory.copy_mb_per_s),
+            ]
+        }
+    };
+    for (field, value) in positive {
+        within(format!("{key}.{field}"), value, (0.01, 1e7))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! Whole clusters.
+
+mod behaviour;
+mod common;
+mod physics;

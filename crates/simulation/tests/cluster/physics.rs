@@ -1,0 +1,213 @@
+//! What holds of every queueing system, and of this one in particular.
+
+use crate::common::{all, bursts, fileserver, random, scenario, sequential, shared};
+use ascar_simulation::{Outcome, run, run_many};
+use serde_json::{Value, json};
+
+fn outcome(value: &Value) -> Outcome {
+    run(&scenario(value)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A copy with one value changed, at a path as of JSON pointers; objects on the way are made.
+fn with(value: &Value, path: &str, new: Value) -> Value {
+    let mut changed = value.clone();
+    let mut place = &mut changed;
+    for key in path.split('/') {
+        place = match key.parse::<usize>() {
+            Ok(index) => &mut place[index],
+            Err(_) => &mut place[key],
+        };
+    }
+    *place = new;
+    changed
+}
+
+#[test]
+fn no_byte_is_lost_or_made_up() {
+    // Work begins and ends within the run, so that at the end nothing is under way.
+    for mut value in [
+        random("read"),
+        random("write"),
+        shared(),
+        fileserver(),
+        bursts(),
+    ] {
+        value["warmup_s"] = json!(0.0);
+        value["clients"][0]["stop_s"] = json!(10.0);
+        value["duration_s"] = json!(40.0);
+        let result = outcome(&value);
+        let asked = result.throughput_mb_per_s - result.cache_hit_mb_per_s;
+        let device: f64 = result
+            .servers
+            .iter()
+            .map(|server| server.read_mb_per_s + server.write_mb_per_s)
+            .sum();
+        assert!(result.requests > 0);
+        // Exactly, but for the last digits of floating point: threads, servers and devices count the same bytes.
+        assert!(
+            (result.served_mb_per_s / device - 1.0).abs() < 1e-9,
+            "{}: {device}",
+            value["name"]
+        );
+        if value["workloads"][0]["threads"][0]["flowops"][0]["op"] != "createfile" {
+            assert!(
+                (asked / device - 1.0).abs() < 1e-9,
+                "{}: {asked} {device}",
+                value["name"]
+            );
+        } else {
+            // Readers ask for whole requests ahead of what they use of a file.
+            assert!((asked / device - 1.0).abs() < 0.05, "{asked} {device}");
+        }
+    }
+}
+
+#[test]
+fn requests_in_flight_are_rate_times_latency() {
+    for mut value in all() {
+        value["duration_s"] = json!(120.0);
+        let result = outcome(&value);
+        let rate_per_s = result.requests as f64 / result.virtual_seconds;
+        let expected = rate_per_s * result.latency.latency_ms_mean / 1e3;
+        assert!(
+            (result.in_flight_mean / expected - 1.0).abs() < 0.01,
+            "{}: {} in flight, {expected} by Little's law",
+            value["name"],
+            result.in_flight_mean
+        );
+    }
+}
+
+#[test]
+fn a_device_rests_only_when_nothing_waits_for_it() {
+    // 5 clients with 8 requests each at every server: there is always work.
+    for operation in ["read", "write"] {
+        let result = outcome(&random(operation));
+        for server in &result.servers {
+            assert!(server.requests_mean > 20.0);
+            assert!(
+                server.device_busy_percent > 99.0,
+                "{operation}: {}",
+                server.device_busy_percent
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_brings_the_same_bits() {
+    for value in all() {
+        assert_eq!(outcome(&value), outcome(&value));
+        assert_ne!(outcome(&value), outcome(&with(&value, "seed", json!(2))));
+    }
+}
+
+#[test]
+fn any_number_of_threads_brings_the_same_bits() {
+    let scenarios: Vec<_> = (0..6)
+        .flat_map(|seed| {
+            all()
+                .into_iter()
+                .map(move |value| with(&value, "seed", json!(seed)))
+        })
+        .map(|mut value| {
+            value["duration_s"] = json!(3.0);
+            value["record_streams"] = json!(true);
+            scenario(&value)
+        })
+        .collect();
+    let alone: Vec<Outcome> = scenarios
+        .iter()
+        .map(|scenario| run(scenario).unwrap())
+        .collect();
+    for threads in [0, 1, 2, 3, 8, 1000] {
+        assert_eq!(
+            run_many(&scenarios, threads).unwrap(),
+            alone,
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn faster_parts_do_not_slow_work_down() {
+    let disk = |field: &str, value: f64| {
+        let mut device = json!({ "kind": "mechanical" });
+        device[field] = json!(value);
+        json!([{ "count": 4, "device": device }])
+    };
+    // Chance moves every figure a little; what is compared differs by far more.
+    let rises = |base: &Value, path: &str, values: [Value; 3]| {
+        let rates = values.map(|value| outcome(&with(base, path, value)).throughput_mb_per_s);
+        assert!(
+            rates[0] < rates[1] * 1.01 && rates[1] < rates[2] * 1.01,
+            "{path}: {rates:?}"
+        );
+        assert!(rates[0] < rates[2] * 0.97, "{path}: {rates:?}");
+    };
+    for base in [random("read"), random("write")] {
+        rises(
+            &base,
+            "servers",
+            [5400.0, 7200.0, 15_000.0].map(|rpm| disk("rpm", rpm)),
+        );
+        rises(
+            &base,
+            "servers",
+            [30.0, 20.0, 8.0].map(|full| disk("seek_full_ms", full)),
+        );
+        rises(
+            &base,
+            "network",
+            [20.0, 40.0, 80.0].map(|rate| json!({ "link": { "bandwidth_mb_per_s": rate } })),
+        );
+        rises(
+            &base,
+            "servers",
+            [1, 2, 4].map(|count| json!([{ "count": count }])),
+        );
+    }
+    rises(
+        &sequential("write"),
+        "servers",
+        [60.0, 80.0, 106.0].map(|rate| disk("write_mb_per_s", rate)),
+    );
+    rises(
+        &sequential("read"),
+        "servers",
+        [60.0, 80.0, 113.0].map(|rate| disk("read_mb_per_s", rate)),
+    );
+}
+
+#[test]
+fn sequential_work_stays_below_the_disks_and_near_them() {
+    for (operation, limit) in [("read", 4.0 * 113.0), ("write", 4.0 * 106.0)] {
+        let rate = outcome(&sequential(operation)).throughput_mb_per_s;
+        assert!(
+            rate < limit && rate > 0.85 * limit,
+            "{operation}: {rate} of {limit}"
+        );
+    }
+}
+
+#[test]
+fn memory_is_limited_by_the_network() {
+    let fast = json!([{ "count": 4, "device": { "kind": "memory" } }]);
+    let rate = outcome(&with(&random("read"), "servers", fast)).throughput_mb_per_s;
+    assert!((rate / (4.0 * 117.5) - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
+fn an_idle_network_takes_latency_and_transfer_alone() {
+    // One request at a time from one client, on memory: message, processor, copying, transfer, nothing else.
+    let mut value = random("read");
+    value["clients"][0]["count"] = json!(1);
+    value["workloads"][0]["threads"][0]["instances"] = json!(1);
+    value["servers"] = json!([{ "count": 1, "request_cpu_us": 40.0,
+        "device": { "kind": "memory", "copy_mb_per_s": 4000.0, "request_us": 10.0 } }]);
+    value["network"] = json!({ "latency_us": 60.0, "link": { "bandwidth_mb_per_s": 117.5 } });
+    let found = outcome(&value).latency.latency_ms_mean;
+    let mib = 1_048_576.0;
+    let expected = 0.060 + 0.040 + 0.010 + mib / 4000e3 + 0.060 + mib / 117.5e3;
+    assert!((found - expected).abs() < 0.001, "{found} for {expected}");
+}
