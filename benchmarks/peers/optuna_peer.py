@@ -112,7 +112,9 @@ def _tpe(seed: int, **options: bool) -> Sampler:
     return optuna.samplers.TPESampler(seed=seed, **options)
 
 
+# By default Optuna 5 takes the parameters of a space without conditions together, Optuna 4 took each alone.
 tpe = partial(OptunaPeer, _tpe)
+tpe_univariate = partial(OptunaPeer, partial(_tpe, multivariate=False))
 tpe_multivariate = partial(OptunaPeer, partial(_tpe, multivariate=True))
 tpe_group = partial(OptunaPeer, partial(_tpe, multivariate=True, group=True))
 gp = partial(OptunaPeer, lambda seed: optuna.samplers.GPSampler(seed=seed))

@@ -11,6 +11,8 @@ from ascar.lab.summary import regrets
 from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.surrogates.evidence import Scale, gather
+from ascar.optimizers.surrogates.sampling import drawn
+from ascar.optimizers.surrogates.search import ModelSearch
 from ascar.outcome import TrialState
 from ascar.space import Space, categorical, preset
 from ascar.space.cost import ChangeCost
@@ -215,3 +217,57 @@ def test_failures_count_as_the_worst_and_pruned_trials_as_their_bound():
     original = [evidence.scale.original(float(value)) for value in evidence.observations.loss]
     assert original == pytest.approx([1.0, 5.0, 5.0, 3.0])
     assert evidence.measured.tolist() == [True, True, False, False]
+
+
+def noisily(**options):
+    """A search of 25 noisy trials with some parts taken away."""
+    space = grid()
+    optimizer = Auto(space, seed=2, options=options)
+    told = run(optimizer, lambda one: 10 + 3 * sloped(space)(one), 25, noise=1.0, seed=2)
+    return optimizer, told
+
+
+def test_without_the_knowledge_gradient_nothing_is_measured_again():
+    _, told = noisily(acquisition="expected-improvement")
+    assert len({one.configuration for one in told}) == len(told)
+    _, told = noisily()
+    assert len({one.configuration for one in told}) < len(told)
+
+
+def test_the_observed_best_can_be_recommended():
+    optimizer, told = noisily(recommendation="observed", remeasure=False)
+    assert optimizer.recommend().loss == min(one.loss for one in told)
+    assert optimizer.recommend().standard_error is None
+
+
+def test_hyperparameters_can_stay_the_most_probable_ones():
+    optimizer, _ = noisily(hyperparameters="most-probable")
+    one, other = optimizer.recommend(), ModelSearch.recommend(optimizer)
+    assert one.configuration == other.configuration
+    assert one.loss == pytest.approx(other.loss)
+    assert one.loss != pytest.approx(noisily()[0].recommend().loss)
+
+
+def test_a_model_without_a_rough_part_never_draws_one():
+    optimizer, _ = noisily(rough=False)
+    fitted = optimizer.guide().model
+    assert not fitted.hyper.rough
+    moved = drawn(fitted, np.random.default_rng(1))
+    assert not moved.hyper.rough
+    assert moved.hyper.noise_log != fitted.hyper.noise_log
+    assert noisily()[0].guide().model.hyper.rough
+
+
+def test_the_logarithmic_scale_can_be_left_out():
+    space = grid()
+    signs = set()
+    for logarithmic in (True, False):
+        optimizer = Auto(space, seed=1, options={"logarithmic": logarithmic, "initialization": "random"})
+        run(optimizer, lambda one: float(np.exp(8 * sloped(space)(one))), 15)
+        signs.add((logarithmic, optimizer.guide().evidence.scale.sign))
+    assert signs == {(True, 1), (False, 0)}
+
+
+def test_unknown_parts_are_refused():
+    with pytest.raises(StudyError, match="acquisition"):
+        Auto(grid(), options={"acquisition": "luck"})

@@ -7,13 +7,14 @@ posterior expects to be best, with the posterior's own error, and not the luckie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from ascar.errors import Exhausted
 from ascar.optimizers.gp import gene_weights
+from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
 from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
 from ascar.optimizers.surrogates.fitting import Fitted, Fitter
@@ -46,13 +47,27 @@ _HYPER = 4  # what a random decision is about, beside those of `ModelSearch`
 class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "auto".
 
+    All but the first two are parts that can be taken away, to see what each is worth.
+
     Attributes:
         design: configurations measured before the model guides.
+        initialization: how they are drawn.
         remeasure: whether a measured configuration may be proposed again (`Auto.reason` then says so).
+        acquisition: what the next evaluation is chosen by.
+        hyperparameters: drawn from their posterior at each step, or the most probable ones.
+        rough: whether the model has a part that no neighbour tells of.
+        logarithmic: whether the loss may be modelled on a logarithmic scale.
+        recommendation: the lowest posterior mean, or the lowest mean observed.
     """
 
     design: int = 10
+    initialization: Method = "latin-hypercube"
     remeasure: bool = True
+    acquisition: Literal["knowledge-gradient", "expected-improvement"] = "knowledge-gradient"
+    hyperparameters: Literal["drawn", "most-probable"] = "drawn"
+    rough: bool = True
+    logarithmic: bool = True
+    recommendation: Literal["posterior", "observed"] = "posterior"
 
 
 class Auto(ModelSearch):
@@ -76,9 +91,9 @@ class Auto(ModelSearch):
     ) -> None:
         self.options = convert(options or {}, AutoOptions, "optimizer")
         within("optimizer.design", self.options.design, 1, 10_000)
-        super().__init__(space, seed, start, self.options.design, "latin-hypercube")
+        super().__init__(space, seed, start, self.options.design, self.options.initialization)
         self.reason = "design"
-        self._fitter = Fitter(self.ledger, self.columns)
+        self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
 
     def ask(self) -> Configuration:
         """The next configuration.
@@ -100,7 +115,9 @@ class Auto(ModelSearch):
         fitted = self._fitter.present()
         if fitted is None:
             return None
-        process = drawn(self._believe(fitted), self.ledger.rng(_HYPER, self.ledger.step))
+        process = self._believe(fitted)
+        if self.options.hyperparameters == "drawn":
+            process = drawn(process, self.ledger.rng(_HYPER, self.ledger.step))
         guide = _guide(Fitted(fitted.evidence, process))
         best = float(guide.mean.min())
 
@@ -108,6 +125,8 @@ class Auto(ModelSearch):
             return log_expected_improvement(*process.predict(columns), best)
 
         found = self.candidates.search(promise, guide.centres(_CENTRES), guide.weights, self.rng())
+        if self.options.acquisition == "expected-improvement":
+            return self._first_fresh(found, range(len(found)))
         rows = np.flatnonzero(fitted.evidence.measured)
         measured = process.look(fitted.evidence.observations.columns[rows], rows)
         again = knowledge_gradient(process, measured, measured)
@@ -131,12 +150,13 @@ class Auto(ModelSearch):
     def recommend(self) -> Recommendation | None:
         """The measured configuration that is expected to be best, on the average over hyperparameters."""
         fitted = self._fitter.present()
-        if fitted is None:
-            return super().recommend()
+        if fitted is None or self.options.recommendation == "observed":
+            return self.observed()
         rng, process = self.ledger.rng(_HYPER, self.ledger.step, 1), fitted.process
         guides: list[Guide] = []
         for _ in range(_DRAWS):
-            process = drawn(process, rng)
+            if self.options.hyperparameters == "drawn":
+                process = drawn(process, rng)
             guides.append(_guide(Fitted(fitted.evidence, process)))
         means = np.array([guide.mean for guide in guides])
         mean = means.mean(0)

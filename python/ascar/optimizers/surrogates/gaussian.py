@@ -35,8 +35,8 @@ _CONSTANT = 4.0  # prior variance of the constant, in units of the standardised 
 # Middle and spread of the priors of the logarithms of: a length beside sqrt(d), the variances of the smooth
 # part, of the rough part, and of the noise. The loss is standardised.
 _LENGTH = (np.sqrt(2.0), np.sqrt(3.0))
-_VARIANCES = np.array([0.0, np.log(0.01), np.log(0.1)])
-_SPREADS = np.array([1.0, 2.0, 1.5])
+_VARIANCES = np.array([0.0, np.log(0.1), np.log(0.1)])
+_SPREADS = np.array([1.0, 1.5, 1.5])
 _WEIGHT_BOUNDS = (-14.0, 6.0)
 _VARIANCE_BOUNDS = ((-6.0, 3.0), (-9.0, 2.0), (-9.0, 2.0))
 _ROUGH_NONE = -30.0
@@ -110,6 +110,11 @@ class Hyperparameters:
             middle if share == 0 else replace(middle, weight_log=np.full(parameters, np.log(share)))
             for share in shares
         )
+
+    @property
+    def rough(self) -> bool:
+        """Whether there is a rough part."""
+        return self.rough_log > _ROUGH_NONE
 
     def vector(self) -> NDArray[np.float64]:
         """(d + 3,): weights, signal, rough part, noise."""

@@ -32,7 +32,7 @@ def drawn(process: GaussianProcess, rng: np.random.Generator, trajectories: int 
         rng: of the random choices.
         trajectories: of the chain, each of 8 leapfrog steps.
     """
-    posterior = Posterior.of(process.observations)
+    posterior = Posterior.of(process.observations, rough=process.hyper.rough)
     place = process.hyper.vector()
     value, slope = posterior.penalty(place)
     for _ in range(trajectories):
@@ -49,7 +49,9 @@ def _trajectory(
 ) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
     """One trajectory, accepted or not."""
     momentum = rng.normal(size=len(place))
-    step = _STEP * rng.uniform(0.7, 1.3) * posterior.spread
+    # A rough part that the model does not have stays away.
+    free = posterior.high > posterior.low
+    step = _STEP * rng.uniform(0.7, 1.3) * posterior.spread * free
     energy = value + 0.5 * momentum @ momentum
     chance = rng.random()
     at, at_value, at_slope = place, value, slope

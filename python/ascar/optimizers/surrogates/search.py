@@ -112,13 +112,17 @@ class ModelSearch:
         """
         guide = self.guide()
         if guide is None:
-            best = self.ledger.best()
-            return None if best is None or best[1].loss is None else Recommendation(best[0], best[1].loss)
+            return self.observed()
         at = int(np.argmin(guide.mean))
         scale, noise = guide.evidence.scale, guide.noise_variance
         loss = scale.original(float(guide.mean[at]), noise)
         beyond = scale.original(float(guide.mean[at] + guide.sd[at]), noise)
         return Recommendation(guide.measured[at], loss, abs(beyond - loss))
+
+    def observed(self) -> Recommendation | None:
+        """The measured configuration with the lowest mean loss: what there is without a model."""
+        best = self.ledger.best()
+        return None if best is None or best[1].loss is None else Recommendation(best[0], best[1].loss)
 
     def guided(self) -> Configuration | None:
         """The fresh candidate with the greatest expected improvement; None where there is none."""
