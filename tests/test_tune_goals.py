@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ascar.errors import InputError, StudyError
@@ -112,6 +114,20 @@ def test_weights_move_the_compromise(history):
 def test_no_trial_is_abandoned_where_being_worse_may_be_the_best_in_one_objective(history):
     outcome = tune(study(), history)
     assert "pruned" not in outcome.counts
+
+
+def test_a_change_budget_holds_for_several_objectives_too(history):
+    rest = "[space]\nchange_budget = { remount = 2 }"
+    limited = study(kind="gp", rest=rest, budget="2 min").text.replace(
+        'default = 0\ncost = "dyn-kernel"', 'default = 0\ncost = "remount"'
+    )
+    outcome = tune(Study.parse(limited), history)
+    tried = [
+        trial.configuration["useless"]
+        for trial in history.run(outcome.run_id).trials()
+        if trial.purpose is Purpose.DEFAULT or trial.purpose.of_search
+    ]
+    assert sum(before != after for before, after in pairwise(tried)) in (1, 2)
 
 
 def test_known_configurations_come_first_then_the_best_of_a_similar_study(history):
