@@ -158,7 +158,7 @@ class Run:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """All objectives of the study; what was to be reached alone, where its file cannot be read any more."""
+        """All objectives of the study; their compromise alone where its file cannot be read any more."""
         try:
             return self.study.objectives
         except StudyError:
