@@ -83,6 +83,16 @@ impl Simulation {
         })
     }
 
+    /// Rule sets in force with the use of their rules, as text, a client group each; None where no rules decide.
+    fn rules(&self, py: Python<'_>) -> Vec<Option<String>> {
+        self.with(py, |core| {
+            let deployed = core.deployments().iter();
+            deployed
+                .map(|one| one.as_ref().map(|one| one.observed_rules().to_text()))
+                .collect()
+        })
+    }
+
     /// What has been counted so far, as JSON.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |core| serde_json::to_string(&core.outcome()))

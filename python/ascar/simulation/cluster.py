@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from ascar import _core
@@ -128,7 +129,8 @@ class Cluster:
 
     def outcome(self) -> Outcome:
         """What has been counted since the warm-up."""
-        return Outcome.from_json(self._simulation.outcome())
+        counted = Outcome.from_json(self._simulation.outcome())
+        return msgspec.structs.replace(counted, rules=tuple(self._simulation.rules()))
 
     def _per_stream(
         self, name: str, values: ArrayLike | None, now: NDArray[np.float64], column: int

@@ -136,6 +136,8 @@ class Outcome(msgspec.Struct, frozen=True):
         clients_mb_per_s: each client by tick.
         servers: each server.
         streams: each stream, where the scenario records them.
+        rules: texts of the rule sets in force, with how often each rule was used and at which means, since
+            the start, a client group each; None where no rules decide.
     """
 
     seed: int
@@ -164,6 +166,7 @@ class Outcome(msgspec.Struct, frozen=True):
     clients_mb_per_s: tuple[tuple[float, ...], ...]
     servers: tuple[ServerReport, ...]
     streams: tuple[StreamSeries, ...] = ()
+    rules: tuple[str | None, ...] = ()
 
     @classmethod
     def from_json(cls, text: str) -> Outcome:
