@@ -126,7 +126,7 @@ impl Preparation<'_> {
         let removes_open = flowops.any(|f| f.kind == Kind::DeleteFile && f.fileset.is_none());
         let sets = self.definition.filesets.iter().enumerate();
         sets.map(|(place, set)| {
-            let layout = Layout::of(set, place, note.seed);
+            let layout = Layout::of(set, place, note.seed)?;
             let path = self.directory.path().join(&set.name);
             let exists = if note.changed {
                 scan(&path, &layout)?
@@ -182,9 +182,9 @@ impl Preparation<'_> {
     /// What has to be made; what is left of an earlier fill and does not fit is removed.
     fn missing(&mut self, kept: Option<&Note>, note: &mut Note) -> Result<Missing, LoadError> {
         let sets = self.definition.filesets.iter().enumerate();
-        let layouts: Vec<Layout> = sets
+        let layouts = sets
             .map(|(place, set)| Layout::of(set, place, self.seed))
-            .collect();
+            .collect::<Result<Vec<Layout>, LoadError>>()?;
         let mut wanted: Vec<Vec<bool>> = layouts
             .iter()
             .map(|layout| layout.prealloc.clone())

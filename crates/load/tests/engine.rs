@@ -140,6 +140,31 @@ fn a_log_with_a_working_set_begins_anew() {
 }
 
 #[test]
+fn a_log_with_a_working_set_is_cut_back_to_what_it_was_filled_with() {
+    let scratch = Scratch::new();
+    let text = wml(
+        "entries=1,size=40k,prealloc",
+        "thread name=t { flowop appendfile name=a,filesetname=f,iosize=10k,workingset=100k\n\
+         flowop finishoncount name=end,value=50 }",
+    );
+    let file = scratch.wml(&text);
+    let operations = record(&scratch, &["--wml", &file, "--seconds", "20"]);
+    for (place, operation) in operations.iter().enumerate() {
+        assert_eq!(operation.3, 40_960 + 10_240 * (place as u64 % 6));
+    }
+    let path = scratch.path().join("f/000000000");
+    let bytes = std::fs::read(path).unwrap();
+    let last = operations.last().unwrap();
+    assert_eq!(bytes.len() as u64, last.3 + last.4);
+    assert!(
+        bytes[..40_960]
+            .chunks(4096)
+            .all(|page| page.iter().any(|byte| *byte != 0)),
+        "what it was filled with stays"
+    );
+}
+
+#[test]
 fn sequential_io_goes_round_and_random_io_stays_inside() {
     let scratch = Scratch::new();
     let text = wml(

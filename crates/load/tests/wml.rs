@@ -206,6 +206,16 @@ fn what_is_not_in_the_subset_is_refused_with_line_and_word() {
         ("define fileset name=../../etc", 1, "../../etc"),
         ("define fileset name=a,path=/etc", 1, "/etc"),
         ("define fileset name=a,entries=1.5", 1, "entries"),
+        (
+            "define fileset name=a,entries=1000000,dirwidth=1.0000001",
+            1,
+            "dirwidth",
+        ),
+        (
+            "\ndefine fileset name=a,entries=100000000,dirwidth=20",
+            2,
+            "dirwidth",
+        ),
         ("define fileset name=a,entries=0", 1, "entries"),
         ("define fileset name=a,prealloc=180", 1, "prealloc"),
         ("define fileset name=a\ndefine fileset name=a", 2, "a"),

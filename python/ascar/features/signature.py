@@ -15,6 +15,7 @@ import numpy as np
 
 from ascar.errors import InputError
 from ascar.features.gaps import positional_gaps
+from ascar.features.signature_growth import growth_of
 from ascar.features.signature_opening import opening_of
 from ascar.features.trace import DATA, MIX, Operation
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.features.gaps import PositionalGaps
+    from ascar.features.signature_growth import Growth
     from ascar.features.signature_opening import Opening
     from ascar.features.trace import Trace
 
@@ -71,11 +73,13 @@ class Run:
         operations: how many.
         jumps: it begins by a jump inside the file; otherwise in another file.
         size: of its requests.
+        grows: it begins at its file's end, which is not where a file just made is filled.
     """
 
     operations: int
     jumps: bool
     size: Size
+    grows: bool = False
 
     @property
     def largest_bytes(self) -> float:
@@ -164,6 +168,9 @@ def signature_of(trace: Trace) -> Signature:
     data = mixed.only(*DATA)
     if opening.created:
         flows[Operation.WRITE] = _filling(flows[Operation.WRITE], opening.created, _first_sizes(trace))
+    if Operation.WRITE in flows:
+        growth = growth_of(trace, gaps[Operation.WRITE])
+        flows[Operation.WRITE] = _growing(flows[Operation.WRITE], opening.created, growth)
     return Signature(
         threads=threads,
         counts=counts,
@@ -251,6 +258,23 @@ def _filling(flow: Flow, created: int, wanted: NDArray[np.int64]) -> Flow:
     sizes += [left[place] for place in _scattered(len(left))]
     runs = [replace(run, size=size) for run, size in zip(switching, sizes, strict=True)]
     return Flow((*runs, *flow.some(jumps=True)), flow.jump_bytes)
+
+
+def _growing(flow: Flow, created: int, growth: Growth) -> Flow:
+    """The flow with as many runs at their file's end as in the trace; the first ones fill files just made."""
+    switching, jumping = flow.some(jumps=False), flow.some(jumps=True)
+    runs = (
+        *switching[:created],
+        *_some_grow(switching[created:], growth.switching),
+        *_some_grow(jumping, growth.jumping),
+    )
+    return Flow(runs, flow.jump_bytes)
+
+
+def _some_grow(runs: tuple[Run, ...], share: float) -> list[Run]:
+    number = round(share * len(runs))
+    grow = [(place + 1) * number // len(runs) > place * number // len(runs) for place in range(len(runs))]
+    return [replace(run, grows=grows) for run, grows in zip(runs, grow, strict=True)]
 
 
 def _first_sizes(trace: Trace) -> NDArray[np.int64]:

@@ -151,7 +151,11 @@ class _Writer:
         created = opening.created if operation is Operation.WRITE else 0
         shares = created <= place < created + opening.shared
         fd = f"fd={_SLOTS[Operation.READ if shares else operation]}"
-        moves = [self._flowop(WORDS[operation], f"{fd},{self._iosize(run.size)},iters={run.operations}")]
+        attributes = f"{fd},{self._iosize(run.size)}"
+        if run.grows:
+            moves = self._at_end(attributes, self.filesets.switch_bytes, run.operations)
+        else:
+            moves = [self._flowop(WORDS[operation], f"{attributes},iters={run.operations}")]
         moves += self._flushes(fd, flushes)
         if shares and operation is Operation.WRITE:
             self._shared[place - created][-1:-1] = moves
@@ -166,20 +170,36 @@ class _Writer:
         word, number = WORDS[operation], 1 + place % 2
         fd = f"fd={_HELD_SLOTS[operation] + number}"
         attributes = f"filesetname={word}held{number},{fd},{self._iosize(run.size)}"
-        span = self.filesets.held_span_bytes(operation)
-        return self._from_anywhere(word, attributes, span, run.operations) + self._flushes(fd, flushes)
+        if run.grows:
+            moves = self._at_end(attributes, self.filesets.held_bytes(operation), run.operations)
+        else:
+            span = self.filesets.held_span_bytes(operation)
+            moves = self._from_anywhere(word, attributes, span, run.operations)
+        return moves + self._flushes(fd, flushes)
 
     def _jump_run(self, operation: Operation, flow: Flow, run: Run, flushes: int) -> list[str]:
         word, fd = WORDS[operation], f"fd={_SLOTS[operation] + 2}"
         attributes = f"filesetname={word}jumps,{fd},{self._iosize(run.size)}"
-        span = jump_span_bytes(flow, self.filesets.bytes_max)
-        return self._from_anywhere(word, attributes, span, run.operations) + self._flushes(fd, flushes)
+        if run.grows:
+            moves = self._at_end(attributes, self.filesets.jumps_bytes(flow), run.operations)
+        else:
+            span = jump_span_bytes(flow, self.filesets.bytes_max)
+            moves = self._from_anywhere(word, attributes, span, run.operations)
+        return moves + self._flushes(fd, flushes)
 
     def _from_anywhere(self, word: str, attributes: str, span_bytes: int, operations: int) -> list[str]:
         """Operations without a gap from a place below the span on."""
         lines = [self._flowop(word, f"{attributes},random,workingset={span_bytes}")]
         if operations > 1:
             lines.append(self._flowop(word, f"{attributes},iters={operations - 1}"))
+        return lines
+
+    def _at_end(self, attributes: str, size_bytes: int, operations: int) -> list[str]:
+        """Operations at a file's end; before the first of them it is cut back to its size now and then."""
+        limit = self.filesets.log_bytes(size_bytes)
+        lines = [self._flowop("appendfile", f"{attributes},workingset={limit}")]
+        if operations > 1:
+            lines.append(self._flowop("appendfile", f"{attributes},iters={operations - 1}"))
         return lines
 
     def _flushes(self, fd: str, number: int) -> list[str]:

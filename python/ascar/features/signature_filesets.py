@@ -16,6 +16,8 @@ __all__ = ["WORDS", "FileSets", "jump_span_bytes"]
 FILES_MIN = 64
 FILES_MAX = 10_000
 NAMES_MAX = 1_000_000
+GROWTH = 8
+"""Runs for which a file has room at its end, before it is cut back to its size."""
 WORDS = {Operation.READ: "read", Operation.WRITE: "write"}
 
 
@@ -46,7 +48,7 @@ class FileSets:
 
     def lines(self) -> list[str]:
         """Their definitions."""
-        lines = [self._files()] if self._switch_bytes else []
+        lines = [self._files()] if self.switch_bytes else []
         lines += [
             self._jumps(kind, flow) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
         ]
@@ -57,7 +59,7 @@ class FileSets:
         return lines
 
     @property
-    def _switch_bytes(self) -> int:
+    def switch_bytes(self) -> int:
         """What a file must hold for the runs that open it, and for those that go on in it."""
         opening = self.signature.opening
         longest = {
@@ -67,6 +69,22 @@ class FileSets:
         both = sum(longest.values()) if opening.shared else max(longest.values(), default=0.0)
         return math.ceil(both)
 
+    def log_bytes(self, size_bytes: int) -> int:
+        """How large a file of this size grows; its size where nothing is written at ends."""
+        writes = self.signature.flows.get(Operation.WRITE)
+        longest = max((run.largest_bytes for run in writes.runs if run.grows), default=0.0) if writes else 0.0
+        return size_bytes + min(GROWTH * math.ceil(longest), self.bytes_max)
+
+    def held_bytes(self, kind: Operation) -> int:
+        """Size of a file that is held open."""
+        longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
+        return self.held_span_bytes(kind) + longest
+
+    def jumps_bytes(self, flow: Flow) -> int:
+        """Size of a file for runs that begin by a jump."""
+        longest = max(run.largest_bytes for run in flow.some(jumps=True))
+        return jump_span_bytes(flow, self.bytes_max) + math.ceil(longest)
+
     def held_span_bytes(self, kind: Operation) -> int:
         """How far into a file that is held open runs begin: as far as the trace goes, within bounds."""
         longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
@@ -74,23 +92,25 @@ class FileSets:
 
     def _held(self, kind: Operation, number: int) -> str:
         """One of the two sets that runs of a type go to in turns, so that each begins in another file."""
-        longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
-        size = self.held_span_bytes(kind) + longest
-        files = max(1, min(self.signature.files // 2, self.signature.threads, self.bytes_max // size))
+        size = self.held_bytes(kind)
+        most = self.bytes_max // self.log_bytes(size)
+        files = max(1, min(self.signature.files // 2, self.signature.threads, most))
         return f"define fileset name={WORDS[kind]}held{number},path=$dir,size={size},entries={files},prealloc"
 
     def _files(self) -> str:
         """As many bytes as the trace touched, but so many files that a run hardly meets the same again."""
-        size = self._switch_bytes
+        size = self.switch_bytes
         touched = round(self.signature.files * self.signature.file_bytes / size)
         files = max(FILES_MIN, min(touched, self.signature.files, FILES_MAX))
-        files = max(2, min(files, self.bytes_max // size))
+        files = max(2, min(files, self.bytes_max // self.log_bytes(size)))
         return f"define fileset name=files,path=$dir,size={size},entries={files},dirwidth=100,prealloc"
 
     def _jumps(self, kind: Operation, flow: Flow) -> str:
-        longest = max(run.largest_bytes for run in flow.some(jumps=True))
-        size = jump_span_bytes(flow, self.bytes_max) + math.ceil(longest)
-        files = max(1, min(self.signature.files, self.signature.threads, self.bytes_max // size))
+        size = self.jumps_bytes(flow)
+        most = self.bytes_max // self.log_bytes(size)
+        # What jumps at a file's end is what others have written there: they share it.
+        shared = all(run.grows for run in flow.some(jumps=True))
+        files = 1 if shared else max(1, min(self.signature.files, self.signature.threads, most))
         return f"define fileset name={WORDS[kind]}jumps,path=$dir,size={size},entries={files},prealloc"
 
     def _names(self) -> str:
@@ -103,7 +123,7 @@ class FileSets:
         spare = 4 * signature.threads * (creates + deletes + 1) + 100
         absent = spare + (drift if creates > deletes else 0)
         present = spare + (drift if deletes > creates else 0)
-        size = max(round(signature.file_bytes), self._switch_bytes) if signature.opening.created else 0
+        size = max(round(signature.file_bytes), self.switch_bytes) if signature.opening.created else 0
         entries = max(2 * spare, min(absent + present, NAMES_MAX, self.bytes_max // max(size, 1)))
         percent = 100 * present / (absent + present)
         attributes = f"size={size},entries={entries},dirwidth=1000,prealloc={percent:.3f}"

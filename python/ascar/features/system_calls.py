@@ -16,7 +16,7 @@ from ascar.errors import InputError
 from ascar.features.trace import Operation, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["SYSTEM_CALLS", "parse_system_calls"]
 
@@ -53,29 +53,34 @@ class _State:
     Attributes:
         under: only files below this directory count, where one is given.
         directory: the working directory that was last told.
+        sizes: of files when the trace began, by path, where that is known.
     """
 
     under: str | None = None
     directory: str | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     position: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     files: dict[str, int] = field(default_factory=dict[str, int])
     begun: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
-    rows: list[tuple[float, int, int, int, int, int, float]] = field(
-        default_factory=list[tuple[float, int, int, int, int, int, float]]
+    rows: list[tuple[float, int, int, int, int, int, float, int]] = field(
+        default_factory=list[tuple[float, int, int, int, int, int, float, int]]
     )
 
 
-def parse_system_calls(lines: Iterable[str], under: str | None = None) -> Trace:
+def parse_system_calls(
+    lines: Iterable[str], under: str | None = None, sizes: Mapping[str, int] | None = None
+) -> Trace:
     """A trace from strace's lines.
 
     Args:
         lines: its lines.
         under: only files below this directory count, an absolute path; None: all.
+        sizes: in bytes, of files when the trace began, by path, where that is known.
 
     Raises:
         InputError: no line tells of file I/O.
     """
-    state = _State(None if under is None else under.rstrip("/") + "/")
+    state = _State(None if under is None else under.rstrip("/") + "/", sizes=sizes or {})
     for line in lines:
         found = _LINE.match(line)
         if found is None:
@@ -96,8 +101,8 @@ def parse_system_calls(lines: Iterable[str], under: str | None = None) -> Trace:
         raise InputError(
             f"no line tells of file I/O{where}; write the trace with `strace -f -ttt -T -y -s 0 -o FILE`"
         )
-    names = ("seconds", "operation", "thread", "file", "offset_bytes", "size_bytes", "latency_s")
-    return Trace.of(dict(zip(names, zip(*state.rows, strict=True), strict=True)))
+    names = (*("seconds", "operation", "thread", "file"), *("offset_bytes", "size_bytes", "latency_s"))
+    return Trace.of(dict(zip((*names, "start_bytes"), zip(*state.rows, strict=True), strict=True)))
 
 
 def _call(state: _State, thread: int, seconds: float, text: str) -> None:
@@ -115,7 +120,8 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
         wanted = state.under is None or path.startswith(state.under)
         if wanted and offset + size < _POSITION_MAX and not path.startswith(_PSEUDO):
             file = state.files.setdefault(path, len(state.files))
-            state.rows.append((seconds, operation, thread, file, offset, size, latency_s))
+            start_bytes = state.sizes.get(path, -1)
+            state.rows.append((seconds, operation, thread, file, offset, size, latency_s, start_bytes))
 
     if name in OPENS:
         _open(state, name, arguments, (result, found[4] or ""), row)

@@ -46,6 +46,7 @@ class Trace:
         offset_bytes: int64, first byte; 0 where there is no position.
         size_bytes: int64, bytes moved; 0 where none are.
         latency_s: float64, how long it took; nan where that is not known.
+        start_bytes: int64, size of its file when the trace began; -1 where that is not known.
     """
 
     seconds: NDArray[np.float64]
@@ -55,17 +56,18 @@ class Trace:
     offset_bytes: NDArray[np.int64]
     size_bytes: NDArray[np.int64]
     latency_s: NDArray[np.float64]
+    start_bytes: NDArray[np.int64]
 
     def __post_init__(self) -> None:
         """Assert that columns have one length, and time does not run backwards."""
         columns: list[NDArray[Any]] = [self.operation, self.thread, self.file, self.offset_bytes]
-        columns += [self.size_bytes, self.latency_s]
+        columns += [self.size_bytes, self.latency_s, self.start_bytes]
         assert all(column.shape == self.seconds.shape for column in columns), "one element an operation"
         assert len(self) == 0 or bool(np.all(np.diff(self.seconds) >= 0)), "operations are in order of time"
 
     @classmethod
     def of(cls, columns: dict[str, Any]) -> Trace:
-        """A trace from columns by name, in any order; `thread`, `file`, `latency_s` may be left out."""
+        """A trace from columns by name, in any order; those that may be unknown may be left out."""
         seconds = np.asarray(columns["seconds"], np.float64)
         order = np.argsort(seconds, kind="stable")
 
@@ -82,6 +84,7 @@ class Trace:
             offset_bytes=column("offset_bytes", np.int64, 0),
             size_bytes=column("size_bytes", np.int64, 0),
             latency_s=column("latency_s", np.float64, np.nan),
+            start_bytes=column("start_bytes", np.int64, -1),
         )
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.features import at_native_pace
 from ascar.features.system_calls import SYSTEM_CALLS, parse_system_calls
+from ascar.workloads.open_files import open_file_sizes
 from ascar.workloads.pace import Pace, count_calls, slowdown_of
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ def _record(pid: int, recording: Recording, begun: _Begun) -> Recorded:
         calls = ",".join(f"?{name}" for name in SYSTEM_CALLS)
         options = ["-f", "-ttt", "-T", "-y", "-s", "0", "-q", "-o", str(record), "-e", f"trace={calls}"]
         words = ["strace", *options, "-p", str(pid)]
+        sizes = open_file_sizes(pid)
         errors, traced = _trace(words, record, recording.seconds, begun.begin)
         if not record.exists() or record.stat().st_size == 0:
             if "Operation not permitted" in errors:
@@ -199,7 +201,7 @@ def _record(pid: int, recording: Recording, begun: _Begun) -> Recorded:
             _keep(record, recording.keep)
         under = None if recording.under is None else str(recording.under.resolve())
         with record.open(encoding="utf-8", errors="replace") as lines:
-            trace = parse_system_calls(lines, under)
+            trace = parse_system_calls(lines, under, sizes)
         slowdown = slowdown_of(traced, (begun.before, _pace(pid, recording)))
         return Recorded(at_native_pace(trace, slowdown or 1.0), slowdown)
 

@@ -3,11 +3,14 @@
 //! As in Filebench, the mean depth is ln(entries) / ln(dirwidth), and width and depth of each directory are gamma
 //! numbers of shape `dirgamma` (1.5). A set that fits into one directory of the mean width is flat.
 
+use crate::LoadError;
 use crate::definition::FileSet;
 use crate::random::Random;
 
 /// Directories whose path is longer hold files only; a tree of 10^8 files of width 2 has a mean of 190.
 const LONGEST_PATH: usize = 210;
+/// Most directories of a set. A narrow tree of many files would ask for as many, and take minutes to make and remove.
+pub const MOST_DIRECTORIES: usize = 200_000;
 
 /// A file set's tree, fully determined by the set, its place in the workload, and the seed.
 #[derive(Debug)]
@@ -24,20 +27,22 @@ pub struct Layout {
 
 impl Layout {
     /// Lay out a file set.
-    #[must_use]
-    pub fn of(set: &FileSet, place: usize, seed: u64) -> Layout {
+    ///
+    /// # Errors
+    /// It comes to more than [`MOST_DIRECTORIES`].
+    pub fn of(set: &FileSet, place: usize, seed: u64) -> Result<Layout, LoadError> {
         let random = |purpose| Random::of(seed, &[0xF11E, place as u64, purpose]);
-        let (directories, directory) = tree(set, &mut random(0));
+        let (directories, directory) = tree(set, &mut random(0))?;
         let mut sizes = random(1);
         let size_bytes = (0..set.entries)
             .map(|_| set.size_bytes.draw(&mut sizes).round() as u64)
             .collect();
-        Layout {
+        Ok(Layout {
             directories,
             directory,
             size_bytes,
             prealloc: choose(set, &mut random(2)),
-        }
+        })
     }
 
     /// Bytes of the files that exist before the run.
@@ -112,10 +117,10 @@ struct Branch {
     serial: u32,
 }
 
-fn tree(set: &FileSet, random: &mut Random) -> (Vec<String>, Vec<u32>) {
+fn tree(set: &FileSet, random: &mut Random) -> Result<(Vec<String>, Vec<u32>), LoadError> {
     let mut directories = vec![String::new()];
     if set.dirwidth == 0.0 || set.entries as f64 <= set.dirwidth {
-        return (directories, vec![0; set.entries as usize]);
+        return Ok((directories, vec![0; set.entries as usize]));
     }
     let width_mean = set.dirwidth.max(2.0);
     let depth_mean = (set.entries as f64).ln() / width_mean.ln();
@@ -142,6 +147,13 @@ fn tree(set: &FileSet, random: &mut Random) -> (Vec<String>, Vec<u32>) {
         }
         branch.left -= 1;
         branch.serial += 1;
+        if directories.len() == MOST_DIRECTORIES {
+            return Err(LoadError::Input(format!(
+                "file set '{}': dirwidth {} puts its {} files into more than {MOST_DIRECTORIES} directories; raise \
+                 dirwidth, or lower entries or --scale",
+                set.name, set.dirwidth, set.entries
+            )));
+        }
         let (depth, parent) = (branch.depth + 1, &directories[branch.place]);
         let separator = if parent.is_empty() { "" } else { "/" };
         directories.push(format!("{parent}{separator}{:06}", branch.serial));
@@ -161,7 +173,7 @@ fn tree(set: &FileSet, random: &mut Random) -> (Vec<String>, Vec<u32>) {
             });
         }
     }
-    (directories, directory)
+    Ok((directories, directory))
 }
 
 /// Exactly the share asked for, chosen at random (Knuth's algorithm S).
@@ -206,13 +218,13 @@ mod tests {
 
     #[test]
     fn a_set_that_fits_one_directory_is_flat() {
-        let layout = Layout::of(&set(1000, 1_000_000.0), 0, 1);
+        let layout = Layout::of(&set(1000, 1_000_000.0), 0, 1).unwrap();
         assert_eq!(layout.directories, [""]);
     }
 
     #[test]
     fn width_and_depth_have_their_means() {
-        let layout = Layout::of(&set(10_000, 20.0), 0, 1);
+        let layout = Layout::of(&set(10_000, 20.0), 0, 1).unwrap();
         let leaves = layout
             .directory
             .iter()
@@ -231,27 +243,27 @@ mod tests {
 
     #[test]
     fn the_share_and_size_asked_for_are_met_and_repeat() {
-        let layout = Layout::of(&set(10_000, 20.0), 0, 1);
+        let layout = Layout::of(&set(10_000, 20.0), 0, 1).unwrap();
         assert_eq!(layout.prealloc_files(), 8000);
         let mean = layout.size_bytes.iter().sum::<u64>() as f64 / 10_000.0;
         assert!((mean / 131_072.0 - 1.0).abs() < 0.05, "{mean}");
-        let again = Layout::of(&set(10_000, 20.0), 0, 1);
+        let again = Layout::of(&set(10_000, 20.0), 0, 1).unwrap();
         assert_eq!(
             (again.directory, again.size_bytes, again.prealloc),
             (layout.directory, layout.size_bytes, layout.prealloc)
         );
         assert_ne!(
-            Layout::of(&set(10_000, 20.0), 0, 2).prealloc,
+            Layout::of(&set(10_000, 20.0), 0, 2).unwrap().prealloc,
             again_prealloc()
         );
         fn again_prealloc() -> Vec<bool> {
-            Layout::of(&set(10_000, 20.0), 0, 1).prealloc
+            Layout::of(&set(10_000, 20.0), 0, 1).unwrap().prealloc
         }
     }
 
     #[test]
     fn paths_are_unique_and_read_back() {
-        let layout = Layout::of(&set(3000, 3.0), 0, 5);
+        let layout = Layout::of(&set(3000, 3.0), 0, 5).unwrap();
         let mut seen = std::collections::HashSet::new();
         let mut buffer = PathBuffer::new();
         for entry in 0..3000 {
@@ -262,9 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_tree_of_many_files_is_refused() {
+        let refused = |set: &FileSet| Layout::of(set, 0, 1).unwrap_err().to_string();
+        for width in [1.0, 1.000_000_1, 2.0, 3.0] {
+            assert!(refused(&set(1_000_000, width)).contains("'f': dirwidth"));
+        }
+        let mut flat = set(1_000_000, 2.0);
+        flat.dirgamma = 1e-6;
+        assert!(refused(&flat).contains("more than 200000 directories"));
+        assert!(
+            Layout::of(&set(1_000_000, 20.0), 0, 1)
+                .unwrap()
+                .directories
+                .len()
+                < 100_000
+        );
+    }
+
+    #[test]
     fn extreme_widths_end() {
         for width in [1.0, 2.0, 3.5] {
-            let layout = Layout::of(&set(2000, width), 0, 9);
+            let layout = Layout::of(&set(2000, width), 0, 9).unwrap();
             assert_eq!(layout.directory.len(), 2000);
             let mut buffer = PathBuffer::new();
             for entry in 0..2000 {

@@ -253,7 +253,7 @@ mod tests {
             readonly: false,
             writeonly: false,
         };
-        let layout = Layout::of(&set, 0, 1);
+        let layout = Layout::of(&set, 0, 1).unwrap();
         let exists = layout.prealloc.clone();
         let root = OwnedFd::from(std::fs::File::open("/").unwrap());
         Tree::new("f", layout, root, &exists, true, true)

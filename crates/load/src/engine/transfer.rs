@@ -340,29 +340,33 @@ impl Worker {
 
 /// Reserve room at a file's end, so that threads that append to one file never write over each other.
 ///
-/// With a working set, the file is emptied and begun anew once it has that size, as a log is.
+/// With a working set, the file is cut back to the size it was filled with once it has that size, as a log is; or
+/// emptied, where nothing would fit behind that.
 fn reserve(plan: &Plan, step: &Step, file: &OpenFile, bytes: u64) -> Result<u64, LoadError> {
     let size = &plan.trees[file.tree].size_bytes[file.entry as usize];
     let limit = step.flowop.workingset_bytes;
+    let filled = plan.trees[file.tree].layout.size_bytes[file.entry as usize];
     loop {
         let seen = size.load(Relaxed);
         let end = aligned(seen, file.direct);
         if limit > 0 && end > 0 && end + bytes > limit {
+            let kept = aligned(filled.min(seen), file.direct);
+            let begin = if kept + bytes > limit { 0 } else { kept };
             if size
-                .compare_exchange(seen, bytes, Relaxed, Relaxed)
+                .compare_exchange(seen, begin + bytes, Relaxed, Relaxed)
                 .is_err()
             {
                 continue;
             }
             // SAFETY: the descriptor is open for writing; ftruncate touches no memory.
-            if unsafe { libc::ftruncate(file.fd, 0) } < 0 {
+            if unsafe { libc::ftruncate(file.fd, begin as i64) } < 0 {
                 return Err(plan.failed(
-                    "empty",
+                    "cut back",
                     (file.tree, file.entry),
                     &io::Error::last_os_error(),
                 ));
             }
-            return Ok(0);
+            return Ok(begin);
         }
         if size
             .compare_exchange_weak(seen, end + bytes, Relaxed, Relaxed)

@@ -4,6 +4,7 @@ use super::attribute::Attributes;
 use super::error::WmlError;
 use super::syntax::Statement;
 use super::variable::Value;
+use crate::data::layout::MOST_DIRECTORIES;
 use crate::definition::FileSet;
 use crate::quantity::{Quantity, Shape, Variable};
 
@@ -69,6 +70,14 @@ pub(super) fn fileset(statement: Statement) -> Result<FileSet, WmlError> {
             &set.name,
             "the file set is larger than 1 EiB",
         ));
+    }
+    let width = set.dirwidth.max(2.0);
+    if set.dirwidth > 0.0 && set.entries as f64 / width > MOST_DIRECTORIES as f64 {
+        let text = format!(
+            "{} puts {} files into more than {MOST_DIRECTORIES} directories; raise it, or lower entries",
+            set.dirwidth, set.entries
+        );
+        return Err(WmlError::new(statement.line, "dirwidth", text));
     }
     Ok(set)
 }
