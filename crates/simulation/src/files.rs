@@ -363,3 +363,125 @@ impl Files {
         Some(file)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn file(first_server: u32) -> File {
+        File {
+            size: 1,
+            object_base: 0,
+            first_server,
+            lock_base: 0,
+            cached_at: None,
+        }
+    }
+
+    fn files(layout: &Layout, servers: u32, sets: u32) -> Files {
+        let stripes = Stripes {
+            servers,
+            count: servers.min(4),
+            size: BLOCK,
+        };
+        let allocator = |server| Allocator::new(layout, 500_000_000_000, Random::of(7, &[server]));
+        let mut files = Files::new(stripes, (0..u64::from(servers)).map(allocator).collect());
+        let set = FileSet {
+            name: "f".into(),
+            entries: 20,
+            size_mib: 50.0,
+            size_gamma: 1.5,
+            prealloc_percent: 50.0,
+            shared: false,
+        };
+        for number in 0..sets {
+            files.add_set(&set, 0, &mut Random::of(1, &[u64::from(number)]));
+        }
+        files.lay_out();
+        files
+    }
+
+    proptest! {
+        /// The pieces of a range are disjoint, in order, inside one stripe and one request, and cover it.
+        #[test]
+        fn pieces_cover_a_range(
+            (servers, count) in (1u32..9).prop_flat_map(|servers| (Just(servers), 1..=servers)),
+            stripe_kib in prop::sample::select(vec![64u64, 1024, 4096]),
+            request_kib in prop::sample::select(vec![64u64, 256, 1024, 4096]),
+            begin in 0u64..100_000_000,
+            length in 1u64..20_000_000,
+            first in 0u32..9,
+        ) {
+            let stripes = Stripes { servers, count, size: stripe_kib * KIB };
+            let file = file(first % servers);
+            let (mut at, end) = (begin, begin + length);
+            while at < end {
+                let piece = stripes.piece(&file, at, end, request_kib * KIB);
+                let bytes = u64::from(piece.length);
+                prop_assert!(bytes > 0 && bytes <= request_kib * KIB && bytes <= stripes.size);
+                prop_assert!(piece.server < servers && piece.stripe < count);
+                prop_assert_eq!(piece.server, (file.first_server + piece.stripe) % servers);
+                // Back from the object to the file.
+                let row = piece.offset / stripes.size;
+                let number = row * u64::from(count) + u64::from(piece.stripe);
+                prop_assert_eq!(number * stripes.size + piece.offset % stripes.size, at);
+                at += bytes;
+            }
+            prop_assert_eq!(at, end);
+        }
+
+        /// Without fragmentation no two blocks share a place until the spread is full.
+        #[test]
+        fn files_do_not_overlap(used in 0.0f64..90.0, extent_kib in 1024u32..200_000, servers in 1u32..6) {
+            let layout = Layout { used_percent: used, extent_kib, ..Layout::default() };
+            let layout = Layout { spread_percent: 100.0, ..layout };
+            let mut files = files(&layout, servers, 3);
+            let mut places = BTreeSet::new();
+            for number in 0..files.files.len() as u32 {
+                let File { object_base, first_server, size, .. } = files.files[number as usize];
+                for stripe in 0..files.stripes.count {
+                    let server = (first_server + stripe) % servers;
+                    for block in 0..size / BLOCK / u64::from(files.stripes.count) {
+                        let at = files.position(server, object_base + stripe, block * BLOCK);
+                        prop_assert!(at < 500_000_000_000);
+                        prop_assert!(places.insert((server, at)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_in_a_file_follows_on_the_device() {
+        let mut files = files(&Layout::default(), 4, 1);
+        let base = files.files[0].object_base;
+        let server = files.files[0].first_server;
+        let start = files.position(server, base, 0);
+        for block in 1..4 {
+            assert_eq!(
+                files.position(server, base, block * BLOCK + 5),
+                start + block * BLOCK + 5
+            );
+        }
+    }
+
+    #[test]
+    fn created_and_deleted_files_change_places() {
+        let mut files = files(&Layout::default(), 4, 1);
+        let mut random = Random::of(9, &[]);
+        assert_eq!(
+            (files.sets[0].existing.len(), files.sets[0].absent.len()),
+            (10, 10)
+        );
+        let created = files.create(0, &mut random).expect("some are absent");
+        assert!(files.sets[0].existing.contains(&created));
+        for _ in 0..11 {
+            assert!(files.delete(0, &mut random).is_some());
+        }
+        assert!(files.delete(0, &mut random).is_none() && files.choose(0, &mut random).is_none());
+        assert_eq!(files.sets[0].absent.len(), 20);
+    }
+}

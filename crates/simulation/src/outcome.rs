@@ -15,9 +15,9 @@ pub struct Indicators {
     pub send_ewma_us: f64,
     /// Process time over the shortest seen.
     pub pt_ratio: f64,
-    /// Read in the tick.
+    /// Read since the last observation; one tick in a recorded series.
     pub read_mb_per_s: f64,
-    /// Written in the tick (acknowledged by the server).
+    /// Written since then (acknowledged by the server).
     pub write_mb_per_s: f64,
     /// Dirty data in the cache for this server.
     pub dirty_bytes: u64,

@@ -23,7 +23,10 @@ pub struct Simulation {
     end_ns: Nanos,
     flush_ns: Nanos,
     record_streams: bool,
-    observed: bool,
+    /// When `indicators` were taken, and what each stream had read and written by then.
+    observed_ns: Nanos,
+    /// Whether no time has passed since.
+    fresh: bool,
     indicators: Vec<Indicators>,
     stream_bytes: Vec<(u64, u64)>,
     client_mb_per_s: Vec<f64>,
@@ -31,7 +34,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A cluster at the start of its warm-up. Its streams are observed at every tick.
+    /// A cluster at the start of its warm-up.
     ///
     /// # Errors
     /// The first key of the scenario that is out of range or names something that is not there.
@@ -59,7 +62,8 @@ impl Simulation {
             end_ns: warm_ns(scenario) + nanos(scenario.duration_s),
             flush_ns: FLUSH_NS,
             record_streams: scenario.record_streams,
-            observed,
+            observed_ns: 0,
+            fresh: true,
             indicators: (0..kept)
                 .map(|stream| cluster.indicators(stream, (0, 0), scenario.tick_s))
                 .collect(),
@@ -105,6 +109,7 @@ impl Simulation {
     }
 
     fn begin_counting(&mut self) {
+        self.observed_ns = self.cluster.now;
         for number in 0..self.stream_bytes.len() {
             self.stream_bytes[number] = self.cluster.stream_bytes(number);
         }
@@ -129,21 +134,10 @@ impl Simulation {
             *rate = bytes as f64 / 1e6 / tick_s;
             series.push(*rate);
         }
-        if self.observed {
-            self.observe_streams();
-        }
-    }
-
-    fn observe_streams(&mut self) {
-        for number in 0..self.indicators.len() {
-            let before = self.stream_bytes[number];
-            self.stream_bytes[number] = self.cluster.stream_bytes(number);
-            self.indicators[number] = self.cluster.indicators(number, before, self.tick_s);
-        }
         if self.record_streams {
-            for (series, indicators) in self.series.streams.iter_mut().zip(&self.indicators) {
-                series.ticks.push(*indicators);
-            }
+            self.observe();
+            let streams = self.series.streams.iter_mut().zip(&self.indicators);
+            streams.for_each(|(series, indicators)| series.ticks.push(*indicators));
         }
     }
 
@@ -154,11 +148,23 @@ impl Simulation {
             self.flush_ns += FLUSH_NS;
         }
         self.cluster.run_until(until);
+        self.fresh = false;
     }
 
-    /// Every stream at the end of the last tick.
-    #[must_use]
-    pub fn observe(&self) -> &[Indicators] {
+    /// Every stream as it is now; its rates are those since the last observation, or since the end of the warm-up.
+    pub fn observe(&mut self) -> &[Indicators] {
+        let now = self.cluster.now;
+        if !self.fresh {
+            // Right after the warm-up nothing has been read or written, in however little time.
+            let seconds = now.saturating_sub(self.observed_ns).max(1) as f64 / 1e9;
+            for number in 0..self.indicators.len() {
+                let before = self.stream_bytes[number];
+                self.stream_bytes[number] = self.cluster.stream_bytes(number);
+                self.indicators[number] = self.cluster.indicators(number, before, seconds);
+            }
+            self.observed_ns = now;
+            self.fresh = true;
+        }
         &self.indicators
     }
 

@@ -144,6 +144,7 @@ impl Builder<'_> {
             noise: scenario.noise.clone(),
             timeout_ns: nanos(scenario.control.timeout_s),
             counters: Counters::default(),
+            held_back: Vec::new(),
             done: Vec::new(),
         }
     }

@@ -66,6 +66,8 @@ impl Cluster {
         }
         if end.is_multiple_of(request_bytes) || end.is_multiple_of(self.files.stripes.size) {
             self.flush_partial(number);
+        } else if !follows {
+            self.held_back.push(number);
         }
     }
 
@@ -102,9 +104,11 @@ impl Cluster {
 
     /// Send all that any client holds back: what Linux' flusher does once a second or so.
     pub fn flush_all(&mut self) {
-        for number in 0..self.streams.len() as u32 {
+        let mut held_back = std::mem::take(&mut self.held_back);
+        for number in held_back.drain(..) {
             self.flush_partial(number);
         }
+        self.held_back = held_back;
     }
 
     /// Dirty data has been written: writers that waited for room go on.

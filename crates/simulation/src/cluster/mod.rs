@@ -160,6 +160,8 @@ pub(crate) struct Cluster {
     noise: Noise,
     timeout_ns: Nanos,
     counters: Counters,
+    /// Streams that have held back less than a request since the last flush.
+    held_back: Vec<u32>,
     /// Tags of storage requests that are done; kept to allocate nothing.
     done: Vec<u32>,
 }

@@ -24,6 +24,13 @@ fn stepping_is_running() {
 fn streams_are_observed_and_set() {
     let mut simulation = Simulation::new(&scenario(&random("write"))).unwrap();
     assert_eq!(simulation.streams(), 20);
+    simulation.warm_up();
+    assert!(
+        simulation
+            .observe()
+            .iter()
+            .all(|stream| stream.write_mb_per_s == 0.0 && stream.in_flight == 8)
+    );
     simulation.step();
     for indicators in simulation.observe() {
         assert_eq!(
@@ -49,6 +56,7 @@ fn streams_are_observed_and_set() {
     assert!(!simulation.set(20, 2.0, 0.0));
     assert!(!simulation.set(0, f64::NAN, 0.0));
     simulation.step();
+    simulation.observe();
     simulation.step();
     for indicators in simulation.observe() {
         assert!(indicators.in_flight <= 2);
