@@ -14,6 +14,7 @@ import ConfigSpace
 from optuna_peer import check
 from smac import HyperparameterOptimizationFacade as Facade
 from smac import Scenario
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from ascar.errors import Exhausted
@@ -75,7 +76,7 @@ class SmacPeer:
         """
         try:
             info = self.smac.ask()
-        except StopIteration as error:
+        except (StopIteration, ConfigurationSpaceExhaustedException) as error:
             raise Exhausted("SMAC has nothing left to ask for") from error
         configuration = self._configuration(info)
         self.out.setdefault(configuration, []).append(info)
