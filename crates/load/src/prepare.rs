@@ -156,7 +156,10 @@ impl Preparation<'_> {
     ) -> Result<(Note, Option<Signal>), LoadError> {
         let begun = Instant::now();
         let mut note = Directory::begun(&self.definition.filesets, self.seed);
-        let missing = self.missing(kept.as_ref(), &mut note)?;
+        let missing = match self.missing(kept.as_ref(), &mut note)? {
+            Ok(missing) => missing,
+            Err(signal) => return Ok((note, Some(signal))),
+        };
         let files_made = missing.files();
         if files_made > 0 || kept.is_none() {
             check_room(self.directory.path(), missing.bytes(), files_made)?;
@@ -179,8 +182,12 @@ impl Preparation<'_> {
         Ok((note, None))
     }
 
-    /// What has to be made; what is left of an earlier fill and does not fit is removed.
-    fn missing(&mut self, kept: Option<&Note>, note: &mut Note) -> Result<Missing, LoadError> {
+    /// What has to be made; what is left of an earlier fill and does not fit is removed, unless a signal comes.
+    fn missing(
+        &mut self,
+        kept: Option<&Note>,
+        note: &mut Note,
+    ) -> Result<Result<Missing, Signal>, LoadError> {
         let sets = self.definition.filesets.iter().enumerate();
         let layouts = sets
             .map(|(place, set)| Layout::of(set, place, self.seed))
@@ -190,11 +197,13 @@ impl Preparation<'_> {
             .map(|layout| layout.prealloc.clone())
             .collect();
         let Some(kept) = kept else {
-            if let Some(left) = self.directory.note()? {
-                self.directory.remove_files(&left)?;
+            if let Some(left) = self.directory.note()?
+                && let Some(signal) = self.directory.remove_files(&left)?
+            {
+                return Ok(Err(signal));
             }
             self.directory.refuse_foreign(&self.definition.filesets)?;
-            return Ok(Missing { layouts, wanted });
+            return Ok(Ok(Missing { layouts, wanted }));
         };
         let stays = |set: &FileSet| !kept.changed || set.reuse;
         note.changed = kept.changed && self.definition.filesets.iter().any(stays);
@@ -213,8 +222,10 @@ impl Preparation<'_> {
                 }
             }
         }
-        self.directory.remove_files(&stale)?;
-        Ok(Missing { layouts, wanted })
+        if let Some(signal) = self.directory.remove_files(&stale)? {
+            return Ok(Err(signal));
+        }
+        Ok(Ok(Missing { layouts, wanted }))
     }
 
     /// Make files in the background while this thread tells of progress and waits for signals.

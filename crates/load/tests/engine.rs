@@ -692,3 +692,48 @@ fn delays_that_end_late_shorten_the_next() {
         "{delays} of {passed}"
     );
 }
+
+#[test]
+fn a_signal_ends_the_removal_of_an_earlier_fill_and_nothing_is_lost_of_it() {
+    let scratch = Scratch::new();
+    let text = wml(
+        "entries=5000,size=0,dirwidth=20,prealloc",
+        "thread name=t { flowop statfile name=s,filesetname=f }",
+    );
+    let file = scratch.wml(&text);
+    scratch
+        .load(&["--wml", &file, "--fill-only"])
+        .expect("filled");
+    let terminate = || {
+        // SAFETY: the set is valid; the signal is held back from this thread before it is sent to it.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            assert_eq!(libc::raise(libc::SIGTERM), 0);
+        }
+    };
+    // Another seed: the earlier files do not fit.
+    let other = ["--wml", &file, "--seconds", "0.05", "--seed", "2"];
+    terminate();
+    assert_eq!(scratch.load(&other).unwrap_err().0, 3);
+    assert!(scratch.files() > 4900);
+    let refused = scratch.load(&["--wml", &file, "--seconds", "0.05", "--no-fill"]);
+    assert_eq!(refused.unwrap_err().0, 2);
+    terminate();
+    let dir = scratch.path().display().to_string();
+    let (status, text) = common::load(&["--dir", &dir, "--clean"]).unwrap_err();
+    assert_eq!(status, 1);
+    assert!(text.contains("--clean"), "{text}");
+    assert!(scratch.load(&other).is_ok());
+    assert_eq!(scratch.files(), 5000);
+    terminate();
+    let cleaned = [&other[..], &["--seed=3", "--clean"]].concat();
+    let cleaned: Vec<&str> = cleaned
+        .into_iter()
+        .filter(|w| *w != "--seed" && *w != "2")
+        .collect();
+    assert_eq!(scratch.load(&cleaned).unwrap_err().0, 3);
+    assert_eq!(scratch.files(), 0);
+}

@@ -280,6 +280,10 @@ fn what_is_not_in_the_subset_is_refused_with_line_and_word() {
 fn what_is_refused_at_the_end_of_the_file_still_has_a_line() {
     let error = parse("define fileset name=a,").unwrap_err();
     assert_eq!((error.line, error.word.as_str()), (1, ""));
+    let error = parse("define process name=p\n{\n thread name=t\n {\n  flowop statfile name=s\n")
+        .unwrap_err();
+    assert_eq!((error.line, error.word.as_str()), (5, ""));
+    assert!(error.text.contains("the file ends"), "{error}");
     assert!(parse("").is_err());
     assert!(
         parse(&"#\n".repeat(1 << 20))

@@ -153,7 +153,9 @@ class _Writer:
         fd = f"fd={_SLOTS[Operation.READ if shares else operation]}"
         attributes = f"{fd},{self._iosize(run.size)}"
         if run.grows:
-            moves = self._at_end(attributes, self.filesets.switch_bytes, run.operations)
+            moves = self._at_end(
+                attributes, self.filesets.log_bytes(self.filesets.switch_bytes), run.operations
+            )
         else:
             moves = [self._flowop(WORDS[operation], f"{attributes},iters={run.operations}")]
         moves += self._flushes(fd, flushes)
@@ -171,7 +173,7 @@ class _Writer:
         fd = f"fd={_HELD_SLOTS[operation] + number}"
         attributes = f"filesetname={word}held{number},{fd},{self._iosize(run.size)}"
         if run.grows:
-            moves = self._at_end(attributes, self.filesets.held_bytes(operation), run.operations)
+            moves = self._at_end(attributes, self.filesets.held_log_bytes(operation), run.operations)
         else:
             span = self.filesets.held_span_bytes(operation)
             moves = self._from_anywhere(word, attributes, span, run.operations)
@@ -181,7 +183,7 @@ class _Writer:
         word, fd = WORDS[operation], f"fd={_SLOTS[operation] + 2}"
         attributes = f"filesetname={word}jumps,{fd},{self._iosize(run.size)}"
         if run.grows:
-            moves = self._at_end(attributes, self.filesets.jumps_bytes(flow), run.operations)
+            moves = self._at_end(attributes, self.filesets.jumps_log_bytes(flow), run.operations)
         else:
             span = jump_span_bytes(flow, self.filesets.bytes_max)
             moves = self._from_anywhere(word, attributes, span, run.operations)
@@ -194,10 +196,9 @@ class _Writer:
             lines.append(self._flowop(word, f"{attributes},iters={operations - 1}"))
         return lines
 
-    def _at_end(self, attributes: str, size_bytes: int, operations: int) -> list[str]:
+    def _at_end(self, attributes: str, limit_bytes: int, operations: int) -> list[str]:
         """Operations at a file's end; before the first of them it is cut back to its size now and then."""
-        limit = self.filesets.log_bytes(size_bytes)
-        lines = [self._flowop("appendfile", f"{attributes},workingset={limit}")]
+        lines = [self._flowop("appendfile", f"{attributes},workingset={limit_bytes}")]
         if operations > 1:
             lines.append(self._flowop("appendfile", f"{attributes},iters={operations - 1}"))
         return lines

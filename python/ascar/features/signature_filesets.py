@@ -18,6 +18,8 @@ FILES_MAX = 10_000
 NAMES_MAX = 1_000_000
 GROWTH = 8
 """Runs for which a file has room at its end, before it is cut back to its size."""
+LOGS_BYTES = 64 * 2**20
+"""Room at the ends of files that are held open: cutting one back is a jump, which the trace does not have."""
 WORDS = {Operation.READ: "read", Operation.WRITE: "write"}
 
 
@@ -75,6 +77,30 @@ class FileSets:
         longest = max((run.largest_bytes for run in writes.runs if run.grows), default=0.0) if writes else 0.0
         return size_bytes + min(GROWTH * math.ceil(longest), self.bytes_max)
 
+    def held_log_bytes(self, kind: Operation) -> int:
+        """How large a file that is held open grows."""
+        size = self.held_bytes(kind)
+        return max(self.log_bytes(size), size + self._room_bytes(self._held_files(kind)))
+
+    def jumps_log_bytes(self, flow: Flow) -> int:
+        """How large a file grows in which runs begin by a jump."""
+        size = self.jumps_bytes(flow)
+        return max(self.log_bytes(size), size + self._room_bytes(self._jumps_files(flow)))
+
+    def _room_bytes(self, files: int) -> int:
+        return min(LOGS_BYTES, self.bytes_max) // files
+
+    def _held_files(self, kind: Operation) -> int:
+        most = self.bytes_max // self.log_bytes(self.held_bytes(kind))
+        return max(1, min(self.signature.files // 2, self.signature.threads, most))
+
+    def _jumps_files(self, flow: Flow) -> int:
+        """One where all runs begin at the end: they jump by what others wrote there, so they share it."""
+        if all(run.grows for run in flow.some(jumps=True)):
+            return 1
+        most = self.bytes_max // self.log_bytes(self.jumps_bytes(flow))
+        return max(1, min(self.signature.files, self.signature.threads, most))
+
     def held_bytes(self, kind: Operation) -> int:
         """Size of a file that is held open."""
         longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
@@ -92,9 +118,7 @@ class FileSets:
 
     def _held(self, kind: Operation, number: int) -> str:
         """One of the two sets that runs of a type go to in turns, so that each begins in another file."""
-        size = self.held_bytes(kind)
-        most = self.bytes_max // self.log_bytes(size)
-        files = max(1, min(self.signature.files // 2, self.signature.threads, most))
+        size, files = self.held_bytes(kind), self._held_files(kind)
         return f"define fileset name={WORDS[kind]}held{number},path=$dir,size={size},entries={files},prealloc"
 
     def _files(self) -> str:
@@ -106,11 +130,7 @@ class FileSets:
         return f"define fileset name=files,path=$dir,size={size},entries={files},dirwidth=100,prealloc"
 
     def _jumps(self, kind: Operation, flow: Flow) -> str:
-        size = self.jumps_bytes(flow)
-        most = self.bytes_max // self.log_bytes(size)
-        # What jumps at a file's end is what others have written there: they share it.
-        shared = all(run.grows for run in flow.some(jumps=True))
-        files = 1 if shared else max(1, min(self.signature.files, self.signature.threads, most))
+        size, files = self.jumps_bytes(flow), self._jumps_files(flow)
         return f"define fileset name={WORDS[kind]}jumps,path=$dir,size={size},entries={files},prealloc"
 
     def _names(self) -> str:

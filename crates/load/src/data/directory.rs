@@ -5,6 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +13,15 @@ use super::removal::{Removed, remove_set};
 use crate::LoadError;
 use crate::definition::FileSet;
 use crate::random::mix;
+use crate::signals::{self, Signal};
 
 /// Name of the note that a fill leaves in the directory.
 pub const NOTE: &str = ".ascar-load.json";
 const FORMAT: u32 = 1;
+/// Signals are looked for once in so many removals.
+const LOOK: u64 = 32;
+/// How often it is told how far a removal is.
+const TELL: Duration = Duration::from_secs(1);
 
 /// What lies in the directory, so that a later run can use it and cleaning removes nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,14 +189,36 @@ impl Directory {
         Ok(())
     }
 
-    /// Remove the files of a note's sets, and nothing else; the note becomes empty.
+    /// Remove the files of a note's sets, and nothing else; the note becomes empty. A signal ends it early.
     ///
     /// # Errors
     /// Something cannot be removed, or lies there that no load made: that stays.
-    pub fn remove_files(&mut self, note: &Note) -> Result<(), LoadError> {
+    pub fn remove_files(&mut self, note: &Note) -> Result<Option<Signal>, LoadError> {
+        let (mut signal, mut passed, mut told) = (None, 0u64, Instant::now());
+        let mut asked = || {
+            passed += 1;
+            if passed % LOOK == 1 {
+                signal = signals::wait(Duration::ZERO);
+                if told.elapsed() > TELL {
+                    told = Instant::now();
+                    eprintln!("removing: {passed} files and directories so far");
+                }
+            }
+            signal.is_some()
+        };
         for name in &note.filesets {
-            match remove_set(&self.path.join(name)) {
+            match remove_set(&self.path.join(name), &mut asked) {
                 Ok(Removed::All) => {}
+                Ok(Removed::Stopped) => {
+                    // What is left is no fill any more, but a later one, or --clean, has to find it.
+                    if let Some(left) = self.note()? {
+                        self.write(&Note {
+                            complete: false,
+                            ..left
+                        })?;
+                    }
+                    return Ok(signal);
+                }
                 Ok(Removed::But(foreign)) => {
                     let text = format!(
                         "{} stays: no load made it; move it away, and clean again",
@@ -203,16 +231,23 @@ impl Directory {
         }
         self.note
             .set_len(0)
-            .map_err(|e| failed("empty the note in", &self.path, &e))
+            .map_err(|e| failed("empty the note in", &self.path, &e))?;
+        Ok(None)
     }
 
     /// Remove the file sets and the note.
     ///
     /// # Errors
-    /// Something cannot be removed.
+    /// Something cannot be removed, or a signal came before all was.
     pub fn clean(mut self) -> Result<(), LoadError> {
-        if let Some(note) = self.note()? {
-            self.remove_files(&note)?;
+        if let Some(note) = self.note()?
+            && self.remove_files(&note)?.is_some()
+        {
+            let shown = self.path.display();
+            return Err(LoadError::Work(format!(
+                "a signal ended the cleaning of {shown} before all files were removed; remove the rest with \
+                 ascard load --dir {shown} --clean"
+            )));
         }
         match fs::remove_file(self.path.join(NOTE)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

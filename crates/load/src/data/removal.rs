@@ -16,13 +16,18 @@ pub enum Removed {
     All,
     /// This lies in it, and no load made it; what loads made is gone.
     But(PathBuf),
+    /// The end was asked for before.
+    Stopped,
 }
+
+/// Looked at before each file: whether the end was asked for.
+pub type Asked<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Remove a file set: files and directories with the names that loads give, links never followed.
 ///
 /// # Errors
 /// Something cannot be removed; the path is that of the directory in which it lies.
-pub fn remove_set(path: &Path) -> Result<Removed, (PathBuf, io::Error)> {
+pub fn remove_set(path: &Path, asked: Asked) -> Result<Removed, (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
     let directory = match open(libc::AT_FDCWD, path.as_os_str()) {
         Ok(directory) => directory,
@@ -33,8 +38,9 @@ pub fn remove_set(path: &Path) -> Result<Removed, (PathBuf, io::Error)> {
         }
         Err(error) => return Err(failed(error)),
     };
-    if let Some(foreign) = empty(&directory, path)? {
-        return Ok(Removed::But(foreign));
+    match empty(&directory, path, asked)? {
+        Removed::All => {}
+        other => return Ok(other),
     }
     match fs::remove_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
@@ -42,29 +48,33 @@ pub fn remove_set(path: &Path) -> Result<Removed, (PathBuf, io::Error)> {
     }
 }
 
-/// Remove what loads made in a directory; something else that lies there, if anything does.
-fn empty(directory: &OwnedFd, path: &Path) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {
+/// Remove what loads made in a directory.
+fn empty(directory: &OwnedFd, path: &Path, asked: Asked) -> Result<Removed, (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
-    let mut foreign = None;
+    let mut done = Removed::All;
     let here = format!("/proc/self/fd/{}", directory.as_raw_fd());
     for item in fs::read_dir(here).map_err(failed)? {
+        if asked() {
+            return Ok(Removed::Stopped);
+        }
         let item = item.map_err(failed)?;
         let name = item.file_name();
         let inside = path.join(&name);
         let is_directory = item.file_type().map_err(failed)?.is_dir();
         if is_directory && is_directory_name(&name) {
             let below = open(directory.as_raw_fd(), &name).map_err(failed)?;
-            match empty(&below, &inside)? {
-                Some(found) => foreign = Some(found),
-                None => unlink(directory, &name, libc::AT_REMOVEDIR).map_err(failed)?,
+            match empty(&below, &inside, &mut *asked)? {
+                Removed::All => unlink(directory, &name, libc::AT_REMOVEDIR).map_err(failed)?,
+                Removed::Stopped => return Ok(Removed::Stopped),
+                found => done = found,
             }
         } else if !is_directory && name.to_str().and_then(entry_of).is_some() {
             unlink(directory, &name, 0).map_err(failed)?;
         } else {
-            foreign = Some(inside);
+            done = Removed::But(inside);
         }
     }
-    Ok(foreign)
+    Ok(done)
 }
 
 /// Whether a load names a directory so: six digits or more.

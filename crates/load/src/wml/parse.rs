@@ -15,6 +15,16 @@ pub(super) struct Parser {
 /// Longest run time that a file may ask for: a year.
 const LONGEST_RUN_S: f64 = 366.0 * 86400.0;
 
+/// Something else was expected.
+fn expected(found: &Spanned, what: &str) -> WmlError {
+    let text = if found.token == Token::End {
+        format!("the file ends here; expected {what}")
+    } else {
+        format!("expected {what} here")
+    };
+    WmlError::new(found.line, &found.word, text)
+}
+
 impl Parser {
     pub(super) fn new(tokens: Vec<Spanned>) -> Parser {
         Parser {
@@ -82,22 +92,14 @@ impl Parser {
         if found.token == Token::Mark(mark) {
             return Ok(());
         }
-        Err(WmlError::new(
-            found.line,
-            &found.word,
-            format!("expected '{mark}' here"),
-        ))
+        Err(expected(&found, &format!("'{mark}'")))
     }
 
     pub(super) fn word(&mut self, what: &str) -> Result<(String, usize), WmlError> {
         let found = self.advance();
         match found.token {
             Token::Word(word) => Ok((word, found.line)),
-            _ => Err(WmlError::new(
-                found.line,
-                &found.word,
-                format!("expected {what} here"),
-            )),
+            _ => Err(expected(&found, what)),
         }
     }
 
