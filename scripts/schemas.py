@@ -14,6 +14,7 @@ from typing import Any
 
 from ascar.cli.output import SCHEMAS
 from ascar.outcome import Purpose, TrialState
+from ascar.sharp.search import SCHEDULES
 from ascar.simulation import FIGURES, INDICATORS, Latency
 
 Schema = dict[str, Any]
@@ -712,6 +713,47 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "base": record(**RULE_SET),
             "hottest_rule": about(COUNT, "its number, from 1"),
             "candidates": items(record(number=COUNT, m_x100=INTEGER, b_x100=INTEGER, tau_us=COUNT)),
+        },
+    ),
+    "sharp-search": (
+        "A search for rules: the best set, how it was found, and what it is worth on fresh seeds.",
+        {
+            "scenario": about(TEXT, "its name"),
+            "objective": TEXT,
+            "schedule": {"enum": list(SCHEDULES)},
+            "stopped": {"enum": ["evaluations", "time", "no-gain", "rules"]},
+            "evaluations": about(COUNT, "runs of the search"),
+            "epochs": COUNT,
+            "rounds": COUNT,
+            "elapsed_s": about(NUMBER, "parts before an interruption included"),
+            "best": maybe(
+                record(
+                    **RULE_SET,
+                    score=about(maybe(NUMBER), "mean over its runs of the search"),
+                    score_low=about(maybe(NUMBER), "95% interval; null with one run"),
+                    score_high=maybe(NUMBER),
+                    runs=COUNT,
+                )
+            ),
+            "course": about(
+                items(record(evaluations=COUNT, score=NUMBER)), "after how many runs the best changed"
+            ),
+            "verification": record(
+                "the best rules against the system as it is, in turns, on fresh seeds",
+                kind={"enum": ["improved", "default-is-fine", "not-verified"]},
+                best_mean=about(maybe(NUMBER), "score"),
+                default_mean=maybe(NUMBER),
+                difference=about(maybe(NUMBER), "above zero is better, as in all that follows"),
+                difference_low=about(maybe(NUMBER), "of a 99% interval that holds at all looks together"),
+                difference_high=maybe(NUMBER),
+                gain_relative=about(maybe(NUMBER), "null where scores are not all above zero"),
+                gain_low=maybe(NUMBER),
+                gain_high=maybe(NUMBER),
+                p_value=about(maybe(NUMBER), "always-valid"),
+                pairs=COUNT,
+                note=TEXT,
+            ),
+            "out": about(TEXT, "the file with the best rule set"),
         },
     ),
     "sharp-split": (

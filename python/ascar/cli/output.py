@@ -34,6 +34,7 @@ SCHEMAS: dict[str, int] = {
     "report": 1,
     "restore": 1,
     "sharp-candidates": 1,
+    "sharp-search": 1,
     "sharp-split": 1,
     "sim-run": 1,
     "sim-sweep": 1,

@@ -1,7 +1,40 @@
 """SHARP: rules made by machine, by which every client controls its own congestion (Li, chapter 3)."""
 
+from ascar.sharp.bench import Bench, Result, SimulatedBench, Trial
 from ascar.sharp.candidates import Steps, candidates
+from ascar.sharp.journal import About, Journal
+from ascar.sharp.judge import Judge, Judged, Limits, Moment
+from ascar.sharp.objectives import FORMS, objective_of
 from ascar.sharp.rules import Action, Interval, Observed, Rule, RuleSet
+from ascar.sharp.search import Found, Plan, search
 from ascar.sharp.splitting import split
+from ascar.sharp.verification import Terms, Verification, verify
 
-__all__ = ["Action", "Interval", "Observed", "Rule", "RuleSet", "Steps", "candidates", "split"]
+__all__ = [
+    "FORMS",
+    "About",
+    "Action",
+    "Bench",
+    "Found",
+    "Interval",
+    "Journal",
+    "Judge",
+    "Judged",
+    "Limits",
+    "Moment",
+    "Observed",
+    "Plan",
+    "Result",
+    "Rule",
+    "RuleSet",
+    "SimulatedBench",
+    "Steps",
+    "Terms",
+    "Trial",
+    "Verification",
+    "candidates",
+    "objective_of",
+    "search",
+    "split",
+    "verify",
+]

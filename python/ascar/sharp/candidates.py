@@ -67,7 +67,12 @@ def varied(action: Action) -> Iterator[Action]:
     return (Action(*values) for values in changed)
 
 
-def candidates(rule_set: RuleSet) -> Iterator[RuleSet]:
-    """The rule sets of a round of the published search: the hottest rule with each of the varied actions."""
-    at = rule_set.hottest()
+def candidates(rule_set: RuleSet, at: int | None = None) -> Iterator[RuleSet]:
+    """The rule sets of a round of the published search: one rule with each of the varied actions.
+
+    Args:
+        rule_set: the rules.
+        at: number of the rule; the hottest by default.
+    """
+    at = rule_set.hottest() if at is None else at
     return (rule_set.with_action(at, action) for action in varied(rule_set.rules[at].action))

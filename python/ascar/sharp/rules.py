@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ascar import _core
 from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["INFINITY", "Action", "Interval", "Observed", "Rule", "RuleSet"]
 
@@ -45,6 +49,13 @@ class Observed:
 
     used_times: int
     means: tuple[int, ...]
+
+    @classmethod
+    def merged(cls, several: Sequence[Observed]) -> Observed:
+        """What was observed in several places or runs, as one."""
+        uses = sum(one.used_times for one in several)
+        axes = zip(*((mean * one.used_times for mean in one.means) for one in several), strict=True)
+        return cls(uses, tuple(sum(axis) // max(uses, 1) for axis in axes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +129,10 @@ class RuleSet:
         """The number of the rule that was used most; the first of equals, and of rules never used."""
         uses = [0 if rule.observed is None else rule.observed.used_times for rule in self.rules]
         return uses.index(max(uses))
+
+    def bare(self) -> RuleSet:
+        """The same without statistics."""
+        return replace(self, rules=tuple(replace(rule, observed=None) for rule in self.rules))
 
     def with_action(self, at: int, action: Action) -> RuleSet:
         """The same with another action in one rule."""

@@ -2,7 +2,7 @@
 
 from ascar.simulation.batch import Standing, run_many, seeded
 from ascar.simulation.cluster import INDICATORS, Cluster
-from ascar.simulation.controlled import with_control, with_rules
+from ascar.simulation.controlled import with_control, with_rule_text, with_rules
 from ascar.simulation.fleet import Fleet
 from ascar.simulation.outcome import FIGURES, Indicators, Latency, Outcome, ServerReport, StreamSeries
 from ascar.simulation.overrides import with_settings
@@ -40,6 +40,7 @@ __all__ = [
     "spread_of",
     "sweep",
     "with_control",
+    "with_rule_text",
     "with_rules",
     "with_settings",
 ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["with_control", "with_rules"]
+__all__ = ["with_control", "with_rule_text", "with_rules"]
 
 
 def with_control(scenario: Scenario, *, window: float | None = None, tau_us: float | None = None) -> Scenario:
@@ -33,7 +33,16 @@ def with_rules(scenario: Scenario, path: Path) -> Scenario:
     Raises:
         ScenarioError: the file cannot be read, or is no rule set.
     """
-    return _changed(scenario, {"controller": "rules", "rules": read_text(path, f"rules {str(path)!r}")})
+    return with_rule_text(scenario, read_text(path, f"rules {str(path)!r}"))
+
+
+def with_rule_text(scenario: Scenario, text: str) -> Scenario:
+    """The scenario with all its controls following a rule set, given as the text of its file.
+
+    Raises:
+        ScenarioError: it is no rule set.
+    """
+    return _changed(scenario, {"controller": "rules", "rules": text})
 
 
 def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.sharp import candidates, split
+from ascar.cli.sharp import candidates, search, split
 
 __all__ = ["app"]
 
@@ -17,4 +17,5 @@ def sharp() -> None:
 app.command("candidates", epilog=candidates.EXAMPLES, short_help="Print a round's candidate rule sets.")(
     candidates.candidates
 )
+app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
 app.command("split", epilog=split.EXAMPLES, short_help="Split a rule at what was observed.")(split.split)

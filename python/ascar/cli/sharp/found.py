@@ -1,0 +1,116 @@
+"""What a search for rules came to, as tables for people and as a document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ascar.cli.sharp.files import set_ready
+from ascar.cli.text import duration, number, p_value, percent
+from ascar.simulation.spread import estimate
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ascar.sharp import Found, Judge, Judged, Plan, RuleSet, Verification
+    from ascar.simulation import Scenario
+
+__all__ = ["document", "print_found"]
+
+_STOPPED = {
+    "evaluations": "all evaluations were used",
+    "time": "the time was spent",
+    "no-gain": "epochs brought nothing more",
+    "rules": "no more rules are allowed",
+}
+_INFINITE = 2_147_483_647
+_RULES_SHOWN = 64
+
+
+def document(
+    scenario: Scenario, plan: Plan, judge: Judge, found: Found, verdict: Verification
+) -> dict[str, Any]:
+    """The JSON document."""
+    return {
+        "scenario": scenario.name,
+        "objective": judge.objective.text,
+        "schedule": plan.schedule,
+        "stopped": found.stopped,
+        "evaluations": judge.evaluations,
+        "epochs": judge.epoch,
+        "rounds": judge.round,
+        "elapsed_s": judge.elapsed_s,
+        "best": None if found.best is None else _best(judge, found.best),
+        "course": [{"evaluations": at, "score": score} for at, score in judge.course],
+        "verification": asdict(verdict),
+    }
+
+
+def print_found(console: Console, judge: Judge, found: Found, verdict: Verification) -> None:
+    """The rules, how they were found, and what they are worth."""
+    if found.best is not None:
+        console.print(_table(found.best.observed))
+    console.print(
+        f"{judge.evaluations} runs, {judge.epoch} epochs, {judge.round} rounds in "
+        f"{duration(judge.elapsed_s)}; {_STOPPED[found.stopped]}",
+        soft_wrap=True,
+        markup=False,
+    )
+    console.print(_words(judge, verdict), soft_wrap=True, markup=False)
+
+
+def _best(judge: Judge, best: Judged) -> dict[str, Any]:
+    finite = [judge.objective.sign * one for one in best.scores if abs(one) != float("inf")]
+    score = estimate(finite) if finite else None
+    return {
+        **set_ready(best.observed),
+        "score": None if score is None else score.mean,
+        "score_low": None if score is None else score.ci_low,
+        "score_high": None if score is None else score.ci_high,
+        "runs": len(best.scores),
+    }
+
+
+def _words(judge: Judge, verdict: Verification) -> str:
+    """The verdict in one line."""
+    if verdict.kind == "not-verified" or verdict.difference is None:
+        return f"not verified: {verdict.note}"
+    if verdict.gain_relative is not None:
+        low, high = verdict.gain_low, verdict.gain_high
+        gain = percent(verdict.gain_relative)
+        limits = "no interval" if low is None else f"{percent(low)} to {percent(high)}"
+    else:
+        low, high = verdict.difference_low, verdict.difference_high
+        gain = number(verdict.difference)
+        limits = "no interval" if low is None else f"{number(low)} to {number(high)}"
+    head = "improved" if verdict.kind == "improved" else "the default is fine"
+    return (
+        f"{head}: {gain} (99% interval {limits}; above zero is better) in {judge.objective.unit}, "
+        f"{number(verdict.best_mean)} against {number(verdict.default_mean)}; {p_value(verdict.p_value)}, "
+        f"{verdict.pairs} pairs on fresh seeds; {verdict.note}"
+    )
+
+
+def _table(rules: RuleSet) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("rule", "ack ms", "send ms", "pt ratio", "m", "b", "tau ms", "used"):
+        table.add_column(heading, justify="right")
+    used = sum(0 if rule.observed is None else rule.observed.used_times for rule in rules.rules) or 1
+    for at, rule in enumerate(rules.rules[:_RULES_SHOWN], start=1):
+        scales = (1_000, 1_000, 100)
+        bounds = [
+            f"{one.lo / scale:g}-{'' if one.hi == _INFINITE else f'{one.hi / scale:g}'}"
+            for one, scale in zip(rule.region[:3], scales, strict=True)
+        ]
+        action = rule.action
+        table.add_row(
+            str(at),
+            *bounds,
+            "1" if action.m100 < 0 else f"{action.m100 / 100:g}",
+            f"{action.b100 / 100:g}",
+            f"{action.tau_us / 1_000:g}",
+            f"{0 if rule.observed is None else rule.observed.used_times / used:.0%}",
+        )
+    return table

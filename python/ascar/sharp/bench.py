@@ -1,0 +1,179 @@
+"""Where rule sets are tried: the benchmark of algorithm 1, deployment included, on the simulated cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from ascar.errors import InputError
+from ascar.sharp.objectives import ALPHA_FAIRNESS, alpha_fairness
+from ascar.sharp.rules import Observed, RuleSet
+from ascar.simulation import FIGURES, Cluster, with_rule_text
+from ascar.simulation.batch import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+
+    from ascar.objective import Objective
+    from ascar.sharp.rules import Rule
+    from ascar.simulation import Outcome, Scenario
+
+__all__ = ["FRESH", "METRICS", "Bench", "Result", "SimulatedBench", "Trial", "merged", "metrics_of"]
+
+FRESH = 1_000_000
+"""Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
+_SEED_MAX = 2**63 - 1
+_THREADS_MAX = 1024
+
+_LATENCIES = ("latency_ms_mean", "latency_ms_p50", "latency_ms_p90", "latency_ms_p99", "latency_ms_p999")
+METRICS = frozenset((*FIGURES, *_LATENCIES, "latency_ms_max", "tp", "stdev", "cv"))
+"""What every run tells: figures of a simulated run, tp, stdev and cv of section 3.1.5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of the workload.
+
+    Attributes:
+        rules: deployed to all controllers; None: the system as it is.
+        repeat: which repetition; the same one of all rule sets meets the same random numbers.
+    """
+
+    rules: RuleSet | None
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run brought.
+
+    Attributes:
+        metrics: by name.
+        readings: total throughput by tick, MB/s.
+        rules: with what controllers have counted; None without rules.
+    """
+
+    metrics: dict[str, float]
+    readings: tuple[float, ...]
+    rules: RuleSet | None
+
+
+class Bench(Protocol):
+    """A system with its signature workload."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that results depend on, but for rules and repeat."""
+        ...
+
+    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+        """Run trials, and hand over each result in their order as soon as it is there."""
+        ...
+
+
+class SimulatedBench:
+    """The simulated cluster as a bench: a repeat is a seed.
+
+    Args:
+        scenario: as it is without rules.
+        objective: whose metrics results have, too.
+        threads: runs at a time; None: one a core. Results do not depend on it.
+
+    Raises:
+        InputError: the objective names a metric that no run has, the seed leaves none for repeats, or
+            `threads` is out of range.
+    """
+
+    def __init__(self, scenario: Scenario, objective: Objective, threads: int | None = None) -> None:
+        self.scenario = scenario
+        self._names = objective.formula.names
+        self._threads = cores() if threads is None else threads
+        if not 1 <= self._threads <= _THREADS_MAX:
+            raise InputError(f"threads = {self._threads}: must be from 1 to {_THREADS_MAX}")
+        if scenario.seed > _SEED_MAX - 2 * FRESH:
+            raise InputError(f"seed = {scenario.seed}: must be at most {_SEED_MAX - 2 * FRESH} for a search")
+        for name in self._names:
+            if name not in METRICS and not ALPHA_FAIRNESS.fullmatch(name):
+                raise InputError(
+                    f"--objective names {name[:80]!r}; metrics are {', '.join(sorted(METRICS))}, and "
+                    "alpha_fairness_N, e.g. alpha_fairness_0p5"
+                )
+
+    @property
+    def identity(self) -> str:
+        """Digest of the scenario."""
+        return hashlib.sha256(self.scenario.to_json().encode()).hexdigest()
+
+    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+        """Run trials, and hand over each result in their order as soon as it is there."""
+        ended = threading.Event()
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            yield from self._results(iter(trials), pool, ended)
+        finally:
+            ended.set()
+            pool.shutdown(cancel_futures=True)
+
+    def _results(
+        self, trials: Iterator[Trial], pool: ThreadPoolExecutor, ended: threading.Event
+    ) -> Iterator[Result]:
+        """A few ahead of the one that is waited for."""
+        under_way: deque[Future[Result | None]] = deque()
+        for trial in trials:
+            under_way.append(pool.submit(self._one, trial, ended))
+            if len(under_way) > self._threads:
+                yield _there(under_way.popleft())
+        while under_way:
+            yield _there(under_way.popleft())
+
+    def _one(self, trial: Trial, ended: threading.Event) -> Result | None:
+        seeded = msgspec.structs.replace(self.scenario, seed=self.scenario.seed + trial.repeat)
+        scenario = seeded if trial.rules is None else with_rule_text(seeded, trial.rules.bare().text())
+        cluster = Cluster(scenario)
+        while not cluster.finished:
+            if ended.is_set():
+                return None
+            cluster.advance()
+        outcome = cluster.outcome()
+        used = [RuleSet.parse(text) for text in outcome.rules if text is not None]
+        rules = None if trial.rules is None else merged(used) if used else trial.rules
+        return Result(metrics_of(outcome, self._names), outcome.total_mb_per_s, rules)
+
+
+def _there(future: Future[Result | None]) -> Result:
+    result = future.result()
+    assert result is not None, "only a bench that was left gives up runs"
+    return result
+
+
+def metrics_of(outcome: Outcome, names: Sequence[str] = ()) -> dict[str, float]:
+    """The metrics of a run.
+
+    Args:
+        outcome: of the run.
+        names: among them those that are reckoned on demand, such as "alpha_fairness_2".
+    """
+    metrics = outcome.figures()
+    metrics |= {name: float(getattr(outcome.latency, name)) for name in (*_LATENCIES, "latency_ms_max")}
+    tp, stdev = outcome.throughput_per_client_mb_per_s, outcome.stdev_pooled_mb_per_s
+    metrics |= {"tp": tp, "stdev": stdev, "cv": stdev / tp if tp > 0 else 0.0}
+    shares = [sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s]
+    for name in names:
+        if found := ALPHA_FAIRNESS.fullmatch(name):
+            metrics[name] = alpha_fairness(shares, float(found[1].replace("p", ".")))
+    return metrics
+
+
+def merged(rule_sets: Sequence[RuleSet]) -> RuleSet:
+    """One rule set of which several controllers or runs have statistics."""
+    rules: list[Rule] = []
+    for alike in zip(*(one.rules for one in rule_sets), strict=True):
+        seen = [one.observed for one in alike if one.observed is not None]
+        rules.append(replace(alike[0], observed=Observed.merged(seen)))
+    return replace(rule_sets[0], rules=tuple(rules))
