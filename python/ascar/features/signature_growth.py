@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Growth", "at_end", "growth_of"]
 
+NEARLY_ALL = 0.75
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -46,8 +48,10 @@ def growth_of(trace: Trace, gaps: PositionalGaps) -> Growth:
 
 
 def _share(ends: NDArray[np.int8]) -> float:
+    """Share of those that are known; nearly all means all: appends of two threads begin in any order."""
     known = ends[ends >= 0]
-    return float(np.mean(known)) if len(known) else 0.0
+    share = float(np.mean(known)) if len(known) else 0.0
+    return 1.0 if share > NEARLY_ALL else share
 
 
 def at_end(trace: Trace) -> NDArray[np.int8]:
