@@ -175,10 +175,13 @@ class Judge:
         return self._before_s + self.clock() - self._begun_s
 
     def first_runs(self, rule_sets: Sequence[RuleSet]) -> None:
-        """Run each once: the candidates of a round, kept in `seen` in their order."""
+        """Run each once: the candidates of a round, kept in `seen` in their order.
+
+        Of the evaluations so many are left as make sure of the best of them.
+        """
         self.seen = []
         trials = [Trial(rules.bare()) for rules in rule_sets]
-        for trial, result in zip(trials, self._results(trials), strict=True):
+        for trial, result in zip(trials, self._results(trials, keep=RUNS - 1), strict=True):
             assert trial.rules is not None, "a candidate has rules"
             self.seen.append(Judged(trial.rules, (result,), (self.value(result),)))
             self._tell(len(self.seen), len(trials))
@@ -214,10 +217,10 @@ class Judge:
         """Results of trials that no limit holds for, such as those of the last comparison."""
         return list(self._made(trials))
 
-    def _results(self, trials: Sequence[Trial]) -> Iterator[Result]:
-        """As `_made`, up to the limits."""
+    def _results(self, trials: Sequence[Trial], keep: int = 0) -> Iterator[Result]:
+        """As `_made`, up to the limits; `keep` evaluations are left for what follows."""
         most = self.limits.evaluations
-        left = len(trials) if most is None else max(0, min(len(trials), most - self.evaluations))
+        left = len(trials) if most is None else max(0, min(len(trials), most - keep - self.evaluations))
         for result in self._made(trials[:left], limited=True):
             self.evaluations += 1
             yield result

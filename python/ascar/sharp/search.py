@@ -92,10 +92,22 @@ def search(judge: Judge, plan: Plan) -> Found:
         stopped = schedules[plan.schedule](judge, plan)
     except Over as over:
         stopped = over.reason
-        for judged in judge.seen:  # of the round that was cut off
-            if judge.best is None or judged.lead(judge.best) > 0:
-                judge.best = judged
+        _make_sure(judge)
     return Found(judge.best, stopped)
+
+
+def _make_sure(judge: Judge) -> None:
+    """The best of the round that was cut off gets its runs, too, if they are still allowed."""
+    if not judge.seen:
+        return
+    leader = max(judge.seen, key=lambda one: one.lead(judge.best))
+    if judge.best is not None and leader.lead(judge.best) <= 0:
+        return
+    try:
+        judge.hold(judge.again(leader, RUNS))
+    except Over:
+        if judge.best is None:
+            judge.hold(leader)
 
 
 def _sharp(judge: Judge, plan: Plan) -> str:

@@ -33,11 +33,13 @@ class Terms:
         level: probability, over all looks together, of calling equal ones different.
         margin: relative difference that does not matter.
         pairs_max: runs of each side at most.
+        pairs_min: before which nothing is decided: two pairs that agree have an interval, but a wide one.
     """
 
     level: float = 0.01
     margin: float = 0.01
     pairs_max: int = 20
+    pairs_min: int = 8
 
     def __post_init__(self) -> None:
         """Check the terms.
@@ -104,7 +106,7 @@ def verify(judge: Judge, rules: RuleSet, terms: Terms, until_s: float | None = N
             return Verification("not-verified", note="the objective has no value for one of the runs")
         for side, score in zip(sides, scores, strict=True):
             side.append(judge.objective.sign * score)
-        if len(sides[0]) >= PAIRS_MIN:
+        if len(sides[0]) >= terms.pairs_min:
             found = compare_pairs(*sides, terms.level, terms.margin)
             if found.decision != "open":
                 return _concluded(judge, sides, terms, _ENDS[found.decision])

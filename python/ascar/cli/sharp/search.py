@@ -111,7 +111,7 @@ def search(
             judge = Judge(bench, wanted, journal, limits, listener=listener)
             try:
                 found = search_rules(judge, plan)
-                verdict = Verification("not-verified", note="not one rule set was run")
+                verdict = Verification("not-verified", note="too few runs to judge one rule set")
                 if found.best is not None:
                     verdict = verify(judge, found.best.rules, terms, budget_s)
             except KeyboardInterrupt:
