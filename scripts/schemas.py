@@ -499,6 +499,48 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "default": maybe(PARETO_POINT),
         },
     ),
+    "importance": (
+        "Which parameters matter for an objective, by the variance that each explains.",
+        {
+            "source": about(TEXT, "the table's file, or the run"),
+            "objective": about(TEXT, "the column that was measured"),
+            "rows": about(COUNT, "that were used"),
+            "rows_failed": about(COUNT, "without a finite objective, left out"),
+            "mean": NUMBER,
+            "variance": about(NUMBER, "of the rows, in the objective's unit squared"),
+            "rsd": about(maybe(NUMBER), "relative standard deviation of the rows; null: their mean is 0"),
+            "rsd_left": about(
+                maybe(NUMBER), "the greatest of rows in which the selected parameters are equal"
+            ),
+            "ranking": about(
+                items(
+                    record(
+                        parameter=TEXT,
+                        importance=about(NUMBER, "reduction in variance, in the objective's unit squared"),
+                        ci_low=about(maybe(NUMBER), "95%; allows for the bias of few rows"),
+                        ci_high=maybe(NUMBER),
+                        conditional_on=about(items(TEXT), "the parameters that were selected before"),
+                        importance_alone=about(NUMBER, "given none"),
+                        first_share=about(
+                            maybe(NUMBER), "share of the resamples in which it is first of those left"
+                        ),
+                        selected=FLAG,
+                        same_as=about(items(TEXT), "parameters that cannot be told from it"),
+                    )
+                ),
+                "the most important first",
+            ),
+            "stop_reason": {"enum": ["rsd", "no-evidence", "exhausted", "count", "too-fine"]},
+            "rank_stability": about(
+                maybe(NUMBER), "share of the resamples in which the selected are selected in this order"
+            ),
+            "r_squared": about(table(NUMBER), "of each parameter alone, by least squares on its values"),
+            "best_values": about(
+                table(TEXT), "of the selected parameters together; empty where the direction is not known"
+            ),
+            "plots": items(TEXT),
+        },
+    ),
     "lab-optimizers": (
         "How optimizers compare, by simulated searches whose truth is known.",
         {

@@ -17,6 +17,7 @@ import polars as pl
 from ascar.errors import InputError
 from ascar.importance import Factor, Observations, Rules, Selection, relative_deviation, select
 from ascar.importance.observations import VALUES_MAX
+from ascar.importance.sums import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FixedValues",
     "Sheet",
+    "best_values",
     "evaluated",
     "fixed_values",
     "importance",
@@ -256,6 +258,25 @@ def fixed_values(observations: Observations, names: Sequence[str], count: int) -
             raise InputError(f"{count} fixed parameters: more than {_SETS_MAX} sets of rows; fix fewer")
         found += _sets(observations, factors)
     return found
+
+
+def best_values(observations: Observations, names: Sequence[str], *, maximize: bool) -> dict[str, str]:
+    """The values of these parameters together with which the rows' mean is best, by parameter.
+
+    Where one of them does not apply it is left out. Sets of one row count like others: of few rows this is
+    the luckiest.
+
+    Raises:
+        InputError: no such parameter.
+    """
+    factors = [observations.factor(name) for name in names]
+    if not factors:
+        return {}
+    parts = Parts.by(observations, names)
+    means = np.bincount(parts.of_row, observations.values) / parts.sizes
+    best = int(means.argmax() if maximize else means.argmin())
+    row = int((parts.of_row == best).argmax())
+    return {one.name: one.labels[one.codes[row]] for one in factors if one.codes[row] >= 0}
 
 
 def _sets(observations: Observations, factors: Sequence[Factor]) -> Iterator[FixedValues]:

@@ -13,6 +13,7 @@ from ascar.cli import (
     doctor,
     export,
     history,
+    importance,
     init,
     lab,
     measure,
@@ -50,6 +51,7 @@ _COMMANDS = (
     (restore.restore, restore.EXAMPLES, "Put back what was there before."),
     (export.export, export.EXAMPLES, "Print a configuration for an administrator."),
     (sweep.sweep, sweep.EXAMPLES, "Measure every configuration: make a dataset."),
+    (importance.importance, importance.EXAMPLES, "Which parameters matter, and how sure the order is."),
     (report.report, report.EXAMPLES, "Write one page with the numbers and the plots."),
 )
 for _command, _examples, _summary in _COMMANDS:

@@ -28,6 +28,7 @@ SCHEMAS: dict[str, int] = {
     "history-pareto": 1,
     "history-purge": 1,
     "history-show": 1,
+    "importance": 1,
     "init": 1,
     "lab-optimizers": 1,
     "measure": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import fdtrc
 
 from ascar.importance.sums import Parts, Sums, centred
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ascar.importance.sums import Across
 
 __all__ = [
+    "chance",
     "conditional_importance",
     "correlation",
     "importance",
@@ -90,6 +92,34 @@ def interaction(observations: Observations, one: str, other: str) -> float:
         InputError: no such parameter.
     """
     return conditional_importance(observations, other, [one], "mean") - importance(observations, other)
+
+
+def chance(observations: Observations, name: str, parts: Parts) -> float:
+    """How likely a split by a parameter without any effect explains that much in the part where it does most.
+
+    An F test (analysis of variance) in each part that has more rows than values, by Bonferroni's rule over
+    the parts; 1 where there is no such part.
+
+    Raises:
+        InputError: no such parameter.
+    """
+    factor, values = observations.factor(name), centred(observations)
+    sums, count = Sums.of(factor, parts, values, None), len(parts.sizes)
+    held = factor.codes >= 0
+    inside, counts = parts.of_row[held], sums.counts[0]
+    rows, groups = counts.sum(1), (counts > 0).sum(1)
+    whole = np.bincount(inside, values[held] ** 2, count) - np.divide(
+        sums.totals[0].sum(1) ** 2, rows, out=np.zeros(count), where=rows > 0
+    )
+    between = sums.reductions() * sums.rows[0]
+    free = rows - groups
+    tested = (free > 0) & (groups > 1) & (whole > _ROUNDING * float((values**2).sum()))
+    if not tested.any():
+        return 1.0
+    between, free, degrees = between[tested], free[tested], groups[tested] - 1
+    within = np.maximum(whole[tested] - between, _ROUNDING * whole[tested])
+    chances = fdtrc(degrees, free, between / degrees / (within / free))
+    return min(1.0, float(chances.min()) * int(tested.sum()))
 
 
 def relative_deviation(values: NDArray[np.float64]) -> float:

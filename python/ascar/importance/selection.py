@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ascar.importance.measures import relative_deviation, relative_deviations
+from ascar.importance.measures import chance, relative_deviation, relative_deviations
 from ascar.importance.sums import Blocks, Parts, Sums, centred
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ class Rules:
             deviation.
         across: how a parameter's importance inside each combination of the chosen ones' values becomes one
             number: "max", the greatest (7.4), or "mean", weighted by rows.
-        evidence: end, too, when the interval of the most important one left reaches 0.
+        evidence: end, too, when the interval of the most important one left reaches 0, or when an analysis
+            of variance does not find it significant (at 1 - `confidence`, by Bonferroni's rule over all
+            parameters left and all combinations).
         count_max: choose at most so many; None: any number.
-        resamples: of the bootstrap; 0: no intervals, no stability, no end for want of evidence.
+        resamples: of the bootstrap; 0: no intervals, no stability.
         confidence: of the intervals.
     """
 
@@ -86,8 +88,8 @@ class Selection:
     Attributes:
         ranking: every parameter but those that are the `same_as` another, the most important first.
         stop_reason: "rsd": configurations in which the chosen ones are equal perform alike; "no-evidence":
-            the next one's interval reaches 0; "exhausted": no other explains anything; "count": as many as
-            were asked for; "too-fine": there are too many combinations to go on.
+            what the next one explains may be chance; "exhausted": no other explains anything; "count":
+            as many as were asked for; "too-fine": there are too many combinations to go on.
         stability: share of the resamples in which the chosen ones are chosen in this order (where none is:
             in which the first of the ranking is first); None without resampling.
         rows: how many.
@@ -135,6 +137,9 @@ def select(observations: Observations, rules: Rules, rng: np.random.Generator) -
         rsd_left = float(relative_deviations(observations.values, parts).max())
         alike = rsd_left <= rules.rsd_max and parts.sizes.max() > 1  # one row alone says nothing of that
         reason = "rsd" if alike else _reason(rules, ranked, len(chosen), field.least)
+        if reason is None and rules.evidence:
+            by_chance = chance(observations, ranked[0].parameter, parts) * len(left)
+            reason = "no-evidence" if by_chance > 1 - rules.confidence else None
         if reason is not None:
             break
         best = observations.factor(ranked[0].parameter)
