@@ -29,10 +29,15 @@ Sampler = optuna.samplers.BaseSampler
 class OptunaPeer:
     """An Optuna study as an optimizer.
 
+    Attributes:
+        integers_max: a wider range of integers is one of real numbers, rounded.
+
     Raises:
         StudyError: an option is given, or the space has conditions or constraints, which Optuna does not
             know before an evaluation.
     """
+
+    integers_max: float = float("inf")
 
     def __init__(
         self,
@@ -84,6 +89,9 @@ class OptunaPeer:
             if domain.ordered:
                 return domain.values[trial.suggest_int(name, 0, count - 1)]
             return domain.values[trial.suggest_categorical(name, list(range(count)))]
+        if domain.integer and domain.high - domain.low > self.integers_max:
+            value = trial.suggest_float(name, domain.low, domain.high, log=domain.log)
+            return domain.canonical(round(value))
         if domain.integer:
             step = 1 if domain.log else int(domain.step or 1)
             return trial.suggest_int(name, int(domain.low), int(domain.high), step=step, log=domain.log)
@@ -92,6 +100,12 @@ class OptunaPeer:
     def _code(self, name: str, value: bool | int | float | str) -> bool | int | float | str:
         domain = self.space.domain(name)
         return domain.values.index(value) if isinstance(domain, Choices) else value
+
+
+class OptunaGaussian(OptunaPeer):
+    """With Optuna's Gaussian process, which lists all values of a range of integers: 8 GiB of them for mysql."""
+
+    integers_max = 10_000
 
 
 def check(space: Space, options: Mapping[str, object] | None) -> None:
@@ -117,5 +131,5 @@ tpe = partial(OptunaPeer, _tpe)
 tpe_univariate = partial(OptunaPeer, partial(_tpe, multivariate=False))
 tpe_multivariate = partial(OptunaPeer, partial(_tpe, multivariate=True))
 tpe_group = partial(OptunaPeer, partial(_tpe, multivariate=True, group=True))
-gp = partial(OptunaPeer, lambda seed: optuna.samplers.GPSampler(seed=seed))
+gp = partial(OptunaGaussian, lambda seed: optuna.samplers.GPSampler(seed=seed))
 random = partial(OptunaPeer, lambda seed: optuna.samplers.RandomSampler(seed=seed))
