@@ -103,7 +103,7 @@ class OptunaPeer:
 
 
 class OptunaGaussian(OptunaPeer):
-    """With Optuna's Gaussian process, which lists all values of a range of integers: 8 GiB of them for mysql."""
+    """With its Gaussian process, which lists all values of a range of integers: 8 GiB of them for mysql."""
 
     integers_max = 10_000
 
