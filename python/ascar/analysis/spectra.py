@@ -123,15 +123,16 @@ def _factor(column: pl.Series, ranges: int, bins_max: int) -> Factor:
     Raises:
         InputError: it holds text of too many different values, or something else than numbers and text.
     """
-    dtype, absent = column.dtype, column.is_null()
+    dtype = column.dtype
+    if not (dtype.is_numeric() or isinstance(dtype, (pl.String, pl.Boolean, pl.Categorical, pl.Enum))):
+        raise InputError(f"column {column.name!r}: holds {dtype}; a parameter must hold numbers or text")
+    absent = column.is_null()
     if dtype.is_float():
         absent |= column.is_nan().fill_null(value=False)
     kept = column.filter(~absent) if absent.any() else column
     different = kept.n_unique()
     if dtype.is_numeric() and different > bins_max:
         codes, labels = _binned(kept.cast(pl.Float64).to_numpy(), ranges)
-    elif not (dtype.is_numeric() or isinstance(dtype, (pl.String, pl.Boolean, pl.Categorical, pl.Enum))):
-        raise InputError(f"column {column.name!r}: holds {dtype}; a parameter must hold numbers or text")
     elif different > VALUES_MAX:
         raise InputError(
             f"column {column.name!r}: holds text of {different} different values, at most {VALUES_MAX} "
