@@ -48,6 +48,16 @@ def test_what_is_null_does_not_apply_and_few_numbers_are_values():
     assert read.factor("b").codes.tolist() == [0, 0, -1, 1, -1]
 
 
+def test_a_column_without_any_value_is_no_parameter():
+    table = frame(50).with_columns(none=pl.lit(None), text=pl.lit(None, pl.String))
+    assert {one.name for one in observations_of(table, "rate", Sheet()).factors} == {
+        "fs",
+        "size",
+        "flag",
+        "mode",
+    }
+
+
 def test_a_column_that_is_nearly_constant_is_split_all_the_same():
     table = pl.DataFrame({"a": [0] * 90 + list(range(1, 11)), "y": [1.0] * 90 + [2.0] * 10})
     assert observations_of(table, "y", Sheet()).factor("a").codes.tolist() == [0] * 90 + [1] * 10

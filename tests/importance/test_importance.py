@@ -159,5 +159,7 @@ def test_bad_input_is_refused():
         observed([1.0], p=[0])
     with pytest.raises(InputError, match="'r'"):
         importance(grid(), "r")
+    with pytest.raises(InputError, match="larger unit"):
+        observed([1e300, -1e300], p=[0, 1])
     with pytest.raises(InputError, match="5000 different values, at most 1024"):
         observed(range(5000), p=range(5000))

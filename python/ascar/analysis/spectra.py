@@ -124,6 +124,8 @@ def _factor(column: pl.Series, ranges: int, bins_max: int) -> Factor:
         InputError: it holds text of too many different values, or something else than numbers and text.
     """
     dtype = column.dtype
+    if dtype == pl.Null:
+        return Factor(column.name, np.full(len(column), -1, np.intp), ())
     if not (dtype.is_numeric() or isinstance(dtype, (pl.String, pl.Boolean, pl.Categorical, pl.Enum))):
         raise InputError(f"column {column.name!r}: holds {dtype}; a parameter must hold numbers or text")
     absent = column.is_null()

@@ -12,9 +12,10 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VALUES_MAX", "Factor", "Observations"]
+__all__ = ["MAGNITUDE_MAX", "VALUES_MAX", "Factor", "Observations"]
 
 VALUES_MAX = 1024
+MAGNITUDE_MAX = 1e140
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +48,8 @@ class Observations:
         values: float64 (rows,), finite: rows whose evaluation failed are left out before.
 
     Raises:
-        InputError: there are fewer than two rows, or no parameter, or one has more than `VALUES_MAX` values.
+        InputError: there are fewer than two rows, or no parameter, one has more than `VALUES_MAX` values, or
+            a measured value is beyond `MAGNITUDE_MAX`.
     """
 
     factors: tuple[Factor, ...]
@@ -59,13 +61,18 @@ class Observations:
                 f"importance: {len(self.values)} measured rows, {len(self.factors)} parameters with more "
                 "than one value; give at least 2 rows and 1 such parameter"
             )
+        assert np.isfinite(self.values).all()
+        if np.abs(self.values).max() > MAGNITUDE_MAX:
+            raise InputError(
+                f"importance: a measured value is beyond {MAGNITUDE_MAX:g}, so that its square is no number; "
+                "give the objective in a larger unit"
+            )
         for factor in self.factors:
             if len(factor.labels) > VALUES_MAX:
                 raise InputError(
                     f"parameter {factor.name!r}: has {len(factor.labels)} different values, at most "
                     f"{VALUES_MAX} are compared; bring alike ones together, or leave the column out"
                 )
-        assert np.isfinite(self.values).all()
         assert all(len(factor.codes) == len(self.values) for factor in self.factors)
 
     def factor(self, name: str) -> Factor:
