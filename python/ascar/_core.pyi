@@ -4,7 +4,7 @@ Refusals are ValueErrors: argument or key, value, what is allowed.
 """
 
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +217,7 @@ class Forest:
         self, features: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
 
-type RuleValues = tuple[
+RuleValues: TypeAlias = tuple[
     Sequence[tuple[int, int]], tuple[int, int, int], tuple[int, Sequence[int]] | None
 ]
 

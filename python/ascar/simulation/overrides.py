@@ -6,11 +6,9 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from ascar.errors import ScenarioError
 from ascar.simulation.explanation import shown
-from ascar.simulation.reading import scenario_of
+from ascar.simulation.reading import complete, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +35,7 @@ def with_settings(scenario: Scenario, settings: Iterable[str]) -> Scenario:
     given = tuple(settings)
     if not given:
         return scenario
-    table: dict[str, Any] = msgspec.json.decode(scenario.to_json())
+    table = complete(scenario)
     for setting in given:
         key, equals, text = setting.partition("=")
         key = key.strip()

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["FILE_BYTES_MAX", "check", "parse_scenario", "read_scenario", "read_text", "scenario_of"]
+__all__ = [
+    "FILE_BYTES_MAX",
+    "check",
+    "complete",
+    "parse_scenario",
+    "read_scenario",
+    "read_text",
+    "scenario_of",
+]
 
 FILE_BYTES_MAX = 4_000_000
 # What the simulator counts with; the seed alone may be larger.
@@ -102,8 +110,17 @@ def check(scenario: Scenario) -> None:
         most = _SEED_MAX if key == "seed" else _COUNT_MAX
         if isinstance(value, int) and not 0 <= value <= most:
             raise ScenarioError(f"{key} = {shown(value)}: must be from 0 to {most}")
+    complete(scenario)
+
+
+def complete(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as plain tables, with every default in its place.
+
+    Raises:
+        ScenarioError: the first key that is out of range, or refers to what is not there.
+    """
     try:
-        _core.check_scenario(scenario.to_json())
+        return msgspec.json.decode(_core.check_scenario(scenario.to_json()))
     except ValueError as error:
         raise ScenarioError(str(error)) from error
 

@@ -10,7 +10,7 @@ from ascar.simulation.scenario.network import Link  # noqa: TC001
 __all__ = ["Cache", "ClientGroup"]
 
 
-class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A client's memory as a cache of file data.
 
     Attributes:
@@ -27,7 +27,7 @@ class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     copy_mb_per_s: float = 2_500.0
 
 
-class ClientGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClientGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Clients that are alike.
 
     Attributes:

@@ -12,7 +12,7 @@ Controller = Literal["fixed", "rules", "aimd", "vegas", "gradient2", "envoy-grad
 """Who decides: nobody; a rule set; or one of the rivals."""
 
 
-class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How streams (one client, one server) are controlled.
 
     Attributes:

@@ -9,7 +9,7 @@ import msgspec
 __all__ = ["Failure", "Noise"]
 
 
-class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A failure with its beginning and length.
 
     Attributes:
@@ -29,7 +29,7 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factor: float = 4.0
 
 
-class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Variation that no part of the cluster controls.
 
     Attributes:

@@ -7,7 +7,7 @@ import msgspec
 __all__ = ["Link", "Network"]
 
 
-class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A full-duplex link of a node.
 
     Attributes:
@@ -17,7 +17,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bandwidth_mb_per_s: float = 117.5
 
 
-class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The switched network: each node hangs on a link; the switch queues what goes to the same link.
 
     Attributes:

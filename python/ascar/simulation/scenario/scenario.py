@@ -14,7 +14,7 @@ from ascar.simulation.scenario.workloads import Workload  # noqa: TC001
 __all__ = ["Scenario"]
 
 
-class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A cluster, what it is asked to do, and for how long.
 
     Attributes:
@@ -73,5 +73,5 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.control, *(control for control in own if control is not None))
 
     def to_json(self) -> str:
-        """The form that the simulator reads."""
+        """The form that the simulator reads; it has the same defaults."""
         return msgspec.json.encode(self).decode("utf-8")

@@ -15,7 +15,7 @@ Operation = Literal[
 """Filebench's names, besides "barrier" (all threads of the workload on all clients meet) and "sync"."""
 
 
-class FileSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FileSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Files that a workload works on.
 
     Attributes:
@@ -35,7 +35,7 @@ class FileSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared: bool = False
 
 
-class Flowop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Flowop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One step of a thread.
 
     Attributes:
@@ -63,7 +63,7 @@ class Flowop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value_s: float = 0.0
 
 
-class ThreadGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThreadGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Threads that are alike.
 
     Attributes:
@@ -75,7 +75,7 @@ class ThreadGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instances: int = 1
 
 
-class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What one client runs; every client of a group runs its own copy.
 
     Attributes:
