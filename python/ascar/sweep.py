@@ -89,7 +89,9 @@ class Plan:
                 f"{self.replicates} times anyway; ask for more than that"
             )
         if not self.subset and not self.replicates:
-            raise InputError("--replicates = 0: nothing would be measured; add a --subset, or ask for 1")
+            raise InputError(
+                "--replicates = 0: nothing would be measured; add a --subset or ask for 1; see --help"
+            )
 
 
 def sweep_study(study: Study) -> Study:

@@ -200,7 +200,7 @@ def test_errors_are_json_too(ascar, tmp_path, untouched):
         (["history", "purge", "x"], "'RUN...': must be a whole number"),
         (["export", "1", "--as", "xx"], "'--as': 'xx' is not one of"),
         (["sweep", "study.toml", "--replicates", "0"], "--replicates = 0: nothing would be measured"),
-        (["sweep", "study.toml", "--replicates", "1001"], "1001: must be from 0 to 1000"),
+        (["sweep", "study.toml", "--replicates", "1001"], "must be less than or equal to 1000"),
         (["sweep", "study.toml", "--subset", "5"], "--subset-replicates = 0: say both"),
     ],
 )
