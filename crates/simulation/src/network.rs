@@ -48,8 +48,8 @@ pub struct Network {
     rto_ns: Nanos,
     /// Until when nothing is carried.
     paused_until: Nanos,
-    /// Requests with data on the way, by stream: senders are counted once.
-    under_way: Vec<u16>,
+    /// Requests with data on the way, by stream and direction: senders are counted once.
+    under_way: Vec<[u16; 2]>,
     /// Transfers that lost segments.
     pub losses: u64,
 }
@@ -70,7 +70,7 @@ impl Network {
             senders_max: (parameters.port_buffer_kib / parameters.window_min_kib).max(1),
             rto_ns: (parameters.rto_ms * 1e6) as Nanos,
             paused_until: 0,
-            under_way: vec![0; streams],
+            under_way: vec![[0; 2]; streams],
             losses: 0,
         }
     }
@@ -137,10 +137,11 @@ impl Network {
         link.free_at = now + time;
         link.busy_ns += time;
         let stream = parts.requests[request].stream as usize;
-        if self.under_way[stream] == 0 {
+        let under_way = &mut self.under_way[stream][route.direction()];
+        if *under_way == 0 {
             self.incoming[route.to as usize].senders += 1;
         }
-        self.under_way[stream] += 1;
+        *under_way += 1;
         self.enter_port(now, request, route, parts);
     }
 
@@ -166,11 +167,11 @@ impl Network {
 
     /// A request's data has arrived.
     #[inline]
-    pub fn delivered(&mut self, stream: u32, to: u32) {
-        let under_way = &mut self.under_way[stream as usize];
+    pub fn delivered(&mut self, stream: u32, route: Route) {
+        let under_way = &mut self.under_way[stream as usize][route.direction()];
         *under_way -= 1;
         if *under_way == 0 {
-            self.incoming[to as usize].senders -= 1;
+            self.incoming[route.to as usize].senders -= 1;
         }
     }
 
@@ -200,6 +201,13 @@ pub struct Route {
     pub from: u32,
     /// The receiver.
     pub to: u32,
+}
+
+impl Route {
+    /// 0 to a server, 1 to a client: these come first among the nodes.
+    fn direction(self) -> usize {
+        usize::from(self.from > self.to)
+    }
 }
 
 /// Tables that the network works on.

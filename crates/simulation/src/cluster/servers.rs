@@ -97,7 +97,7 @@ impl Cluster {
         let route = self.route(index);
         let request = &self.requests[index];
         let (number, write) = (request.server, request.write);
-        self.network.delivered(request.stream, route.to);
+        self.network.delivered(request.stream, route);
         if !write {
             self.leave_server(index);
             if self.requests[index].place != Place::Lost {
