@@ -3,6 +3,8 @@
 //! A 4-ary heap of 16-byte entries in one vector: instant, order of scheduling, kind and index. Entries are plain
 //! values, so that scheduling allocates nothing once the vector has grown; four children share a cache line.
 
+use std::hint::select_unpredictable;
+
 /// Virtual time in nanoseconds since the start.
 pub type Nanos = u64;
 
@@ -116,20 +118,26 @@ impl Events {
     fn sift_down(&mut self, entry: u128, length: usize) {
         let heap = &mut self.heap[..length];
         let mut hole = 0;
-        loop {
-            let first = 4 * hole + 1;
-            if first >= length {
-                break;
+        // Which of four children is the least cannot be predicted: it is chosen without branches.
+        while let Some(&[first, second, third, fourth]) = heap
+            .get(4 * hole + 1..4 * hole + 5)
+            .and_then(|children| children.first_chunk())
+        {
+            let (left, left_number) = lesser((first, 1), (second, 2));
+            let (right, right_number) = lesser((third, 3), (fourth, 4));
+            let (least, number) = lesser((left, left_number), (right, right_number));
+            if least >= entry {
+                heap[hole] = entry;
+                return;
             }
-            let mut least = first;
-            for child in first + 1..(first + 4).min(length) {
-                if heap[child] < heap[least] {
-                    least = child;
-                }
-            }
-            if heap[least] >= entry {
-                break;
-            }
+            heap[hole] = least;
+            hole = 4 * hole + number;
+        }
+        // The last children are fewer than four, and have none themselves.
+        let rest = 4 * hole + 1..length;
+        if let Some(least) = rest.min_by_key(|&child| heap[child])
+            && heap[least] < entry
+        {
             heap[hole] = heap[least];
             hole = least;
         }
@@ -141,6 +149,16 @@ impl Events {
     pub fn popped(&self) -> u64 {
         self.popped
     }
+}
+
+/// The entry that comes first, with its number; of equal ones the left, though no two entries are.
+#[inline]
+fn lesser(left: (u128, usize), right: (u128, usize)) -> (u128, usize) {
+    let second = right.0 < left.0;
+    (
+        select_unpredictable(second, right.0, left.0),
+        select_unpredictable(second, right.1, left.1),
+    )
 }
 
 #[cfg(test)]

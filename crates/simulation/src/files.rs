@@ -1,5 +1,6 @@
 //! Files, their objects on servers, and where these lie on the devices.
 
+use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::scenario::{FileSet, Layout};
 
@@ -318,6 +319,21 @@ impl Files {
         let entry = &mut self.objects[object as usize];
         entry.allocate(number, blocks, &mut self.allocators[server as usize]);
         entry.blocks[number as usize]
+    }
+
+    /// What lies of a file on one server is needed soon.
+    #[inline]
+    pub fn prefetch_object(&self, object: u32) {
+        prefetch(&self.objects, object);
+    }
+
+    /// A place on a device is needed soon.
+    #[inline]
+    pub fn prefetch_position(&self, object: u32, offset: u64) {
+        prefetch(
+            &self.objects[object as usize].blocks,
+            (offset / BLOCK) as u32,
+        );
     }
 
     /// A random place in a server's spread, for requests of nobody's file.

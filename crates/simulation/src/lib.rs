@@ -17,6 +17,7 @@ mod lists;
 mod many;
 mod network;
 pub mod outcome;
+mod prefetch;
 mod program;
 mod random;
 mod requests;

@@ -78,6 +78,12 @@ impl Requests {
         }
     }
 
+    /// A request is needed soon.
+    #[inline]
+    pub fn prefetch(&self, index: u32) {
+        crate::prefetch::prefetch(&self.slab, index);
+    }
+
     /// Forget a request; its number may be given to another.
     #[inline]
     pub fn remove(&mut self, index: u32) {

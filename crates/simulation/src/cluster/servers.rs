@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::disk::DeviceRequest;
 use crate::events::Kind;
 use crate::network::{Parts, Route};
+use crate::prefetch::prefetch;
 use crate::requests::Place;
 
 /// The tag of device requests that belong to nobody.
@@ -31,8 +32,12 @@ impl Cluster {
 
     /// A worker begins with a request: data to write is fetched from the client first.
     fn work(&mut self, index: u32) {
-        if self.requests[index].write {
+        let request = &self.requests[index];
+        let (write, object, offset) = (request.write, request.object, request.offset);
+        if write {
+            self.files.prefetch_object(object);
             self.send_data(index);
+            self.files.prefetch_position(object, offset);
         } else {
             self.submit(index);
         }
@@ -175,6 +180,9 @@ impl Cluster {
     /// The device is done with a request: reply, or send what was read.
     fn stored(&mut self, index: u32) {
         let request = &self.requests[index];
+        // The reply will come to these, a few events from now.
+        prefetch(&self.streams, request.stream);
+        prefetch(&self.threads.0, request.thread);
         if self.servers[request.server as usize].dead {
             self.leave_server(index);
         } else if request.write {
@@ -196,7 +204,12 @@ impl Cluster {
             request.place = Place::Lost;
         }
         match server.arrived.pop(&mut self.requests) {
-            Some(next) => self.work(next),
+            Some(next) => {
+                if let Some(after) = server.arrived.first() {
+                    self.requests.prefetch(after);
+                }
+                self.work(next);
+            }
             None => server.workers_free += 1,
         }
     }
