@@ -155,7 +155,7 @@ impl Allocator {
 }
 
 /// What lies of a file on one server: where each of its blocks is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Object {
     file: u32,
     blocks: Vec<u32>,
@@ -237,8 +237,12 @@ impl Files {
                 lock_base,
                 cached_at: None,
             });
-            self.objects
-                .extend((0..self.stripes.count).map(|_| Object::default()));
+            let object = Object {
+                file,
+                blocks: Vec::new(),
+            };
+            let count = self.stripes.count as usize;
+            self.objects.extend(std::iter::repeat_n(object, count));
             if entry < preallocated {
                 made.existing.push(file);
             } else {
