@@ -266,7 +266,7 @@ def _growing(flow: Flow, created: int, growth: Growth) -> Flow:
     runs = (
         *switching[:created],
         *_some_grow(switching[created:], growth.switching),
-        *_some_grow(jumping, growth.jumping),
+        *jumping,
     )
     return Flow(runs, flow.jump_bytes)
 
