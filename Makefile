@@ -28,7 +28,7 @@ tune: setup ## Tune a real file system (as root) or SQLite, and verify the gain
 
 test: setup-dev ## Run all tests
 	cargo test --workspace --exclude ascar-python --quiet
-	$(BIN)/python -m pytest --numprocesses=2
+	$(BIN)/python -m pytest
 
 lint: setup-dev ## Check style, types, layers
 	$(BIN)/ruff check .

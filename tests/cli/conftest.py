@@ -176,8 +176,10 @@ def as_nobody(tmp_path: Path, path_without: Callable[[str], str]) -> tuple[Path,
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 65534, 65534)
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(0o755)
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder.stat().st_mode & 0o002:
+            break  # everybody's own
+        folder.chmod(0o755)
     prefix = Path(sys.base_prefix)
     closed = [folder for folder in reversed(prefix.parents) if not folder.stat().st_mode & 0o001]
     show = ["unshare", "--mount", "sh", "-c", _SHOW, "sh", str(prefix), str(closed[0])] if closed else []
