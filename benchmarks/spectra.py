@@ -17,7 +17,7 @@ DIR holds the recorded tables that do not come with ascar; without them only the
 
 from __future__ import annotations
 
-import os
+import argparse
 import sys
 import time
 import zlib
@@ -187,11 +187,10 @@ def show(results: dict[str, dict[str, Any]]) -> None:
 
 def main() -> None:
     """Carry out what is left, and show all of it."""
-    directory = Path(os.environ.get("ASCAR_TABLES", "../shared/data"))
-    if "--tables" in sys.argv:
-        place = sys.argv.index("--tables")
-        directory = Path(sys.argv[place + 1])
-        del sys.argv[place : place + 2]
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--tables", type=Path, default=Path(), help="directory of the recorded tables")
+    known, sys.argv[1:] = parser.parse_known_args()
+    directory: Path = known.tables
     benchmark = Benchmark.from_arguments(__doc__ or "", "5min")
     show(benchmark.run(pieces(directory)))
 
