@@ -10,7 +10,7 @@ import pytest
 
 from ascar.features import Operation, Trace, parse_system_calls, signature_workload
 from ascar.features.gaps import positional_gaps
-from ascar.features.signature_growth import at_end, growth_of
+from ascar.features.signature_growth import at_end, growing_share
 
 READ, WRITE, OPEN, CREATE, CLOSE = (
     *(Operation.READ, Operation.WRITE, Operation.OPEN),
@@ -71,7 +71,7 @@ def mail(start_bytes: int, offset: int) -> Trace:
 def test_the_signature_writes_at_ends_as_often(start_bytes: int, offset: int, share: float) -> None:
     given = mail(start_bytes, offset)
     gaps = positional_gaps(given.only(WRITE))
-    assert growth_of(given, gaps).switching == pytest.approx(share)
+    assert growing_share(given, gaps) == pytest.approx(share)
     text = signature_workload(given)
     appends, writes = text.count("flowop appendfile"), text.count("flowop write ")
     assert writes > 0  # files just made are filled by writes

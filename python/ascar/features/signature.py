@@ -15,7 +15,7 @@ import numpy as np
 
 from ascar.errors import InputError
 from ascar.features.gaps import positional_gaps
-from ascar.features.signature_growth import growth_of
+from ascar.features.signature_growth import growing_share
 from ascar.features.signature_opening import opening_of
 from ascar.features.trace import DATA, MIX, Operation
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.features.gaps import PositionalGaps
-    from ascar.features.signature_growth import Growth
     from ascar.features.signature_opening import Opening
     from ascar.features.trace import Trace
 
@@ -169,8 +168,8 @@ def signature_of(trace: Trace) -> Signature:
     if opening.created:
         flows[Operation.WRITE] = _filling(flows[Operation.WRITE], opening.created, _first_sizes(trace))
     if Operation.WRITE in flows:
-        growth = growth_of(trace, gaps[Operation.WRITE])
-        flows[Operation.WRITE] = _growing(flows[Operation.WRITE], opening.created, growth)
+        share = growing_share(trace, gaps[Operation.WRITE])
+        flows[Operation.WRITE] = _growing(flows[Operation.WRITE], opening.created, share)
     return Signature(
         threads=threads,
         counts=counts,
@@ -260,14 +259,10 @@ def _filling(flow: Flow, created: int, wanted: NDArray[np.int64]) -> Flow:
     return Flow((*runs, *flow.some(jumps=True)), flow.jump_bytes)
 
 
-def _growing(flow: Flow, created: int, growth: Growth) -> Flow:
+def _growing(flow: Flow, created: int, share: float) -> Flow:
     """The flow with as many runs at their file's end as in the trace; the first ones fill files just made."""
-    switching, jumping = flow.some(jumps=False), flow.some(jumps=True)
-    runs = (
-        *switching[:created],
-        *_some_grow(switching[created:], growth.switching),
-        *jumping,
-    )
+    switching = flow.some(jumps=False)
+    runs = (*switching[:created], *_some_grow(switching[created:], share), *flow.some(jumps=True))
     return Flow(runs, flow.jump_bytes)
 
 

@@ -182,11 +182,8 @@ class _Writer:
     def _jump_run(self, operation: Operation, flow: Flow, run: Run, flushes: int) -> list[str]:
         word, fd = WORDS[operation], f"fd={_SLOTS[operation] + 2}"
         attributes = f"filesetname={word}jumps,{fd},{self._iosize(run.size)}"
-        if run.grows:
-            moves = self._at_end(attributes, self.filesets.jumps_log_bytes(flow), run.operations)
-        else:
-            span = jump_span_bytes(flow, self.filesets.bytes_max)
-            moves = self._from_anywhere(word, attributes, span, run.operations)
+        span = jump_span_bytes(flow, self.filesets.bytes_max)
+        moves = self._from_anywhere(word, attributes, span, run.operations)
         return moves + self._flushes(fd, flushes)
 
     def _from_anywhere(self, word: str, attributes: str, span_bytes: int, operations: int) -> list[str]:

@@ -82,11 +82,6 @@ class FileSets:
         size = self.held_bytes(kind)
         return max(self.log_bytes(size), size + self._room_bytes(self._held_files(kind)))
 
-    def jumps_log_bytes(self, flow: Flow) -> int:
-        """How large a file grows in which runs begin by a jump."""
-        size = self.jumps_bytes(flow)
-        return max(self.log_bytes(size), size + self._room_bytes(self._jumps_files(flow)))
-
     def _room_bytes(self, files: int) -> int:
         return min(LOGS_BYTES, self.bytes_max) // files
 
@@ -95,9 +90,6 @@ class FileSets:
         return max(1, min(self.signature.files // 2, self.signature.threads, most))
 
     def _jumps_files(self, flow: Flow) -> int:
-        """One where all runs begin at the end: they jump by what others wrote there, so they share it."""
-        if all(run.grows for run in flow.some(jumps=True)):
-            return 1
         most = self.bytes_max // self.log_bytes(self.jumps_bytes(flow))
         return max(1, min(self.signature.files, self.signature.threads, most))
 

@@ -6,7 +6,6 @@ file ends is known where the trace made it, or where its size was told when the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,32 +18,23 @@ if TYPE_CHECKING:
     from ascar.features.gaps import PositionalGaps
     from ascar.features.trace import Trace
 
-__all__ = ["Growth", "at_end", "growth_of"]
+__all__ = ["at_end", "growing_share"]
 
 NEARLY_ALL = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """Shares of the runs of writes that begin at their file's end; 0 where none is known to.
+def growing_share(trace: Trace, gaps: PositionalGaps) -> float:
+    """Share of the runs of writes that begin at their file's end; 0 where none is known to.
 
-    Attributes:
-        jumping: of those that begin by a jump inside their file.
-        switching: of those that begin in another file, but for those that fill one just made.
+    Of those that begin in another file, but for those that fill one just made. Runs that begin by a jump
+    inside their file do not count: they are to jump as far as in the original, wherever it ends.
     """
-
-    jumping: float = 0.0
-    switching: float = 0.0
-
-
-def growth_of(trace: Trace, gaps: PositionalGaps) -> Growth:
-    """The growth of a trace with these gaps between its writes."""
     wanted = trace.operation == Operation.WRITE
     order = np.lexsort((np.arange(int(np.sum(wanted))), trace.thread[wanted]))
     begins = np.cumsum(gaps.run_operations) - gaps.run_operations
     ends = at_end(trace)[wanted][order][begins]
     fills = trace.offset_bytes[wanted][order][begins] == 0
-    return Growth(_share(ends[gaps.jumps]), _share(ends[~gaps.jumps & ~fills]))
+    return _share(ends[~gaps.jumps & ~fills])
 
 
 def _share(ends: NDArray[np.int8]) -> float:
