@@ -132,7 +132,7 @@ class _Writer:
         pieces: list[list[str]] = []
         for place, run in enumerate(flow.runs):
             flushes = (place + 1) * syncs // len(flow.runs) - place * syncs // len(flow.runs)
-            if run.jumps:
+            if run.jumps or run is self.filesets.entry(operation):
                 pieces.append(self._jump_run(operation, flow, run, flushes))
             else:
                 pieces += self._switch_run(operation, place, run, flushes)

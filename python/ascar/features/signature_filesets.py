@@ -52,7 +52,7 @@ class FileSets:
         """Their definitions."""
         lines = [self._files()] if self.switch_bytes else []
         lines += [
-            self._jumps(kind, flow) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
+            self._jumps(kind) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
         ]
         lines += [self._held(kind, number) for kind in flows_held(self.signature) for number in (1, 2)]
         named = {Operation.CREATE, Operation.DELETE, Operation.STAT} & self.signature.counts.keys()
@@ -89,8 +89,8 @@ class FileSets:
         most = self.bytes_max // self.log_bytes(self.held_bytes(kind))
         return max(1, min(self.signature.files // 2, self.signature.threads, most))
 
-    def _jumps_files(self, flow: Flow) -> int:
-        most = self.bytes_max // self.log_bytes(self.jumps_bytes(flow))
+    def _jumps_files(self, kind: Operation) -> int:
+        most = self.bytes_max // self.log_bytes(self.jumps_bytes(kind))
         return max(1, min(self.signature.files, self.signature.threads, most))
 
     def held_bytes(self, kind: Operation) -> int:
@@ -98,9 +98,20 @@ class FileSets:
         longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
         return self.held_span_bytes(kind) + longest
 
-    def jumps_bytes(self, flow: Flow) -> int:
+    def entry(self, kind: Operation) -> Run | None:
+        """The run that leads to the file in which those after it jump: the last one in a file held open.
+
+        Without it the first run that is to jump would begin in another file.
+        """
+        flow = self.signature.flows[kind]
+        switching = flow.some(jumps=False)
+        held = self.signature.opening.held.get(kind, 0) > 0
+        return switching[-1] if held and flow.some(jumps=True) and not switching[-1].grows else None
+
+    def jumps_bytes(self, kind: Operation) -> int:
         """Size of a file for runs that begin by a jump."""
-        longest = max(run.largest_bytes for run in flow.some(jumps=True))
+        flow, entry = self.signature.flows[kind], self.entry(kind)
+        longest = max(run.largest_bytes for run in flow.runs if run.jumps or run is entry)
         return jump_span_bytes(flow, self.bytes_max) + math.ceil(longest)
 
     def held_span_bytes(self, kind: Operation) -> int:
@@ -121,8 +132,8 @@ class FileSets:
         files = max(2, min(files, self.bytes_max // self.log_bytes(size)))
         return f"define fileset name=files,path=$dir,size={size},entries={files},dirwidth=100,prealloc"
 
-    def _jumps(self, kind: Operation, flow: Flow) -> str:
-        size, files = self.jumps_bytes(flow), self._jumps_files(flow)
+    def _jumps(self, kind: Operation) -> str:
+        size, files = self.jumps_bytes(kind), self._jumps_files(kind)
         return f"define fileset name={WORDS[kind]}jumps,path=$dir,size={size},entries={files},prealloc"
 
     def _names(self) -> str:
