@@ -21,6 +21,7 @@ from ascar.simulation import (
 )
 
 WINDOW, TAU = INDICATORS.index("window"), INDICATORS.index("tau_us")
+HOLD = "1,2\n0,2147483647,0,2147483647,100,2147483647,0,300,0\n"
 WRITTEN = INDICATORS.index("write_mb_per_s")
 
 
@@ -199,3 +200,34 @@ def test_a_cluster_is_used_by_several_threads_without_harm(scenario):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: cluster.step(), range(6)))
     assert cluster.outcome() == Cluster(scenario).run()
+
+
+def test_rules_are_deployed_on_a_running_cluster_and_taken_back(scenario):
+    cluster = Cluster(scenario)
+    cluster.warm_up()
+    assert cluster.deploy(HOLD) == cluster.streams
+    assert (cluster.step(10)[:, WINDOW] == 3).all()
+    assert cluster.outcome().rules[0] is not None
+    assert cluster.deploy(None) == cluster.streams
+    assert (cluster.step()[:, WINDOW] == 8).all()
+    with pytest.raises(InputError, match="rules"):
+        cluster.deploy("rubbish")
+    with pytest.raises(InputError, match="group = 1"):
+        cluster.deploy(HOLD, 1)
+
+
+def test_operations_are_recorded_and_change_nothing(scenario):
+    cluster = Cluster(scenario)
+    cluster.warm_up()
+    cluster.record()
+    outcome = cluster.run()
+    assert outcome == Cluster(scenario).run()
+    kept = cluster.recorded()
+    assert set(kept.kind) == {"write"}
+    assert (kept.size_bytes == 1 << 20).all() and (kept.offset_bytes % (1 << 20) == 0).all()
+    ended = ~np.isnan(kept.latency_s)
+    rate = np.sum(kept.size_bytes[ended]) / 1e6 / outcome.virtual_seconds
+    assert rate == pytest.approx(outcome.write_mb_per_s, rel=0.3)
+    assert (np.diff(kept.seconds) >= 0).all()
+    with pytest.raises(InputError, match="operations_max"):
+        cluster.record(-1)

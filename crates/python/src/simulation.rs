@@ -2,12 +2,25 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ascar_simulation::{Indicators, Scenario, Simulation as Core};
+use ascar_simulation::{Indicators, Recorded, Scenario, Simulation as Core};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::{Array, slice};
+
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+type Whole<'py> = Bound<'py, PyArray1<i64>>;
+/// Columns of recorded operations.
+type Columns<'py> = (
+    Floats<'py>,
+    Vec<&'static str>,
+    Whole<'py>,
+    Whole<'py>,
+    Whole<'py>,
+    Whole<'py>,
+    Floats<'py>,
+);
 
 /// Columns of an observation.
 const COLUMNS: usize = 12;
@@ -91,6 +104,39 @@ impl Simulation {
                 .map(|one| one.as_ref().map(|one| one.observed_rules().to_text()))
                 .collect()
         })
+    }
+
+    /// Put a rule set in force on a client group's streams, or its own control again (None); how many took it.
+    #[pyo3(signature = (group, rules))]
+    fn deploy(&self, py: Python<'_>, group: usize, rules: Option<&str>) -> PyResult<usize> {
+        self.with(py, |core| core.deploy(group, rules))
+            .map_err(refuse)
+    }
+
+    /// Keep threads' operations one by one from now on, up to so many; 0 keeps none.
+    fn record(&self, py: Python<'_>, most: usize) {
+        self.with(py, |core| core.record(most));
+    }
+
+    /// The operations kept: columns begun_s, kind (as a scenario names it), thread, file, offset, bytes, latency_s
+    /// (nan while under way).
+    fn recorded<'py>(&self, py: Python<'py>) -> Columns<'py> {
+        let kept = self.with(py, |core| core.recorded().to_vec());
+        let whole = |field: fn(&Recorded) -> i64| PyArray1::from_iter(py, kept.iter().map(field));
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        (
+            PyArray1::from_iter(py, kept.iter().map(|one| seconds(one.begun_ns))),
+            kept.iter().map(|one| one.operation.name()).collect(),
+            whole(|one| i64::from(one.thread)),
+            whole(|one| i64::from(one.file)),
+            whole(|one| one.offset as i64),
+            whole(|one| one.bytes as i64),
+            PyArray1::from_iter(
+                py,
+                kept.iter()
+                    .map(|one| one.latency_ns.map_or(f64::NAN, seconds)),
+            ),
+        )
     }
 
     /// What has been counted so far, as JSON.

@@ -6,7 +6,8 @@
 //! `run(&Scenario) -> Result<Outcome, ScenarioError>` runs a scenario to its end; `run_many(&[Scenario], threads)`
 //! runs many at once. `Simulation::new(&Scenario)` is the step interface: `step()` runs to the end of the next tick,
 //! `observe() -> &[Indicators]` shows every stream (index `client * servers + server`), `set(stream, window, tau_us)`
-//! sets its window and gap, `outcome()` sums up what has been counted so far.
+//! sets its window and gap, `deploy(group, rules)` puts rules in force or takes them back, `record(most)` keeps threads'
+//! operations one by one from then on, `outcome()` sums up what has been counted so far.
 
 mod cluster;
 pub mod disk;
@@ -20,11 +21,13 @@ pub mod outcome;
 mod prefetch;
 mod program;
 mod random;
+mod record;
 mod requests;
 pub mod scenario;
 mod simulation;
 
 pub use many::run_many;
 pub use outcome::{Indicators, Latency, Outcome, ServerReport, StreamSeries};
+pub use record::Recorded;
 pub use scenario::{Scenario, ScenarioError};
 pub use simulation::{Simulation, run};

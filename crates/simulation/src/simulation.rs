@@ -7,6 +7,7 @@ use ascar_congestion::Deployment;
 use crate::cluster::{Cluster, Series, build, nanos, warm_ns};
 use crate::events::Nanos;
 use crate::outcome::{Indicators, Outcome, StreamSeries};
+use crate::record::Recorded;
 use crate::scenario::{Scenario, ScenarioError};
 
 /// Dirty data that fills no request leaves after so long at most.
@@ -179,6 +180,27 @@ impl Simulation {
     pub fn set(&mut self, stream: usize, window: f64, tau_us: f64) -> bool {
         let known = stream < self.streams() && window.is_finite() && tau_us.is_finite();
         known && self.cluster.set_stream(stream, window, tau_us)
+    }
+
+    /// Put rules in force on the streams of a client group from now on, or the scenario's own control again (`None`).
+    /// How many streams took it: none of a rogue's.
+    ///
+    /// # Errors
+    /// There is no such group, or the text is no rule set.
+    pub fn deploy(&mut self, group: usize, rules: Option<&str>) -> Result<usize, ScenarioError> {
+        self.fresh = false;
+        self.cluster.deploy(group, rules)
+    }
+
+    /// Keep threads' operations one by one from now on, up to so many; 0 keeps none, and forgets those kept.
+    pub fn record(&mut self, most: usize) {
+        self.cluster.record(most);
+    }
+
+    /// The operations kept since [`Simulation::record`], in the order of beginning.
+    #[must_use]
+    pub fn recorded(&self) -> &[Recorded] {
+        self.cluster.recorded()
     }
 
     /// Rule sets in force, by client group, with the use that streams have made of their rules.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,10 +18,36 @@ if TYPE_CHECKING:
 
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["INDICATORS", "Cluster"]
+__all__ = ["INDICATORS", "Cluster", "Recorded"]
 
 INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
 """The columns of an observation, in this order."""
+
+
+_OPERATIONS_MAX = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """Operations of threads on files, one element each, in the order in which they began.
+
+    Attributes:
+        seconds: float64, when it began, since the start of the cluster.
+        kind: as flowops of scenarios name it.
+        thread: int64, numbered over all clients.
+        file: int64, numbered over all clients.
+        offset_bytes: int64, first byte.
+        size_bytes: int64, bytes read or written.
+        latency_s: float64, how long it took; nan while it is under way.
+    """
+
+    seconds: NDArray[np.float64]
+    kind: list[str]
+    thread: NDArray[np.int64]
+    file: NDArray[np.int64]
+    offset_bytes: NDArray[np.int64]
+    size_bytes: NDArray[np.int64]
+    latency_s: NDArray[np.float64]
 
 
 class Cluster:
@@ -102,6 +129,41 @@ class Cluster:
         windows = self._per_stream("window", window, now, INDICATORS.index("window"))
         taus = self._per_stream("tau_us", tau_us, now, INDICATORS.index("tau_us"))
         return self._simulation.set(windows, taus)
+
+    def deploy(self, rules: str | None, group: int | None = None) -> int:
+        """Put a rule set in force from now on, or the scenario's own control again; windows go on from theirs.
+
+        Args:
+            rules: the text of its file; None: the control that the scenario has.
+            group: number of the client group whose streams take it; None: all groups.
+
+        Returns:
+            How many streams took it; those of rogues take nothing.
+
+        Raises:
+            InputError: it is no rule set, or there is no such group.
+        """
+        groups = range(len(self.scenario.clients)) if group is None else (group,)
+        if group is not None and not 0 <= group < len(self.scenario.clients):
+            raise InputError(f"group = {group}: must be from 0 to {len(self.scenario.clients) - 1}")
+        try:
+            return sum(self._simulation.deploy(one, rules) for one in groups)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def record(self, operations_max: int = 1_000_000) -> None:
+        """Keep operations of threads one by one from now on, at most so many; 0: keep none, forget those kept.
+
+        Raises:
+            InputError: more than can be kept.
+        """
+        if not 0 <= operations_max <= _OPERATIONS_MAX:
+            raise InputError(f"operations_max = {operations_max}: must be from 0 to {_OPERATIONS_MAX}")
+        self._simulation.record(operations_max)
+
+    def recorded(self) -> Recorded:
+        """The operations kept since `record`, in the order in which they began."""
+        return Recorded(*self._simulation.recorded())
 
     def run(self, seconds: float | None = None) -> Outcome:
         """Run until so many virtual seconds were counted after the warm-up, in whole ticks.

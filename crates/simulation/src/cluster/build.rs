@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::program::Program;
 use crate::random::Random;
 use crate::requests::Requests;
-use crate::scenario::{ClientGroup, Scenario, ScenarioError, ServerGroup, Workload};
+use crate::scenario::{ClientGroup, Control, Scenario, ScenarioError, ServerGroup, Workload};
 
 /// What random draws are for; each part has a stream of its own.
 #[derive(Clone, Copy)]
@@ -140,6 +140,8 @@ impl Builder<'_> {
             locks: LockTable::default(),
             metadata: MetadataServer::new(&scenario.metadata),
             deployments: Vec::new(),
+            controls: Vec::new(),
+            recorder: None,
             failures: scenario.failures.clone(),
             noise: scenario.noise.clone(),
             timeout_ns: nanos(scenario.control.timeout_s),
@@ -190,6 +192,11 @@ impl Builder<'_> {
             let control = group.control.as_ref().unwrap_or(&self.scenario.control);
             let maker = ControllerMaker::new(control, group.rogue.then_some(group.rogue_window))?;
             cluster.deployments.push(maker.deployment.clone());
+            cluster.controls.push(ClientControl {
+                control: control.clone(),
+                rogue_window: group.rogue.then_some(group.rogue_window),
+                clients: cluster.clients.len()..cluster.clients.len() + group.count as usize,
+            });
             let workload = self.workload(group);
             for _ in 0..group.count {
                 let number = cluster.clients.len() as u64;
@@ -319,6 +326,17 @@ fn client(group: &ClientGroup, sets: Vec<u32>) -> Client {
         sync_waiters: List::default(),
         bytes: 0,
     }
+}
+
+/// How the streams of a client group are controlled.
+#[derive(Debug)]
+pub(super) struct ClientControl {
+    /// The scenario's.
+    pub control: Control,
+    /// Of a rogue.
+    pub rogue_window: Option<u32>,
+    /// Numbers of the group's clients.
+    pub clients: std::ops::Range<usize>,
 }
 
 /// Rule sets in force, by client group.

@@ -54,11 +54,16 @@ impl<'a> ControllerMaker<'a> {
 
     /// The controller of one stream; seeds tell the probes of streams apart.
     pub fn make(&self, seed: u64) -> AnyController {
+        self.make_with(seed, None)
+    }
+
+    /// As `make`, going on from a window (in hundredths) instead of the one that the control begins with.
+    pub fn make_with(&self, seed: u64, window_x100: Option<u32>) -> AnyController {
         let control = self.control;
         if let Some(window) = self.rogue_window {
             return AnyController::Fixed(Fixed::new(window * 100, 0));
         }
-        let window = hundredths(control.window);
+        let window = window_x100.unwrap_or_else(|| hundredths(control.window));
         if let Some(deployment) = &self.deployment {
             let deployment = Arc::clone(deployment);
             if control.faithful {

@@ -153,6 +153,7 @@ impl Cluster {
     }
 
     fn begin_transfer(&mut self, index: u32, span: Span) -> bool {
+        self.note(index, (span.file, span.begin, span.end - span.begin));
         let thread = &mut self.threads[index];
         let step = &self.programs[thread.program as usize].groups[thread.group as usize].1
             [thread.step as usize];

@@ -60,6 +60,7 @@ impl Cluster {
             _ => (thread.open, metadata.stat_ns),
         };
         thread.activity = Activity::StepDone;
+        self.note(index, (file, 0, 0));
         let at = self.network.message_at(self.now);
         self.events.push(at, Kind::MetadataArrive, index);
         false

@@ -21,15 +21,16 @@ use ascar_congestion::{AnyController, InFlight};
 use crate::disk::Storage;
 use crate::events::{Events, Kind, Nanos};
 use crate::files::Files;
-use crate::lists::{Linked, List};
+use crate::lists::{Linked, List, NONE};
 use crate::network::Network;
 use crate::program::Program;
 use crate::random::Random;
+use crate::record::{Recorded, Recorder};
 use crate::requests::Requests;
 use crate::scenario::{Failure, Noise, Scenario};
 
-use build::Deployments;
 pub(crate) use build::build;
+use build::{ClientControl, Deployments};
 use locks::LockTable;
 use metadata::MetadataServer;
 use summary::Counters;
@@ -156,6 +157,10 @@ pub(crate) struct Cluster {
     locks: LockTable,
     metadata: MetadataServer,
     deployments: Deployments,
+    /// By client group: the scenario's control of its streams, to make controllers again.
+    controls: Vec<ClientControl>,
+    /// Threads' operations, where they are asked for.
+    recorder: Option<Box<Recorder>>,
     failures: Vec<Failure>,
     noise: Noise,
     timeout_ns: Nanos,
@@ -210,6 +215,45 @@ impl Cluster {
     /// Rule sets in force, by client group.
     pub fn deployments(&self) -> &[Option<std::sync::Arc<ascar_congestion::Deployment>>] {
         &self.deployments
+    }
+
+    /// Keep threads' operations from now on, up to so many; 0 keeps none. What was kept before is forgotten.
+    pub fn record(&mut self, most: usize) {
+        let threads = self.threads.0.len();
+        self.recorder = (most > 0).then(|| Box::new(Recorder::new(threads, most)));
+    }
+
+    /// The operations kept since [`Cluster::record`], in the order of beginning.
+    pub fn recorded(&self) -> &[Recorded] {
+        self.recorder
+            .as_ref()
+            .map_or(&[], |recorder| recorder.operations())
+    }
+
+    /// A thread begins an operation on bytes of a file.
+    #[inline]
+    fn note(&mut self, thread: u32, (file, offset, bytes): (u32, u64, u64)) {
+        if self.recorder.is_some() {
+            self.note_now(thread, (file, offset, bytes));
+        }
+    }
+
+    #[cold]
+    fn note_now(&mut self, index: u32, (file, offset, bytes): (u32, u64, u64)) {
+        let thread = &self.threads[index];
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+        let begun = Recorded {
+            begun_ns: self.now,
+            latency_ns: None,
+            operation: steps[thread.step as usize].operation,
+            thread: index,
+            file: if file == NONE { 0 } else { file },
+            offset,
+            bytes,
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(begun);
+        }
     }
 
     #[inline]

@@ -3,9 +3,11 @@
 use ascar_congestion::{AnyController, Controller, Fixed, Reply};
 
 use super::Cluster;
+use super::control::ControllerMaker;
 use crate::events::Kind;
 use crate::outcome::Indicators;
 use crate::requests::{Place, Purpose, Request};
+use crate::scenario::{Controller as Chosen, ScenarioError};
 
 impl Cluster {
     /// Hand a request to its stream.
@@ -105,6 +107,36 @@ impl Cluster {
         set_fixed(fixed, window, tau_us);
         self.pump(number as u32);
         true
+    }
+
+    /// Put rules in force on the streams of a client group, or the scenario's own control again (`None`). Windows stay,
+    /// but for the scenario's fixed one; what controllers had observed is forgotten. The number of streams.
+    pub fn deploy(&mut self, group: usize, rules: Option<&str>) -> Result<usize, ScenarioError> {
+        let Some(own) = self.controls.get(group) else {
+            return Err(ScenarioError {
+                key: "group".into(),
+                message: format!("is {group}; allowed: 0 to {}", self.controls.len() - 1),
+            });
+        };
+        if own.rogue_window.is_some() {
+            return Ok(0);
+        }
+        let clients = own.clients.clone();
+        let mut control = own.control.clone();
+        if let Some(text) = rules {
+            (control.controller, control.rules) = (Chosen::Rules, Some(text.into()));
+        }
+        let maker = ControllerMaker::new(&control, None)?;
+        self.deployments[group] = maker.deployment.clone();
+        let servers = self.servers.len();
+        let streams = clients.start * servers..clients.end * servers;
+        for number in streams.clone() {
+            let stream = &mut self.streams[number];
+            let window_x100 = stream.controller.window().requests_x100;
+            stream.controller = maker.make_with(number as u64, rules.map(|_| window_x100));
+            self.pump(number as u32);
+        }
+        Ok(streams.len())
     }
 
     /// What a stream shows, with what it has read and written since `before` (bytes) over `seconds`.

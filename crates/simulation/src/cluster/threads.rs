@@ -222,6 +222,9 @@ impl Cluster {
 
     fn end_step(&mut self, index: u32) -> bool {
         self.counters.operations += 1;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end(index, self.now);
+        }
         self.set_active(index, false);
         self.skip(index)
     }
@@ -258,6 +261,7 @@ impl Cluster {
     fn begin_sync(&mut self, index: u32) -> bool {
         let client = self.threads[index].client;
         self.threads[index].activity = Activity::StepDone;
+        self.note(index, (NONE, 0, 0));
         self.flush_client(client);
         let client = &mut self.clients[client as usize];
         if client.dirty == 0 {

@@ -124,3 +124,26 @@ pub enum Operation {
     /// Wait until all that the client has written has reached the servers.
     Sync,
 }
+
+impl Operation {
+    /// Its name in scenarios.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::CreateFile => "createfile",
+            Operation::OpenFile => "openfile",
+            Operation::CloseFile => "closefile",
+            Operation::WriteWholeFile => "writewholefile",
+            Operation::ReadWholeFile => "readwholefile",
+            Operation::AppendFile => "appendfile",
+            Operation::AppendFileRand => "appendfilerand",
+            Operation::DeleteFile => "deletefile",
+            Operation::StatFile => "statfile",
+            Operation::Delay => "delay",
+            Operation::Barrier => "barrier",
+            Operation::Sync => "sync",
+        }
+    }
+}

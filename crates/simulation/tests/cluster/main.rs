@@ -3,3 +3,4 @@
 mod behaviour;
 mod common;
 mod physics;
+mod record;
