@@ -131,7 +131,7 @@ class Cluster:
         return self._simulation.set(windows, taus)
 
     def deploy(self, rules: str | None, group: int | None = None) -> int:
-        """Put a rule set in force from now on, or the scenario's own control again; windows go on from theirs.
+        """Put a rule set in force from now on, or the scenario's own control again; windows go on.
 
         Args:
             rules: the text of its file; None: the control that the scenario has.
@@ -152,7 +152,7 @@ class Cluster:
             raise InputError(str(error)) from error
 
     def record(self, operations_max: int = 1_000_000) -> None:
-        """Keep operations of threads one by one from now on, at most so many; 0: keep none, forget those kept.
+        """Keep operations of threads one by one from now on, at most so many; 0 keeps none.
 
         Raises:
             InputError: more than can be kept.
