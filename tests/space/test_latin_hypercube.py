@@ -36,7 +36,7 @@ def test_all_are_valid_and_repeat_with_the_seed(space, n):
 
 
 @given(spaces(), st.integers(1, 40))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None)
 def test_unconstrained_parameters_are_perfectly_even(space, n):
     free = Space(space.parameters)
     sample = free.latin_hypercube(np.random.default_rng(4), n)

@@ -25,7 +25,7 @@ which keeps the strata; a sample for which no exchange helps is replaced by a pl
 from __future__ import annotations
 
 from collections import deque
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from ascar.space.diagram import Free
@@ -169,8 +169,23 @@ def _strata(level: Level, n: int, rng: np.random.Generator) -> list[Value]:
         return []
     domain = level.domain
     assert isinstance(domain, Range), "only ranges are free"
+    if domain.size is not None and not domain.log:
+        return [domain.draw((place + 0.5) / domain.size) for place in _places(domain.size, n, rng)]
     shares = (rng.permutation(n) + rng.random(n)) / n
     return [domain.draw(min(float(share), 1 - 2**-53)) for share in shares]
+
+
+def _places(size: int, n: int, rng: np.random.Generator) -> list[int]:
+    """Places, each as likely, n of them in random order, each floor(n/size) or ceil(n/size) times.
+
+    Strata of equal width would cut through places, and one that lies in three of them come twice too often.
+    """
+    if size <= n:
+        whole = [*range(size)] * (n // size)
+        return rng.permutation([*whole, *rng.choice(size, n % size, replace=False).tolist()]).tolist()
+    bounds = [-(-stratum * size // n) for stratum in range(n + 1)]
+    places = [int(rng.integers(low, high)) for low, high in pairwise(bounds)]
+    return [places[index] for index in rng.permutation(n).tolist()]
 
 
 def _repaired(solver: Solver, rows: list[Row], rng: np.random.Generator) -> list[Configuration]:
