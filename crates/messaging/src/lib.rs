@@ -1,0 +1,14 @@
+//! A small NATS client for the parts that run on nodes: one connection on one thread, no runtime, TLS, bounded
+//! buffers. Core NATS only: publish, subscribe, request by an inbox.
+//!
+//! In flow order: [`options`] say where and as whom; [`stream`] is the socket, plain or encrypted; [`protocol`] cuts
+//! what comes into messages; [`link`] is the connection.
+
+pub mod link;
+pub mod options;
+pub mod protocol;
+pub mod stream;
+
+pub use link::Link;
+pub use options::{Fault, Options};
+pub use protocol::Message;

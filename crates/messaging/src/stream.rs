@@ -1,0 +1,168 @@
+//! The socket: plain, or inside TLS. Never blocks.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+use crate::options::{Fault, Options};
+
+/// A connected socket.
+#[derive(Debug)]
+pub struct Stream {
+    socket: TcpStream,
+    tls: Option<Box<ClientConnection>>,
+}
+
+impl Stream {
+    /// Connects, without TLS at first: the server greets in the clear.
+    pub fn connect(host: &str, port: u16, patience: Duration) -> Result<Self, Fault> {
+        let failed = |error: std::io::Error| Fault(format!("{host}:{port}: {error}"));
+        let mut last = Fault(format!("{host}:{port}: has no address"));
+        for address in (host, port).to_socket_addrs().map_err(failed)? {
+            match TcpStream::connect_timeout(&address, patience) {
+                Ok(socket) => {
+                    socket.set_nodelay(true).map_err(failed)?;
+                    socket.set_nonblocking(true).map_err(failed)?;
+                    return Ok(Self { socket, tls: None });
+                }
+                Err(error) => last = failed(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// Goes on inside TLS; the handshake happens with what is read and written next.
+    pub fn encrypt(&mut self, options: &Options, host: &str) -> Result<(), Fault> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| Fault(format!("messaging.url: {host:?}: {error}")))?;
+        let connection = ClientConnection::new(Arc::new(configuration(options)?), name)
+            .map_err(|error| Fault(format!("TLS: {error}")))?;
+        self.tls = Some(Box::new(connection));
+        Ok(())
+    }
+
+    /// For poll.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether there is something that only TLS knows of to be written.
+    pub fn wants_write(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Reads what has come. Returns false when nothing had.
+    pub fn read(&mut self, mut take: impl FnMut(&[u8])) -> Result<bool, Fault> {
+        let mut piece = [0; 16 * 1024];
+        let Some(tls) = &mut self.tls else {
+            return match self.socket.read(&mut piece) {
+                Ok(0) => Err(gone()),
+                Ok(count) => {
+                    take(&piece[..count]);
+                    Ok(true)
+                }
+                Err(error) if is_later(&error) => Ok(false),
+                Err(error) => Err(broken(&error)),
+            };
+        };
+        match tls.read_tls(&mut self.socket) {
+            Ok(0) => return Err(gone()),
+            Ok(_) => {}
+            Err(error) if is_later(&error) => return Ok(false),
+            Err(error) => return Err(broken(&error)),
+        }
+        tls.process_new_packets().map_err(|error| {
+            Fault(format!(
+                "TLS: {error}: check messaging.ca_file and the server's certificate"
+            ))
+        })?;
+        loop {
+            match tls.reader().read(&mut piece) {
+                Ok(0) => return Err(gone()),
+                Ok(count) => take(&piece[..count]),
+                Err(error) if is_later(&error) => return Ok(true),
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    /// Writes the beginning of `bytes`, as much as goes. Returns how much was taken.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let Some(tls) = &mut self.tls else {
+            return match self.socket.write(bytes) {
+                Ok(count) => Ok(count),
+                Err(error) if is_later(&error) => Ok(0),
+                Err(error) => Err(broken(&error)),
+            };
+        };
+        let taken = if bytes.is_empty() {
+            0
+        } else {
+            tls.writer().write(bytes).map_err(|error| broken(&error))?
+        };
+        while tls.wants_write() {
+            match tls.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if is_later(&error) => break,
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+        Ok(taken)
+    }
+}
+
+fn is_later(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn gone() -> Fault {
+    Fault("the server has closed the connection".to_owned())
+}
+
+fn broken(error: &std::io::Error) -> Fault {
+    Fault(format!("the connection to the server is broken: {error}"))
+}
+
+fn configuration(options: &Options) -> Result<ClientConfig, Fault> {
+    let path = options
+        .ca_file
+        .as_ref()
+        .ok_or_else(|| Fault("the server asks for TLS: set messaging.ca_file".to_owned()))?;
+    let wrong = |key: &str, path: &std::path::Path, error: &dyn std::fmt::Display| {
+        Fault(format!("messaging.{key} = {}: {error}", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    let certificates =
+        CertificateDer::pem_file_iter(path).map_err(|error| wrong("ca_file", path, &error))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| wrong("ca_file", path, &error))?;
+        roots
+            .add(certificate)
+            .map_err(|error| wrong("ca_file", path, &error))?;
+    }
+    if roots.is_empty() {
+        return Err(wrong("ca_file", path, &"holds no certificate"));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault(format!("TLS: {error}")))?
+        .with_root_certificates(roots);
+    let (Some(certificate), Some(key)) = (&options.certificate_file, &options.key_file) else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect)
+        .map_err(|error| wrong("certificate_file", certificate, &error))?;
+    let secret =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key_file", key, &error))?;
+    builder
+        .with_client_auth_cert(chain, secret)
+        .map_err(|error| wrong("certificate_file", certificate, &error))
+}
