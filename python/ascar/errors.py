@@ -11,6 +11,7 @@
     ├── WorkError                   1   the work itself failed
     │   ├── StageFailed                 mkfs, mount, fill or workload failed or ran out of time
     │   ├── KeeperLost                  the keeper died or cannot be understood
+    │   ├── MessagingError              a message server, a node or a controller does not answer
     │   └── HistoryError                the history cannot be read or written
     └── Exhausted                   0   nothing is left to propose (a stop, not a failure)
 
@@ -27,6 +28,7 @@ __all__ = [
     "HistoryError",
     "InputError",
     "KeeperLost",
+    "MessagingError",
     "Refused",
     "ScenarioError",
     "SpaceError",
@@ -99,6 +101,10 @@ class StageFailed(WorkError):
 
 class KeeperLost(WorkError):
     """The keeper died, or what it says cannot be understood."""
+
+
+class MessagingError(WorkError):
+    """A message server, a node or a controller does not answer, refuses, or cannot be understood."""
 
 
 class HistoryError(WorkError):

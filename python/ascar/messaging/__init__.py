@@ -1,0 +1,32 @@
+"""Messages between processes and nodes, over NATS: who may connect where, what a message is, who answers."""
+
+from ascar.messaging.answers import RequestRefused
+from ascar.messaging.link import Counts, Link
+from ascar.messaging.message import MESSAGE_BYTES_MAX, Message, Refusal, decode, encode
+from ascar.messaging.place import find_settings, runtime_directory
+from ascar.messaging.server import MessageServer
+from ascar.messaging.server_config import ServerLimits, User
+from ascar.messaging.settings import Settings, Tls, read_settings, settings_from_environment
+from ascar.messaging.subjects import subject, token
+
+__all__ = [
+    "MESSAGE_BYTES_MAX",
+    "Counts",
+    "Link",
+    "Message",
+    "MessageServer",
+    "Refusal",
+    "RequestRefused",
+    "ServerLimits",
+    "Settings",
+    "Tls",
+    "User",
+    "decode",
+    "encode",
+    "find_settings",
+    "read_settings",
+    "runtime_directory",
+    "settings_from_environment",
+    "subject",
+    "token",
+]

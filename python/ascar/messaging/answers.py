@@ -1,0 +1,20 @@
+"""What an answer that is a refusal becomes."""
+
+from __future__ import annotations
+
+from ascar.errors import MessagingError
+
+__all__ = ["RequestRefused"]
+
+
+class RequestRefused(MessagingError):
+    """The other side was reached, and will not do it.
+
+    Args:
+        subject: of the request.
+        reason: its words.
+    """
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: refused: {reason}")
+        self.reason = reason

@@ -1,0 +1,225 @@
+"""How to reach a message server: its address, who we are, and TLS."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import stat
+import tomllib
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Settings", "Tls", "is_loopback", "read_settings", "settings_from_environment"]
+
+_BYTES_MAX = 65_536
+_PORT = 4222
+
+
+class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Files of TLS, in PEM.
+
+    Attributes:
+        ca: certificates of who signs servers' certificates; None: those that the system trusts.
+        certificate: our own, for servers that ask for one.
+        key: of our own certificate.
+    """
+
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How to connect. The same keys make a connection file, in TOML.
+
+    Attributes:
+        url: nats://HOST:PORT, loopback addresses alone; tls://HOST:PORT anywhere.
+        user: account name.
+        password: of the user.
+        token: instead of both.
+        credentials: a .creds file of the server's operator, instead of these.
+        tls: of a tls:// URL.
+    """
+
+    url: str = f"nats://127.0.0.1:{_PORT}"
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+    credentials: str | None = None
+    tls: Tls = Tls()
+
+    def __repr__(self) -> str:
+        """Without secrets."""
+        return f"Settings(url={self.url!r}, user={self.user!r})"
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the URL asks for TLS."""
+        return urlsplit(self.url).scheme == "tls"
+
+    def check(self) -> Settings:
+        """Itself, when it can be used.
+
+        Raises:
+            InputError: an address or a combination that is not allowed: the key, its value, what to do.
+        """
+        _check_url(self.url)
+        given = [name for name in ("user", "token", "credentials") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)}: give one way to say who we are")
+        if (self.user is None) != (self.password is None):
+            raise InputError("user and password: give both or none")
+        if (self.tls.certificate is None) != (self.tls.key is None):
+            raise InputError("tls.certificate and tls.key: give both or none")
+        if self.tls != Tls() and not self.encrypted:
+            raise InputError(f"tls: is of no use with url = {self.url!r}; write tls:// instead of nats://")
+        return self
+
+    def to_toml(self) -> str:
+        """The text of a connection file."""
+        plain: dict[str, str | dict[str, str]] = msgspec.to_builtins(self)
+        given = [(name, value) for name, value in plain.items() if isinstance(value, str)]
+        lines = [
+            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given
+        ]  # JSON's strings are TOML's, too
+        files: dict[str, str | None] = msgspec.to_builtins(self.tls)
+        tls = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in files.items() if value]
+        return "\n".join([*lines, *(["[tls]", *tls] if tls else []), ""])
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """What TLS needs; None without it.
+
+        Raises:
+            InputError: a file cannot be read or is no certificate.
+        """
+        if not self.encrypted:
+            return None
+        tls = self.tls
+        try:
+            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls.ca)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            if tls.certificate is not None:
+                context.load_cert_chain(tls.certificate, tls.key, password=_no_passphrase)
+        except OSError as error:  # an SSLError is one
+            files = ", ".join(name for name in (tls.ca, tls.certificate, tls.key) if name is not None)
+            raise InputError(
+                f"tls: {files}: {error.strerror or error}; name PEM files that can be read"
+            ) from None
+        return context
+
+
+def _no_passphrase() -> str:
+    raise InputError("tls.key: has a passphrase; nobody is here to type it, so name a key without one")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address never leaves this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_settings(path: Path) -> Settings:
+    """The settings in a connection file.
+
+    Paths in it are relative to its folder.
+
+    Raises:
+        InputError: it cannot be read, others may read its secrets, or a key is wrong.
+    """
+    what = f"connection file {str(path)!r}"
+    try:
+        with path.open("rb") as file:
+            status = path.stat()
+            content = file.read(_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{what}: {reason}; name a file that can be read") from None
+    if len(content) > _BYTES_MAX:
+        raise InputError(f"{what}: larger than {_BYTES_MAX} bytes; it is no connection file")
+    try:
+        settings = msgspec.convert(tomllib.loads(content.decode()), Settings)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:  # no TOML, no text: ValueErrors
+        raise InputError(f"{what}: {str(error)[:300]}; allowed keys: {_keys()}") from None
+    secret = settings.password is not None or settings.token is not None
+    if secret and stat.S_IMODE(status.st_mode) & 0o077:
+        raise InputError(f"{what}: others can read the secret in it; `chmod 600` it")
+    return _at(settings, path.parent).check()
+
+
+def settings_from_environment(environment: Mapping[str, str]) -> Settings | None:
+    """The settings that environment variables give.
+
+    ASCAR_NATS_URL is the server's address; ASCAR_NATS_CREDENTIALS a connection file, or a .creds file;
+    ASCAR_NATS_CA, ASCAR_NATS_CERTIFICATE and ASCAR_NATS_KEY are files of TLS. What a variable says counts
+    more than what the connection file says.
+
+    Returns:
+        None where neither of the first two is set.
+
+    Raises:
+        InputError: a file cannot be read, or a value is not allowed.
+    """
+    url, named = environment.get("ASCAR_NATS_URL"), environment.get("ASCAR_NATS_CREDENTIALS")
+    if not url and not named:
+        return None
+    settings = Settings()
+    if named:
+        is_creds = named.endswith(".creds")
+        settings = Settings(credentials=named) if is_creds else read_settings(Path(named))
+    if url:
+        settings = msgspec.structs.replace(settings, url=url)
+    files = {name: environment.get(f"ASCAR_NATS_{name.upper()}") for name in ("ca", "certificate", "key")}
+    files = {name: file for name, file in files.items() if file}
+    if files:
+        settings = msgspec.structs.replace(settings, tls=msgspec.structs.replace(settings.tls, **files))
+    return settings.check()
+
+
+def _check_url(url: str) -> None:
+    shown = repr(url[:200])
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError(f"url = {shown}: {error}; must be nats://HOST:PORT or tls://HOST:PORT") from None
+    if parts.username is not None or parts.password is not None:
+        raise InputError("url: has a user or a password in it, where others see it; use a connection file")
+    extra = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme not in ("nats", "tls") or not host or extra or "," in url or port == 0:
+        raise InputError(f"url = {shown}: must be nats://HOST:PORT or tls://HOST:PORT")
+    if parts.scheme == "nats" and not is_loopback(host):
+        raise InputError(
+            f"url = {shown}: leaves this machine without TLS; write tls://{host}:{port or _PORT}, "
+            "and name the CA of the server's certificate in tls.ca or ASCAR_NATS_CA"
+        )
+
+
+def _at(settings: Settings, folder: Path) -> Settings:
+    """With its paths relative to a folder."""
+
+    def resolved(name: str | None) -> str | None:
+        return None if name is None else str(folder / name)
+
+    tls = settings.tls
+    return msgspec.structs.replace(
+        settings,
+        credentials=resolved(settings.credentials),
+        tls=Tls(ca=resolved(tls.ca), certificate=resolved(tls.certificate), key=resolved(tls.key)),
+    )
+
+
+def _keys() -> str:
+    return ", ".join((*Settings.__struct_fields__[:-1], *(f"tls.{name}" for name in Tls.__struct_fields__)))

@@ -1,0 +1,52 @@
+"""A message server a test, and certificates by a CA of the test's own."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ascar.messaging import MessageServer, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MessageServer]:
+    users = (User("manager"), User("node", publish=("ascar.beat.*",), subscribe=("ascar.ask.*",)))
+    with MessageServer(tmp_path / "messages", users) as started:
+        yield started
+
+
+def openssl(*arguments: str, cwd: Path) -> None:
+    subprocess.run(["openssl", *arguments], cwd=cwd, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ca.pem; server.pem and server.key of localhost; client.pem and client.key; other-ca.pem."""
+    folder = tmp_path_factory.mktemp("certificates")
+    new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    for name in ("ca", "other-ca"):
+        openssl(
+            "req", "-x509", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "1",
+            "-subj", f"/CN={name}", cwd=folder,
+        )  # fmt: skip
+    names = {
+        "server": "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth",
+        "client": "subjectAltName=email:manager@ascar\nextendedKeyUsage=clientAuth",
+    }
+    for name, extensions in names.items():
+        (folder / f"{name}.ext").write_text(extensions)
+        openssl(
+            "req", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}",
+            cwd=folder,
+        )  # fmt: skip
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-out", f"{name}.pem", "-days", "1", "-extfile", f"{name}.ext", cwd=folder,
+        )  # fmt: skip
+    return folder
