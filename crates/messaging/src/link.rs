@@ -82,10 +82,11 @@ impl Link {
         if info.max_payload > 0 {
             link.payload_bytes_max = info.max_payload;
         }
-        let wants_tls = options.ca_file.is_some();
+        let wants_tls = options.is_encrypted();
         if wants_tls && !info.tls_required && !info.tls_available {
             return Err(Fault(format!(
-                "messaging.ca_file: is set, and the server at {host}:{port} does not speak TLS"
+                "url = {:?}: the server does not speak TLS",
+                options.url
             )));
         }
         if wants_tls || info.tls_required {
@@ -94,7 +95,7 @@ impl Link {
         let login = json!({
             "verbose": false, "pedantic": false, "lang": "rust", "version": env!("CARGO_PKG_VERSION"),
             "protocol": 1, "headers": false, "no_responders": false, "echo": false, "name": name,
-            "user": options.user, "pass": options.secret()?, "tls_required": wants_tls,
+            "user": options.user, "pass": options.password, "auth_token": options.token, "tls_required": wants_tls,
         });
         link.queue(format!("CONNECT {login}\r\nPING\r\n").as_bytes());
         loop {
@@ -102,7 +103,7 @@ impl Link {
                 Some(Event::Pong) => return Ok(link),
                 Some(Event::Error(error)) => {
                     return Err(Fault(format!(
-                        "the server says: {error}: check messaging.user and messaging.password"
+                        "the server says: {error}: check user and password"
                     )));
                 }
                 Some(_) => {}

@@ -1,6 +1,6 @@
 //! Where the server is, and who we are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -16,51 +16,91 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The section `[messaging]` of a configuration file.
-#[derive(Clone, Debug, Deserialize)]
+/// How to connect: the keys of a connection file, the same as Python's side reads.
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// `nats://HOST:PORT`, or `tls://HOST:PORT`.
+    /// `nats://HOST:PORT` on this machine, or `tls://HOST:PORT`.
     pub url: String,
-    /// Which session's subjects: `ascar.capes.SESSION`.
-    #[serde(default = "default_session")]
-    pub session: String,
     /// The account's user.
     pub user: Option<String>,
-    /// Its password, or
+    /// Its password.
     pub password: Option<String>,
-    /// a file with it.
-    pub password_file: Option<PathBuf>,
-    /// Certificates of the authority that signed the server's: TLS from here on.
-    pub ca_file: Option<PathBuf>,
-    /// Our own certificate, where the server asks for one,
-    pub certificate_file: Option<PathBuf>,
-    /// and its key.
-    pub key_file: Option<PathBuf>,
+    /// Instead of both.
+    pub token: Option<String>,
+    /// Files of TLS.
+    #[serde(default)]
+    pub tls: Tls,
 }
 
-fn default_session() -> String {
-    "default".to_owned()
+/// Files of TLS, in PEM.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Certificates of who signed the server's.
+    pub ca: Option<PathBuf>,
+    /// Our own certificate, where the server asks for one,
+    pub certificate: Option<PathBuf>,
+    /// and its key.
+    pub key: Option<PathBuf>,
 }
+
+impl std::fmt::Debug for Options {
+    /// Without secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "Options {{ url: {:?}, user: {:?} }}",
+            self.url, self.user
+        )
+    }
+}
+
+/// Longest connection file.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 impl Options {
-    /// A server on this machine, without TLS.
+    /// A server on this machine.
     pub fn local(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            session: default_session(),
             user: None,
             password: None,
-            password_file: None,
-            ca_file: None,
-            certificate_file: None,
-            key_file: None,
+            token: None,
+            tls: Tls::default(),
         }
     }
 
-    /// What all subjects of the session begin with.
-    pub fn prefix(&self) -> String {
-        format!("ascar.capes.{}", self.session)
+    /// Reads a connection file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// When it cannot be read, others may read its secrets, or a key is wrong.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        use std::os::unix::fs::PermissionsExt;
+        let wrong = |what: &dyn std::fmt::Display| {
+            Fault(format!("connection file {}: {what}", path.display()))
+        };
+        let about = std::fs::metadata(path).map_err(|error| wrong(&error))?;
+        if about.len() > FILE_BYTES_MAX {
+            return Err(wrong(&"larger than 64 KiB: it is no connection file"));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let mut options: Self = toml::from_str(&text).map_err(|error| wrong(&error.message()))?;
+        let has_secret = options.password.is_some() || options.token.is_some();
+        if has_secret && about.permissions().mode() & 0o077 != 0 {
+            return Err(wrong(&"others can read the secret in it: `chmod 600` it"));
+        }
+        if let Some(folder) = path.parent() {
+            let tls = &mut options.tls;
+            for file in [&mut tls.ca, &mut tls.certificate, &mut tls.key]
+                .into_iter()
+                .flatten()
+            {
+                *file = folder.join(&*file);
+            }
+        }
+        options.check()?;
+        Ok(options)
     }
 
     /// Host and port.
@@ -68,10 +108,10 @@ impl Options {
     /// # Errors
     /// When the address is none, or another machine's and TLS is not set up.
     pub fn address(&self) -> Result<(String, u16), Fault> {
+        let shown = &self.url;
         let wrong = || {
             Fault(format!(
-                "messaging.url = {:?}: expected nats://HOST:PORT or tls://HOST:PORT",
-                self.url
+                "url = {shown:?}: must be nats://HOST:PORT or tls://HOST:PORT"
             ))
         };
         let (scheme, rest) = self.url.split_once("://").ok_or_else(wrong)?;
@@ -80,34 +120,36 @@ impl Options {
         }
         let rest = rest.trim_end_matches('/');
         let (host, port) = match rest.rsplit_once(':') {
-            Some((host, port))
-                if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) =>
-            {
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 (host, port.parse().map_err(|_| wrong())?)
             }
             _ => (rest, 4222),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() || host.contains('@') {
+        if host.is_empty() || host.contains(['@', '/', ',']) || port == 0 {
             return Err(wrong());
         }
         let is_local = host == "localhost"
             || host
                 .parse::<std::net::IpAddr>()
                 .is_ok_and(|address| address.is_loopback());
-        if !is_local && self.ca_file.is_none() {
+        if scheme == "nats" && !is_local {
             return Err(Fault(format!(
-                "messaging.url = {:?}: is another machine: set messaging.ca_file, so that the way there is encrypted",
-                self.url
+                "url = {shown:?}: leaves this machine without TLS: write tls://{host}:{port}, and name the CA of the \
+                 server's certificate in tls.ca"
             )));
         }
-        if scheme == "tls" && self.ca_file.is_none() {
+        if self.is_encrypted() && self.tls.ca.is_none() {
             return Err(Fault(format!(
-                "messaging.url = {:?}: asks for TLS: set messaging.ca_file",
-                self.url
+                "url = {shown:?}: asks for TLS: name the CA of the server's certificate in tls.ca"
             )));
         }
         Ok((host.to_owned(), port))
+    }
+
+    /// Whether the address asks for TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.url.starts_with("tls://")
     }
 
     /// Checks all that can be checked without a connection.
@@ -116,36 +158,20 @@ impl Options {
     /// When something is missing or does not fit together.
     pub fn check(&self) -> Result<(), Fault> {
         self.address()?;
-        check_name("messaging.session", &self.session)?;
-        if self.password.is_some() && self.password_file.is_some() {
-            return Err(Fault(
-                "messaging.password, messaging.password_file: only one of them".to_owned(),
-            ));
+        let wrong = |text: &str| Err(Fault(text.to_owned()));
+        if self.user.is_some() && self.token.is_some() {
+            return wrong("user and token: give one way to say who we are");
         }
-        if self.certificate_file.is_some() != self.key_file.is_some() {
-            return Err(Fault(
-                "messaging.certificate_file, messaging.key_file: both or none".to_owned(),
-            ));
+        if self.user.is_some() != self.password.is_some() {
+            return wrong("user and password: give both or none");
         }
-        self.secret().map(|_| ())
-    }
-
-    /// The password.
-    ///
-    /// # Errors
-    /// When its file cannot be read.
-    pub fn secret(&self) -> Result<Option<String>, Fault> {
-        match &self.password_file {
-            None => Ok(self.password.clone()),
-            Some(path) => std::fs::read_to_string(path)
-                .map(|text| Some(text.trim_end().to_owned()))
-                .map_err(|error| {
-                    Fault(format!(
-                        "messaging.password_file = {}: {error}",
-                        path.display()
-                    ))
-                }),
+        if self.tls.certificate.is_some() != self.tls.key.is_some() {
+            return wrong("tls.certificate and tls.key: give both or none");
         }
+        if self.tls.ca.is_some() && !self.is_encrypted() {
+            return wrong("tls: is of no use with a nats:// address: write tls:// instead");
+        }
+        Ok(())
     }
 }
 
@@ -202,11 +228,45 @@ mod tests {
             address("nats://10.0.0.1:4222")
                 .unwrap_err()
                 .0
-                .contains("ca_file")
+                .contains("tls.ca")
         );
-        let mut options = Options::local("nats://10.0.0.1:4222");
-        options.ca_file = Some("ca.pem".into());
-        assert!(options.address().is_ok());
+        assert!(
+            address("tls://10.0.0.1:4222")
+                .unwrap_err()
+                .0
+                .contains("tls.ca")
+        );
+        let mut options = Options::local("tls://10.0.0.1:4222");
+        options.tls.ca = Some("ca.pem".into());
+        assert!(options.check().is_ok());
+    }
+
+    #[test]
+    fn connection_files_are_read_and_their_secrets_guarded() {
+        use std::os::unix::fs::PermissionsExt;
+        let path =
+            std::env::temp_dir().join(format!("ascar-connection-{}.toml", std::process::id()));
+        let written = |text: &str, mode: u32| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Options::read(&path)
+        };
+        let good =
+            "url = 'tls://127.0.0.1:4222'\nuser = 'a'\npassword = 'b'\n[tls]\nca = 'ca.pem'\n";
+        let options = written(good, 0o600).unwrap();
+        assert_eq!(options.tls.ca, Some(std::env::temp_dir().join("ca.pem")));
+        assert!(!format!("{options:?}").contains("'b'"));
+        assert!(written(good, 0o644).unwrap_err().0.contains("chmod 600"));
+        for wrong in [
+            "url = 1",
+            "uri = 'x'",
+            "url = 'nats://127.0.0.1'\nuser = 'a'",
+            "\u{0}",
+        ] {
+            assert!(written(wrong, 0o600).is_err(), "{wrong}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Options::read(&path).is_err());
     }
 
     #[test]
