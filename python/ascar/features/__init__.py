@@ -17,6 +17,7 @@ from ascar.features.distance import (
 from ascar.features.kernel_trace import parse_kernel_trace
 from ascar.features.load_record import parse_load_record
 from ascar.features.native_pace import at_native_pace
+from ascar.features.pressure import pressure_of
 from ascar.features.signature import Signature, signature_of
 from ascar.features.signature_file import signature_workload
 from ascar.features.system_calls import parse_system_calls
@@ -41,6 +42,7 @@ __all__ = [
     "parse_msr",
     "parse_system_calls",
     "parse_trace",
+    "pressure_of",
     "relative_differences",
     "relative_distance",
     "signature_of",

@@ -51,9 +51,7 @@ class FileSets:
     def lines(self) -> list[str]:
         """Their definitions."""
         lines = [self._files()] if self.switch_bytes else []
-        lines += [
-            self._jumps(kind) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)
-        ]
+        lines += [self._jumps(kind) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)]
         lines += [self._held(kind, number) for kind in flows_held(self.signature) for number in (1, 2)]
         named = {Operation.CREATE, Operation.DELETE, Operation.STAT} & self.signature.counts.keys()
         if named or (Operation.SYNC in self.signature.counts and self.synced is None):
