@@ -20,8 +20,8 @@ def pressure_of(trace: Trace) -> dict[str, float]:
     - threads: that did anything; block traces have none to tell apart, which makes one;
     - files_per_thread: different files over threads;
     - TYPE_in_flight_mean for read, write, create, delete, stat, sync: operations under way at a time, by
-      Little's law the sum of latencies over the duration; nan where latencies are not known, 0 of types that do
-      not occur;
+      Little's law the sum of latencies over the duration; nan where latencies are not known, 0 of types that
+      do not occur;
     - busy_share: of the threads' time that they wait for operations.
     """
     threads = len(np.unique(trace.thread))
