@@ -1,6 +1,6 @@
 //! Which knobs exist, where they live, what they may be set to, and which others they change.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::fault::{Fault, Result};
 use crate::knob::Knob;
@@ -33,6 +33,10 @@ pub enum Coupling {
     Depth,
     /// Is reset by a new scheduler.
     Scheduled,
+    /// Lustre raises these siblings with it where they would be too low, and never lowers them again.
+    Raises(&'static [&'static str]),
+    /// Is raised by siblings.
+    Raised,
 }
 
 /// A family of knobs. `<dev>` stands for a device's name.
@@ -62,10 +66,14 @@ const fn rule(
     }
 }
 
-use Coupling::{Alone, Depth, Scheduled, Scheduler, Zeroes};
+use Coupling::{Alone, Depth, Raised, Raises, Scheduled, Scheduler, Zeroes};
 use Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 
 const INT: i64 = i32::MAX as i64;
+
+/// Where a Lustre client has its parameters: what `lctl get_param` and `set_param` read and write. Newer clients have
+/// them in sysfs.
+const LUSTRE_ROOTS: [&str; 2] = ["/sys/fs/lustre", "/proc/fs/lustre"];
 
 /// The whole allow-list. Ranges are the kernel's own, narrowed where the kernel accepts what no machine survives.
 #[rustfmt::skip]
@@ -133,6 +141,17 @@ pub static RULES: &[Rule] = &[
     rule("ext4.<dev>.mb_prefetch_limit", "/sys/fs/ext4/<dev>/mb_prefetch_limit", Range(0, INT), Alone),
     rule("ext4.<dev>.mb_stats", "/sys/fs/ext4/<dev>/mb_stats", Range(0, 1), Alone),
     rule("ext4.<dev>.mb_stream_req", "/sys/fs/ext4/<dev>/mb_stream_req", Range(0, INT), Alone),
+    // Lustre client. The device is lctl's, such as lustrefs-OST0000-osc-ffff88105db50000.
+    rule("lustre.osc.<dev>.max_rpcs_in_flight", "/sys/fs/lustre/osc/<dev>/max_rpcs_in_flight", Range(1, 256), Raises(&["max_dirty_mb"])),
+    rule("lustre.osc.<dev>.max_pages_per_rpc", "/sys/fs/lustre/osc/<dev>/max_pages_per_rpc", Range(16, 16_384), Raises(&["max_dirty_mb"])),
+    rule("lustre.osc.<dev>.max_dirty_mb", "/sys/fs/lustre/osc/<dev>/max_dirty_mb", Range(1, 2047), Raised),
+    rule("lustre.osc.<dev>.short_io_bytes", "/sys/fs/lustre/osc/<dev>/short_io_bytes", Range(0, 65_536), Alone),
+    rule("lustre.mdc.<dev>.max_mod_rpcs_in_flight", "/sys/fs/lustre/mdc/<dev>/max_mod_rpcs_in_flight", Range(1, 511), Raises(&["max_rpcs_in_flight"])),
+    rule("lustre.mdc.<dev>.max_rpcs_in_flight", "/sys/fs/lustre/mdc/<dev>/max_rpcs_in_flight", Range(2, 512), Raised),
+    rule("lustre.llite.<dev>.max_read_ahead_mb", "/sys/fs/lustre/llite/<dev>/max_read_ahead_mb", Range(0, 65_536), Alone),
+    rule("lustre.llite.<dev>.max_read_ahead_per_file_mb", "/sys/fs/lustre/llite/<dev>/max_read_ahead_per_file_mb", Range(0, 65_536), Alone),
+    rule("lustre.llite.<dev>.max_read_ahead_whole_mb", "/sys/fs/lustre/llite/<dev>/max_read_ahead_whole_mb", Range(0, 65_536), Alone),
+    rule("lustre.llite.<dev>.statahead_max", "/sys/fs/lustre/llite/<dev>/statahead_max", Range(0, 8192), Alone),
 ];
 
 /// Finds a knob by its name. Whether this machine has it shows when it is read.
@@ -158,7 +177,7 @@ pub fn resolve(name: &str) -> Result<Knob> {
         return Ok(Knob {
             name: name.to_owned(),
             device,
-            path: PathBuf::from(path),
+            path: here(path),
             rule,
         });
     }
@@ -166,6 +185,17 @@ pub fn resolve(name: &str) -> Result<Knob> {
         "knob = {name:?}: unknown; allowed are {}",
         patterns_like(name)
     )))
+}
+
+/// The file, where this machine's Lustre has it.
+fn here(path: String) -> PathBuf {
+    let [new, old] = LUSTRE_ROOTS;
+    match path.strip_prefix(new) {
+        Some(rest) if !Path::new(&path).exists() && Path::new(old).exists() => {
+            PathBuf::from(format!("{old}{rest}"))
+        }
+        _ => PathBuf::from(path),
+    }
 }
 
 /// The patterns a mistyped name may have meant: those of its family, or all.
@@ -185,7 +215,7 @@ fn patterns_like(name: &str) -> String {
 /// Kernel names of devices: no dots, no slashes, so that a name cannot leave its directory.
 fn is_device_name(name: &str) -> bool {
     !name.is_empty()
-        && name.len() <= 32
+        && name.len() <= 128
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte))

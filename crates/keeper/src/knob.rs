@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::catalogue::Coupling::{Depth, Scheduled, Scheduler, Zeroes};
+use crate::catalogue::Coupling::{Depth, Raised, Raises, Scheduled, Scheduler, Zeroes};
 use crate::catalogue::Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 use crate::catalogue::{RULES, Rule, resolve};
 use crate::fault::{Fault, Result};
@@ -137,6 +137,13 @@ impl Knob {
                 .map(|rule| rule.pattern.replace("<dev>", device))
                 .collect(),
             (Depth, Some(device)) => vec![format!("block.{device}.iosched/async_depth")],
+            (Raises(siblings), Some(_)) => {
+                let directory = self.directory();
+                siblings
+                    .iter()
+                    .map(|it| format!("{directory}.{it}"))
+                    .collect()
+            }
             _ => Vec::new(),
         };
         names
@@ -151,14 +158,22 @@ impl Knob {
         match (self.rule.coupling, &self.device) {
             (Zeroes(other), _) => self.name.as_str().min(other).to_owned(),
             (Scheduler | Depth | Scheduled, Some(device)) => format!("block.{device}.scheduler"),
+            (Raises(_) | Raised, _) => self.directory().to_owned(),
             _ => self.name.clone(),
         }
+    }
+
+    /// The name without its last part.
+    fn directory(&self) -> &str {
+        self.name
+            .rsplit_once('.')
+            .map_or("", |(directory, _)| directory)
     }
 
     /// In which order a cluster is restored: what resets others comes first.
     pub fn rank(&self) -> u8 {
         match self.rule.coupling {
-            Scheduler => 0,
+            Scheduler | Raises(_) => 0,
             Depth => 1,
             _ => 2,
         }
