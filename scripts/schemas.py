@@ -642,6 +642,19 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "failed": items(TEXT),
         },
     ),
+    "explore": (
+        "Where the page is served, and what it shows; printed before the first request is answered.",
+        {
+            "url": TEXT,
+            "name": TEXT,
+            "rows": COUNT,
+            "configurations": about(COUNT, "different ones among the rows"),
+            "dimensions": about(items(TEXT), "what was set or given and takes two values at least"),
+            "metrics": items(TEXT),
+            "objective": TEXT,
+            "direction": {"enum": ["min", "max"]},
+        },
+    ),
     "export": (
         "A configuration in a form that an administrator can use.",
         {

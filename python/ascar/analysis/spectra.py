@@ -31,10 +31,12 @@ __all__ = [
     "Sheet",
     "best_values",
     "evaluated",
+    "factor_of",
     "fixed_values",
     "importance",
     "observations_of",
     "sampled_rows",
+    "text_in",
 ]
 
 ROWS_PER_RANGE = 8
@@ -95,7 +97,7 @@ def observations_of(frame: pl.DataFrame, objective: str, sheet: Sheet) -> Observ
         raise InputError(f"column {objective!r}: is the objective and a parameter; it can be one of them")
     column = frame[objective]
     if not column.dtype.is_numeric():
-        raise InputError(f"column {objective!r}: {_text_in(column)}; an objective must hold numbers")
+        raise InputError(f"column {objective!r}: {text_in(column)}; an objective must hold numbers")
     values = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     measured = np.isfinite(values)
     if not measured.any():
@@ -104,11 +106,11 @@ def observations_of(frame: pl.DataFrame, objective: str, sheet: Sheet) -> Observ
         frame, values = frame.filter(pl.Series(measured)), values[measured]
     names = sheet.parameters or tuple(name for name in frame.columns if name != objective)
     ranges = max(2, min(sheet.bins_max, len(values) // ROWS_PER_RANGE))
-    factors = (_factor(frame[name], ranges, sheet.bins_max) for name in names)
+    factors = (factor_of(frame[name], ranges, sheet.bins_max) for name in names)
     return Observations(tuple(one for one in factors if one.varies), np.ascontiguousarray(values))
 
 
-def _text_in(column: pl.Series) -> str:
+def text_in(column: pl.Series) -> str:
     """Where text stands in a column that should be numeric."""
     if column.dtype != pl.String:
         return f"holds {column.dtype}"
@@ -117,8 +119,13 @@ def _text_in(column: pl.Series) -> str:
     return f"row {row + 1} holds {str(column[row])[:40]!r}"
 
 
-def _factor(column: pl.Series, ranges: int, bins_max: int) -> Factor:
-    """A column's values by number.
+def factor_of(column: pl.Series, ranges: int, bins_max: int) -> Factor:
+    """A column's values by number; -1 where it has none.
+
+    Args:
+        column: numbers, text or booleans.
+        ranges: that numbers are cut into where they take more than `bins_max` values.
+        bins_max: see `ranges`.
 
     Raises:
         InputError: it holds text of too many different values, or something else than numbers and text.

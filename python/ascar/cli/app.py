@@ -11,6 +11,7 @@ from ascar.cli import (
     apply,
     compare,
     doctor,
+    explore,
     export,
     history,
     importance,
@@ -52,6 +53,7 @@ _COMMANDS = (
     (export.export, export.EXAMPLES, "Print a configuration for an administrator."),
     (sweep.sweep, sweep.EXAMPLES, "Measure every configuration: make a dataset."),
     (importance.importance, importance.EXAMPLES, "Which parameters matter, and how sure the order is."),
+    (explore.explore, explore.EXAMPLES, "Look at what was measured, in the browser."),
     (report.report, report.EXAMPLES, "Write one page with the numbers and the plots."),
 )
 for _command, _examples, _summary in _COMMANDS:

@@ -20,6 +20,7 @@ __all__ = ["EXAMPLES", "apply"]
 EXAMPLES = examples(
     "ascar apply mailserver --dry-run --mountpoint /srv/mail",
     "ascar apply mailserver --mountpoint /srv/mail",
+    "ascar apply mailserver --configuration configuration.json      what `ascar explore` saved",
     "ascar apply 3 --device /dev/sdb --trial 17      a trial's configuration instead of the recommended one",
 )
 
@@ -36,6 +37,10 @@ def apply(
         Path | None, typer.Option(metavar="DIR", help="The mounted file system that is to be set.")
     ] = None,
     trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
+    configuration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The configuration in a file that `ascar explore` saved."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Put the recommended configuration in force: what can be changed while everything runs.
@@ -54,8 +59,8 @@ def apply(
     place = Place.named(device, mountpoint)
     with History.existing() as history:
         found = find_run(history, run)
-        configuration = configuration_of(found, trial)
-        application = Application.plan(found, configuration, place)
+        chosen = configuration_of(found, trial, configuration)
+        application = Application.plan(found, chosen, place)
     if not dry_run:
         application.carry_out(f"apply {found.name}")
     if json:
@@ -63,7 +68,7 @@ def apply(
         document = {
             "run_id": found.id,
             "dry_run": dry_run,
-            "configuration": json_ready(configuration),
+            "configuration": json_ready(chosen),
             "settings": settings,
             "left_to_you": [json_ready(asdict(left)) for left in application.left],
             "warnings": list(application.warnings),

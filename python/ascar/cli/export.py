@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,10 @@ def export(
     run: StudyOrRun,
     form: Annotated[Form, typer.Option("--as", help="The form.")] = Form.SHELL,
     trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
+    configuration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The configuration in a file that `ascar explore` saved."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Print the recommended configuration as an administrator can use it.
@@ -47,16 +52,16 @@ def export(
 
     with History.existing() as history:
         found = find_run(history, run)
-        configuration = configuration_of(found, trial)
-        chosen = found.space.departures(configuration)
-        lines = list(open_target(found.study.target).commands(configuration, chosen).get(form.value, []))
+        values = configuration_of(found, trial, configuration)
+        chosen = found.space.departures(values)
+        lines = list(open_target(found.study.target).commands(values, chosen).get(form.value, []))
     if json:
         emit(
             "export",
             {
                 "run_id": found.id,
                 "form": form.value,
-                "configuration": json_ready(configuration),
+                "configuration": json_ready(values),
                 "chosen": list(chosen),
                 "lines": lines,
             },

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from ascar.analysis.spectra import Sheet
+from ascar.analysis.tables import ended_trials, read_frame
 from ascar.errors import InputError
-from ascar.outcome import Purpose, TrialState
 
-__all__ = ["Source", "read_run", "read_table"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-_BYTES_MAX = 2 * 2**30
-_COLUMNS_MAX = 2_000
-_KEPT = [TrialState.COMPLETE.value, TrialState.FAILED.value]
-_REPEATED = [Purpose.VERIFY.value, Purpose.BIAS.value]  # one configuration again and again
+    import polars as pl
+
+__all__ = ["Source", "column_names", "read_run", "read_table"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +52,7 @@ def read_run(named: str) -> Source:
         names = tuple(name for name in found.space.names if name in frame.columns)
         direction = found.objective.direction[:3]
         name = f"run {found.id} ({found.name})"
-    return Source(name, _of_trials(frame), "trial.score", Sheet(names), direction)
+    return Source(name, ended_trials(frame), "trial.score", Sheet(names), direction)
 
 
 def read_table(path: Path, objective: str | None, parameters: str | None, ignore: str | None) -> Source:
@@ -70,8 +68,8 @@ def read_table(path: Path, objective: str | None, parameters: str | None, ignore
         raise InputError("--objective: name the table's column that was measured")
     if parameters is not None and ignore is not None:
         raise InputError("--parameters and --ignore: give one of the two; the other columns follow")
-    frame = _frame(located(path), str(path))
-    chosen, left_out = _names("--parameters", parameters), _names("--ignore", ignore)
+    frame = read_frame(located(path), f"--table = {str(path)!r}")
+    chosen, left_out = column_names("--parameters", parameters), column_names("--ignore", ignore)
     for option, names in (("--parameters", chosen), ("--ignore", left_out), ("--objective", (objective,))):
         for name in names:
             if name not in frame.columns:
@@ -81,7 +79,7 @@ def read_table(path: Path, objective: str | None, parameters: str | None, ignore
                 )
     own = own_space(frame.rename({name: name_of(name) for name in frame.columns}))
     if "trial.state" in frame.columns:
-        frame = _of_trials(frame)
+        frame = ended_trials(frame)
     if not chosen and own is not None:
         chosen = tuple(name for name in own.names if name in frame.columns and name not in left_out)
     elif not chosen:
@@ -90,36 +88,13 @@ def read_table(path: Path, objective: str | None, parameters: str | None, ignore
     return Source(str(path), frame, objective, Sheet(chosen))
 
 
-def _of_trials(frame: pl.DataFrame) -> pl.DataFrame:
-    """The trials that ended and were no repetition for a comparison."""
-    kept = pl.col("trial.state").is_in(_KEPT)
-    if "trial.purpose" in frame.columns:
-        kept &= pl.col("trial.purpose").is_in(_REPEATED).not_()
-    return frame.filter(kept)
+def column_names(option: str, text: str | None) -> tuple[str, ...]:
+    """The names that an option lists.
 
-
-def _names(option: str, text: str | None) -> tuple[str, ...]:
+    Raises:
+        InputError: it is given and lists none.
+    """
     names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     if text is not None and not names:
         raise InputError(f"{option} = {text!r}: must be column names with commas between them")
     return names
-
-
-def _frame(path: Path, shown: str) -> pl.DataFrame:
-    try:
-        if not path.is_file():
-            raise InputError(f"--table = {shown!r}: no such file; give a CSV or Parquet file")
-        if path.stat().st_size > _BYTES_MAX:
-            raise InputError(f"--table = {shown!r}: larger than {_BYTES_MAX} bytes; keep fewer columns")
-        parquet = path.suffix.lower() in (".parquet", ".pq")
-        frame = pl.read_parquet(path) if parquet else pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"--table = {shown!r}: cannot be read: {reason}; it must be a CSV or Parquet file"
-        ) from error
-    if frame.height == 0:
-        raise InputError(f"--table = {shown!r}: has no rows; give one with a row for each evaluation")
-    if frame.width > _COLUMNS_MAX:
-        raise InputError(f"--table = {shown!r}: has {frame.width} columns; at most {_COLUMNS_MAX}")
-    return frame

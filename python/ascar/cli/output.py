@@ -21,6 +21,7 @@ SCHEMAS: dict[str, int] = {
     "compare": 1,
     "doctor": 1,
     "error": 1,
+    "explore": 1,
     "export": 1,
     "history-export": 1,
     "history-import": 1,

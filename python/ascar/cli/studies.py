@@ -77,12 +77,18 @@ def find_run(history: History, named: str) -> Run:
     return history.run(Study.read(Path(named)).name if is_study_file(named) else named)
 
 
-def configuration_of(run: Run, trial: int | None = None) -> Configuration:
-    """A trial's configuration, or the one that the run recommends.
+def configuration_of(run: Run, trial: int | None = None, file: Path | None = None) -> Configuration:
+    """A trial's configuration, or that in a file, or the one that the run recommends.
 
     Raises:
-        InputError: no such trial.
+        InputError: no such trial, or no such configuration.
     """
+    if file is not None:
+        from ascar.cli.configuration_file import read_configuration
+
+        if trial is not None:
+            raise InputError(f"--trial = {trial}: leave out either it or --configuration")
+        return read_configuration(file, run.space)
     if trial is None:
         return run.outcome().recommended
     found = run.trial(trial)

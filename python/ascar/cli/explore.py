@@ -1,0 +1,173 @@
+"""`ascar explore`: a page in the browser on studies and tables."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+
+if TYPE_CHECKING:
+    from ascar.web import Exploration, Part, Subject
+
+__all__ = ["EXAMPLES", "explore"]
+
+EXAMPLES = examples(
+    "ascar explore mailserver",
+    "ascar explore mailserver fileserver          several studies side by side",
+    "ascar explore --table results.csv --objective iops --direction max",
+    "ascar explore --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver "
+    "--objective operations",
+)
+
+
+def explore(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY|RUN]...", help="Studies' names or files (their latest run), or runs' numbers."
+        ),
+    ] = None,
+    table: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="CSV, Parquet, or dataset:NAME; several: beside one another."),
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What was measured; the page can choose another.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(metavar="min|max", help="Which way is better; default: as its name says.")
+    ] = None,
+    parameters: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The table's columns that were set.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="C,D", help="The table's other columns that were measured.")
+    ] = None,
+    ignore: Annotated[str | None, typer.Option(metavar="E,F", help="Its columns that are neither.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8700,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    json: Json = False,
+) -> int:
+    """Explore studies, tables and running studies in the browser, until ^C.
+
+    The page only reads. It is served to this machine alone unless --host names another address; whoever can
+    reach that address can then read what was measured.
+    """
+    from ascar.cli.output import say
+    from ascar.errors import InputError
+    from ascar.web import application, bound, serve
+
+    if not runs and not table:
+        raise InputError("explore: name a study, or a table with --table")
+    if direction not in (None, "min", "max"):
+        raise InputError(f"--direction = {direction!r}: must be min or max")
+    asked = _Asked(objective, direction, parameters, metrics, ignore)
+    with ExitStack() as stack:
+        subject = _subject(stack, runs or [], table or [], asked)
+        whole = subject.exploration()
+        listener = stack.enter_context(bound(host, port))
+        address = listener.getsockname()
+        url = (
+            f"http://[{address[0]}]:{address[1]}/"
+            if ":" in address[0]
+            else f"http://{address[0]}:{address[1]}/"
+        )
+        _announce(url, whole, as_json=json)
+        if address[0] not in ("127.0.0.1", "::1"):
+            say(f"warning: --host = {host!r}: everybody who reaches this address can read what was measured")
+        if browser and not json:
+            _open(url)
+        with suppress(KeyboardInterrupt):
+            serve(application(subject, host), listener)
+    return 0
+
+
+def _announce(url: str, whole: Exploration, *, as_json: bool) -> None:
+    from ascar.cli.output import emit, notes, people
+
+    varied = [one.name for one in whole.dimensions if one.varies]
+    if as_json:
+        document = {
+            "url": url,
+            "name": whole.name,
+            "rows": whole.rows,
+            "configurations": int(whole.configurations.max()) + 1,
+            "dimensions": varied,
+            "metrics": [one.name for one in whole.metrics],
+            "objective": whole.objective,
+            "direction": "min" if whole.minimize else "max",
+        }
+        emit("explore", document)
+    else:
+        people().out(url)
+        notes().print(f"{whole.rows} rows, {len(varied)} dimensions; ^C ends it", markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the options say of the columns."""
+
+    objective: str | None
+    direction: str | None
+    parameters: str | None
+    metrics: str | None
+    ignore: str | None
+
+    @property
+    def minimize(self) -> bool | None:
+        return None if self.direction is None else self.direction == "min"
+
+
+def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Asked) -> Subject:
+    from ascar.cli.studies import find_run
+    from ascar.errors import InputError
+    from ascar.history import History
+    from ascar.web import Exploration, Fixed, Recorded
+
+    if tables and asked.objective is None:
+        raise InputError("--objective: name the table's column that was measured")
+    if not tables:
+        for option, value in (
+            ("--parameters", asked.parameters),
+            ("--metrics", asked.metrics),
+            ("--ignore", asked.ignore),
+        ):
+            if value is not None:
+                raise InputError(f"{option} = {value!r}: a run knows that; leave it out, or give a --table")
+    parts = [_part(path, asked) for path in tables]
+    if not runs:
+        return Fixed(Exploration.of(parts, asked.objective or "", asked.minimize))
+    history = stack.enter_context(History.existing())
+    found = [find_run(history, named) for named in runs]
+    return Recorded(history, found, parts, asked.objective, asked.minimize)
+
+
+def _part(path: Path, asked: _Asked) -> Part:
+    from ascar.analysis.tables import read_frame
+    from ascar.cli.importance_source import column_names
+    from ascar.datasets import located
+    from ascar.web import Roles, of_table
+
+    frame = read_frame(located(path), f"--table = {str(path)!r}")
+    roles = Roles(
+        asked.objective or "",
+        column_names("--parameters", asked.parameters),
+        column_names("--metrics", asked.metrics),
+        column_names("--ignore", asked.ignore),
+    )
+    return of_table(frame, str(path), roles)
+
+
+def _open(url: str) -> None:
+    """In the user's browser, where there is a display; without, the address was printed."""
+    import os
+    import webbrowser
+
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(url)

@@ -1,0 +1,24 @@
+"""The page of `ascar explore`: what it shows, and the read-only server that it comes from."""
+
+from ascar.web.application import application
+from ascar.web.exploration import Dimension, Exploration, Metric, Origin
+from ascar.web.part import Part, Roles, of_run, of_table
+from ascar.web.serving import bound, serve
+from ascar.web.subject import Fixed, Recorded, Subject
+
+__all__ = [
+    "Dimension",
+    "Exploration",
+    "Fixed",
+    "Metric",
+    "Origin",
+    "Part",
+    "Recorded",
+    "Roles",
+    "Subject",
+    "application",
+    "bound",
+    "of_run",
+    "of_table",
+    "serve",
+]

@@ -1,0 +1,77 @@
+// What leaves the page: the view as SVG, what is left as CSV, a configuration for `ascar apply`.
+
+import { type Table, textAt, valueAt } from "./data/table";
+import { set, svg } from "./dom";
+
+/** The drawings side by side as one file, with the styles that they need. */
+export function drawingText(drawings: readonly SVGSVGElement[], title: string): string {
+  let width = 0;
+  let height = 0;
+  const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg" });
+  const copies = drawings.map((drawing) => {
+    const copy = drawing.cloneNode(true) as SVGSVGElement;
+    inlined(drawing, copy);
+    set(copy, { x: width, y: 28 });
+    width += Number(drawing.getAttribute("width"));
+    height = Math.max(height, Number(drawing.getAttribute("height")));
+    return copy;
+  });
+  set(root, { width, height: height + 28, viewBox: `0 0 ${width} ${height + 28}` });
+  const font = "font-family:system-ui,sans-serif;font-size:13px";
+  root.append(svg("rect", { width: "100%", height: "100%", fill: "#fff" }));
+  root.append(svg("text", { x: 8, y: 18, style: font }, title), ...copies);
+  return new XMLSerializer().serializeToString(root);
+}
+
+const STYLES = ["font-size", "font-weight", "font-family", "fill", "opacity", "stroke", "visibility"] as const;
+
+/** Styles from the style sheet, which the file does not have. */
+function inlined(from: Element, to: Element): void {
+  const style = getComputedStyle(from);
+  if (from.tagName === "text" || from.tagName === "g" || from.tagName === "rect") {
+    to.setAttribute("style", STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  }
+  for (const name of ["tabindex", "role", "aria-label", "aria-checked", "class"]) to.removeAttribute(name);
+  for (let at = 0; at < from.children.length; at++) inlined(from.children[at]!, to.children[at]!);
+}
+
+/** Rows with every dimension and every metric that is here. */
+export function csvText(table: Table, rows: Uint32Array): string {
+  const metrics = table.metrics.filter((one) => one.values !== null);
+  const dimensions = [...table.dimensions, ...table.constants];
+  const lines = [[...dimensions, ...metrics].map((one) => field(one.name)).join(",")];
+  for (const row of [...rows].sort((a, b) => a - b)) {
+    const cells = dimensions.map((one) => field(textAt(one, row)));
+    for (const metric of metrics) {
+      const value = metric.values![row]!;
+      cells.push(Number.isFinite(value) ? String(value) : "");
+    }
+    lines.push(cells.join(","));
+  }
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function field(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** A row's configuration, as `ascar apply --configuration` reads it. */
+export function applyText(table: Table, row: number): string {
+  const configuration: Record<string, unknown> = {};
+  const given: Record<string, unknown> = {};
+  for (const dimension of [...table.dimensions, ...table.constants]) {
+    const value = valueAt(dimension, row);
+    if (value !== undefined) (dimension.given ? given : configuration)[dimension.name] = value;
+  }
+  const origin = table.origins[table.origin?.[row] ?? 0];
+  const trial = table.trial?.[row] ?? -1;
+  const document = {
+    schema: "ascar/configuration/1",
+    source: origin?.name ?? table.name,
+    run_id: origin?.run_id ?? null,
+    trial: trial < 0 ? null : trial,
+    given,
+    configuration,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
