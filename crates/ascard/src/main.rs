@@ -9,6 +9,7 @@ Usage: ascard COMMAND [OPTIONS]
        ascard --help | --version
 
 Commands:
+  agent   sample this node's indicators once a tick, and set its knobs when told
   keeper  change the machine on behalf of ascar, and put everything back
   load    run a workload written in Filebench's language, and tell how each second went
 
@@ -19,6 +20,10 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
     match first.as_ref().and_then(|argument| argument.to_str()) {
+        #[cfg(feature = "agent")]
+        Some("agent") => ascar_agent::cli::run(arguments),
+        #[cfg(not(feature = "agent"))]
+        Some("agent") => not_built("agent"),
         #[cfg(feature = "keeper")]
         Some("keeper") => ascar_keeper::cli::run(arguments),
         #[cfg(feature = "load")]
@@ -40,4 +45,10 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+#[cfg(not(feature = "agent"))]
+fn not_built(command: &str) -> ExitCode {
+    eprintln!("ascard: {command}: this ascard was built without it: run `make online`");
+    ExitCode::from(2)
 }

@@ -1,0 +1,253 @@
+//! The agent's file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ascar_messaging::options::check_name;
+use ascar_messaging::{Fault, Options};
+use serde::Deserialize;
+
+use crate::collectors::CollectorOptions;
+use crate::controllers::{KnobOptions, ProgramOptions};
+use crate::derive::AverageOptions;
+
+/// Everything that the file says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which session's subjects.
+    #[serde(default = "default_session")]
+    pub session: String,
+    /// This node's name; the host's where none is given.
+    #[serde(default = "host_name")]
+    pub node: String,
+    /// Length of a tick.
+    #[serde(default = "default_interval")]
+    pub interval_s: f64,
+    /// After so long without a word from the interface every knob is put back.
+    #[serde(default = "default_contact")]
+    pub contact_s: f64,
+    /// No knob is set here.
+    #[serde(default)]
+    pub monitor_only: bool,
+    /// A connection file, or
+    pub connection: Option<PathBuf>,
+    /// what would be in it.
+    pub messaging: Option<Options>,
+    /// Only indicators that fit one of these.
+    #[serde(default)]
+    pub indicators: Vec<String>,
+    /// None that fits one of these.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Values are rounded to so many digits; as they are where none is given.
+    pub significant_digits: Option<u32>,
+    /// A key frame at least every so many frames.
+    #[serde(default = "default_key_every")]
+    pub key_every: u32,
+    /// Month, weekday, hour and minute as indicators.
+    #[serde(default)]
+    pub calendar: bool,
+    /// The keeper's journal, where it is not the machine's.
+    pub state_directory: Option<PathBuf>,
+    /// What is read.
+    #[serde(default, rename = "collector")]
+    pub collectors: Vec<CollectorOptions>,
+    /// Moving averages.
+    #[serde(default, rename = "average")]
+    pub averages: Vec<AverageOptions>,
+    /// What may be set through the keeper.
+    #[serde(default, rename = "knob")]
+    pub knobs: Vec<KnobOptions>,
+    /// Programs that set knobs of their own.
+    #[serde(default, rename = "program")]
+    pub programs: Vec<ProgramOptions>,
+}
+
+fn default_session() -> String {
+    "default".to_owned()
+}
+
+fn default_interval() -> f64 {
+    1.0
+}
+
+fn default_contact() -> f64 {
+    30.0
+}
+
+fn default_key_every() -> u32 {
+    300
+}
+
+/// The host's name as one token.
+fn host_name() -> String {
+    let name = nix::unistd::gethostname()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let fine = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
+    name.chars()
+        .map(|it| if fine(it) { it } else { '_' })
+        .take(64)
+        .collect()
+}
+
+impl Config {
+    /// Reads and checks a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// When a key is wrong: its name, its value, what is allowed.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Fault(format!("--config {}: {error}", path.display())))?;
+        let mut config = Self::parse(&text)
+            .map_err(|fault| Fault(format!("--config {}: {fault}", path.display())))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        if let Some(connection) = &mut config.connection {
+            *connection = folder.join(&*connection);
+        }
+        Ok(config)
+    }
+
+    /// The same from a text.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let config: Self = toml::from_str(text).map_err(|error| Fault(place(text, &error)))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        check_name("session", &self.session)?;
+        check_name("node", &self.node)?;
+        range("interval_s", self.interval_s, 0.05, 3600.0)?;
+        range("contact_s", self.contact_s, 0.1, 86_400.0)?;
+        if self.connection.is_some() == self.messaging.is_some() {
+            return Err(Fault(
+                "connection, [messaging]: give one of them: a connection file or its keys"
+                    .to_owned(),
+            ));
+        }
+        if self
+            .significant_digits
+            .is_some_and(|digits| !(2..=9).contains(&digits))
+        {
+            return Err(Fault(format!(
+                "significant_digits = {}: allowed are 2 to 9",
+                self.significant_digits.unwrap_or_default()
+            )));
+        }
+        for average in &self.averages {
+            range("average.half_life_s", average.half_life_s, 0.01, 1e7)?;
+        }
+        for knob in &self.knobs {
+            knob.check()?;
+        }
+        for program in &self.programs {
+            program.check()?;
+        }
+        for collector in &self.collectors {
+            collector.check()?;
+        }
+        if let Some(options) = &self.messaging {
+            options.check()?;
+        }
+        Ok(())
+    }
+
+    /// How to connect. A connection file is read anew each time, so that a new password needs no restart.
+    ///
+    /// # Errors
+    /// When the file is wrong.
+    pub fn options(&self) -> Result<Options, Fault> {
+        match (&self.messaging, &self.connection) {
+            (Some(options), _) => Ok(options.clone()),
+            (None, Some(path)) => Options::read(path),
+            (None, None) => Err(Fault("connection: is missing".to_owned())),
+        }
+    }
+
+    /// Length of a tick.
+    pub fn interval(&self) -> Duration {
+        Duration::from_secs_f64(self.interval_s)
+    }
+
+    /// The dead man's patience.
+    pub fn contact(&self) -> Duration {
+        Duration::from_secs_f64(self.contact_s)
+    }
+}
+
+/// An error of the parser with the line that it means.
+pub fn place(text: &str, error: &toml::de::Error) -> String {
+    let line = error
+        .span()
+        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    match line {
+        Some(line) => format!("line {line}: {}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+/// A number within bounds.
+///
+/// # Errors
+/// When it is not.
+pub fn range(key: &str, value: f64, low: f64, high: f64) -> Result<(), Fault> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Fault(format!(
+        "{key} = {value}: allowed are {low} to {high}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "
+        node = 'client1'
+        connection = 'connection.toml'
+        calendar = true
+        [[collector]]
+        kind = 'block'
+        devices = ['vda']
+        [[collector]]
+        kind = 'cpu'
+        [[average]]
+        of = 'cpu.*'
+        half_life_s = 10
+        [[knob]]
+        name = 'vm.dirty_ratio'
+        minimum = 5
+        maximum = 40
+    ";
+
+    #[test]
+    fn a_file_is_read() {
+        let config = Config::parse(GOOD).unwrap();
+        assert_eq!((config.node.as_str(), config.interval_s), ("client1", 1.0));
+        assert_eq!(config.collectors.len(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (from, to, word) in [
+            ("client1", "client.1", "node"),
+            ("calendar", "calender", "calender"),
+            ("'block'", "'blocks'", "blocks"),
+            ("vm.dirty_ratio", "vm.dirty_ration", "vm.dirty_ration"),
+            ("= 5", "= 50", "minimum"),
+            ("half_life_s = 10", "half_life_s = 0", "half_life_s"),
+            ("connection = 'connection.toml'", "", "connection"),
+        ] {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD);
+            let fault = Config::parse(&text).unwrap_err();
+            assert!(fault.0.contains(word), "{from}: {fault}");
+        }
+    }
+}

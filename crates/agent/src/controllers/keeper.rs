@@ -1,0 +1,272 @@
+//! Knobs of the machine, through `ascard keeper`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ascar_keeper::catalogue::{self, RULES};
+use ascar_keeper::protocol::{Scalar, VERSION};
+use ascar_messaging::Fault;
+use serde_json::{Value, json};
+
+use super::pipe::Pipe;
+use super::{KnobOptions, KnobState};
+use crate::collectors::short_of_lustre;
+
+/// How long a knob may take to be set; the kernel is at work.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often we look for devices that came or went.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// The keeper's client.
+#[derive(Debug)]
+pub struct Keeper {
+    knobs: Vec<KnobOptions>,
+    state_directory: Option<PathBuf>,
+    pipe: Option<Pipe>,
+    requests: u64,
+    instances: std::cell::RefCell<Instances>,
+}
+
+#[derive(Debug, Default)]
+struct Instances {
+    looked: Option<Instant>,
+    /// By the knob's place: streams and full names.
+    found: Vec<Vec<(String, String)>>,
+}
+
+/// # Errors
+/// When the keeper has no such knob.
+pub fn check_name(name: &str) -> Result<(), Fault> {
+    let sample = name.replacen('*', "x", 1);
+    match catalogue::resolve(&sample) {
+        Ok(_) => Ok(()),
+        Err(fault) => Err(Fault(fault.message)),
+    }
+}
+
+impl Keeper {
+    /// Not started yet.
+    pub fn new(knobs: Vec<KnobOptions>, state_directory: Option<PathBuf>) -> Self {
+        Self {
+            knobs,
+            state_directory,
+            pipe: None,
+            requests: 0,
+            instances: Default::default(),
+        }
+    }
+
+    /// Whether the name may be set here.
+    pub fn has(&self, name: &str) -> bool {
+        self.knobs.iter().any(|knob| knob.name == name)
+    }
+
+    /// Every knob that this machine has.
+    pub fn states(&self) -> Vec<KnobState> {
+        self.refresh();
+        let instances = self.instances.borrow();
+        let mut states = Vec::new();
+        for (options, found) in self.knobs.iter().zip(&instances.found) {
+            let mut streams = BTreeMap::new();
+            let mut first = None;
+            for (stream, full) in found {
+                let Ok(knob) = catalogue::resolve(full) else {
+                    continue;
+                };
+                let Some(text) = knob.read() else {
+                    continue;
+                };
+                let value = json!(knob.scalar(&text));
+                if !stream.is_empty() {
+                    streams.insert(stream.clone(), value.clone());
+                }
+                first.get_or_insert((knob, value));
+            }
+            if let Some((knob, value)) = first {
+                let bounds = knob.bounds();
+                states.push(KnobState {
+                    name: options.name.clone(),
+                    value,
+                    minimum: bounds.map(|it| it.0.max(options.minimum.unwrap_or(i64::MIN)) as f64),
+                    maximum: bounds.map(|it| it.1.min(options.maximum.unwrap_or(i64::MAX)) as f64),
+                    choices: knob.choices(),
+                    streams,
+                });
+            }
+        }
+        states
+    }
+
+    fn refresh(&self) {
+        let mut instances = self.instances.borrow_mut();
+        if instances.looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        instances.looked = Some(Instant::now());
+        instances.found = self.knobs.iter().map(|knob| find(&knob.name)).collect();
+    }
+
+    /// Sets a knob, or all that `*` stands for. Returns what is in force.
+    pub fn set(
+        &mut self,
+        name: &str,
+        stream: Option<&str>,
+        value: &Value,
+    ) -> Result<Value, String> {
+        let options = self.knobs.iter().find(|it| it.name == name).cloned();
+        let options = options.ok_or_else(|| format!("{name}: is no knob of this node"))?;
+        let scalar: Scalar = whole(value)
+            .and_then(|value| serde_json::from_value(value).ok())
+            .ok_or_else(|| {
+                format!("{name} = {value}: expected a whole number, a word or a boolean")
+            })?;
+        if let Scalar::Integer(number) = scalar {
+            let (low, high) = (
+                options.minimum.unwrap_or(i64::MIN),
+                options.maximum.unwrap_or(i64::MAX),
+            );
+            if !(low..=high).contains(&number) {
+                return Err(format!(
+                    "{name} = {number}: this node allows {low} to {high}"
+                ));
+            }
+        }
+        let targets: Vec<String> = find(name)
+            .into_iter()
+            .filter(|(found, _)| stream.is_none_or(|stream| found == stream))
+            .map(|(_, full)| full)
+            .collect();
+        if targets.is_empty() {
+            return Err(format!(
+                "{name}: this machine has no {}",
+                stream.unwrap_or("such device")
+            ));
+        }
+        // Refused before the first of several is touched.
+        for full in &targets {
+            let knob = catalogue::resolve(full).map_err(|fault| fault.message)?;
+            knob.present().map_err(|fault| fault.message)?;
+            knob.check(&scalar).map_err(|fault| fault.message)?;
+        }
+        let mut effective = Value::Null;
+        for full in targets {
+            let written = self.ask(json!({"op": "knob_write", "knob": full, "value": scalar}))?;
+            effective = written["effective"].clone();
+        }
+        Ok(effective)
+    }
+
+    /// Has everything put back.
+    pub fn restore(&mut self) -> Result<Value, String> {
+        if self.pipe.is_none() {
+            return Ok(json!({}));
+        }
+        let report = self.ask(json!({"op": "restore"}))?;
+        match report["failed"].as_array() {
+            Some(failed) if !failed.is_empty() => Err(format!("could not be put back: {failed:?}")),
+            _ => Ok(report),
+        }
+    }
+
+    /// A keeper that died has left a journal, which the next one puts back.
+    pub fn watch(&mut self) -> Option<String> {
+        let pipe = self.pipe.as_mut()?;
+        if pipe.alive() {
+            return None;
+        }
+        self.pipe = None;
+        Some(match self.start() {
+            Ok(()) => "the keeper died: another one has put back its knobs".to_owned(),
+            Err(fault) => format!("the keeper died, and no other starts: {fault}"),
+        })
+    }
+
+    fn ask(&mut self, mut request: Value) -> Result<Value, String> {
+        if self.pipe.is_none() {
+            self.start()?;
+        }
+        self.requests += 1;
+        request["id"] = json!(self.requests);
+        let pipe = self.pipe.as_mut().ok_or("the keeper is gone")?;
+        let answer = pipe.ask(&request, PATIENCE).map_err(|fault| {
+            self.pipe = None;
+            format!("the keeper {fault}")
+        })?;
+        match (answer.get("ok"), answer["error"]["message"].as_str()) {
+            (Some(found), _) => Ok(found.clone()),
+            (None, Some(message)) => Err(message.to_owned()),
+            (None, None) => Err(format!("the keeper answers {answer}")),
+        }
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        let own = std::env::current_exe().map_err(|error| format!("ascard: {error}"))?;
+        let mut command = vec![own.to_string_lossy().into_owned(), "keeper".to_owned()];
+        if !nix::unistd::geteuid().is_root() {
+            command.splice(0..0, ["sudo", "-n", "--"].map(str::to_owned));
+        }
+        if let Some(directory) = &self.state_directory {
+            command.push("--state-dir".to_owned());
+            command.push(directory.to_string_lossy().into_owned());
+        }
+        let mut pipe =
+            Pipe::start(&command).map_err(|error| format!("the keeper does not start: {error}"))?;
+        let hello = json!({"id": 0, "op": "hello", "version": VERSION, "owner": "ascard agent"});
+        let answer = pipe
+            .ask(&hello, PATIENCE)
+            .map_err(|fault| format!("the keeper {fault}: it needs root"))?;
+        if let Some(message) = answer["error"]["message"].as_str() {
+            return Err(message.to_owned());
+        }
+        self.pipe = Some(pipe);
+        Ok(())
+    }
+}
+
+/// A whole number may come as 20.0.
+fn whole(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Some(json!(number)),
+            None => number
+                .as_f64()
+                .filter(|it| it.fract() == 0.0 && it.abs() < 9e15)
+                .map(|it| json!(it as i64)),
+        },
+        Value::String(_) | Value::Bool(_) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// What a name stands for here: streams and full names. Without a `*` it is itself, and no stream.
+fn find(name: &str) -> Vec<(String, String)> {
+    if !name.contains('*') {
+        return vec![(String::new(), name.to_owned())];
+    }
+    let pattern = name.replacen('*', "<dev>", 1);
+    let Some(rule) = RULES.iter().find(|rule| rule.pattern == pattern) else {
+        return Vec::new();
+    };
+    let Some((folder, _)) = rule.path.split_once("<dev>") else {
+        return Vec::new();
+    };
+    let old = folder.replacen("/sys/fs/lustre", "/proc/fs/lustre", 1);
+    let mut devices: Vec<String> = [folder, old.as_str()]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    devices.sort();
+    devices.dedup();
+    devices
+        .into_iter()
+        .map(|device| {
+            (
+                short_of_lustre(&device).to_owned(),
+                name.replacen('*', &device, 1),
+            )
+        })
+        .filter(|(_, full)| catalogue::resolve(full).is_ok_and(|knob| knob.read().is_some()))
+        .collect()
+}

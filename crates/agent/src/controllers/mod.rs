@@ -1,0 +1,358 @@
+//! What sets knobs. Each controller is the pipe to a process that puts everything back when the pipe closes, so that
+//! nothing of ours has to run for that.
+
+mod keeper;
+mod pipe;
+mod program;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ascar_messaging::Fault;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use self::keeper::Keeper;
+use self::program::Program;
+use crate::sample::Sample;
+
+/// `[[knob]]` in the file: a knob of the keeper's that may be set here.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnobOptions {
+    /// The keeper's name; `*` for any device.
+    pub name: String,
+    /// Nothing less, where the keeper would allow it.
+    pub minimum: Option<i64>,
+    /// Nothing more.
+    pub maximum: Option<i64>,
+}
+
+impl KnobOptions {
+    /// # Errors
+    /// When there is no such knob.
+    pub fn check(&self) -> Result<(), Fault> {
+        keeper::check_name(&self.name)?;
+        check_bounds(
+            &self.name,
+            self.minimum.map(|it| it as f64),
+            self.maximum.map(|it| it as f64),
+        )
+    }
+}
+
+/// `[[program]]` in the file: a program that sets knobs of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramOptions {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Its knobs.
+    #[serde(rename = "knob")]
+    pub knobs: Vec<ProgramKnob>,
+}
+
+/// A knob of a program.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramKnob {
+    /// Its name.
+    pub name: String,
+    /// Least number.
+    pub minimum: Option<f64>,
+    /// Greatest number.
+    pub maximum: Option<f64>,
+    /// Or its words.
+    #[serde(default)]
+    pub choices: Vec<String>,
+}
+
+impl ProgramOptions {
+    /// # Errors
+    /// When a key is wrong.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.command.is_empty() {
+            return Err(Fault("program.command = []: name a program".to_owned()));
+        }
+        for knob in &self.knobs {
+            check_bounds(&knob.name, knob.minimum, knob.maximum)?;
+            if knob.choices.is_empty() && (knob.minimum.is_none() || knob.maximum.is_none()) {
+                return Err(Fault(format!(
+                    "program.knob {:?}: give minimum and maximum, or choices",
+                    knob.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_bounds(name: &str, minimum: Option<f64>, maximum: Option<f64>) -> Result<(), Fault> {
+    match (minimum, maximum) {
+        (Some(low), Some(high)) if low > high => Err(Fault(format!(
+            "knob {name:?}: minimum = {low} is more than maximum = {high}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A knob as the interface learns of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KnobState {
+    /// As in the file, `*` included.
+    pub name: String,
+    /// What is in force; of the first instance where there are several.
+    pub value: Value,
+    /// Least number.
+    pub minimum: Option<f64>,
+    /// Greatest number.
+    pub maximum: Option<f64>,
+    /// Words.
+    pub choices: Vec<String>,
+    /// What `*` stands for here, with each one's value.
+    pub streams: BTreeMap<String, Value>,
+}
+
+/// All controllers of a node.
+#[derive(Debug)]
+pub struct Controllers {
+    keeper: Option<Keeper>,
+    programs: Vec<Program>,
+    touched: bool,
+}
+
+impl Controllers {
+    /// Starts nothing yet: a keeper is started when the first knob is set.
+    pub fn new(
+        knobs: Vec<KnobOptions>,
+        programs: Vec<ProgramOptions>,
+        state_directory: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            keeper: (!knobs.is_empty()).then(|| Keeper::new(knobs, state_directory)),
+            programs: programs.into_iter().map(Program::new).collect(),
+            touched: false,
+        }
+    }
+
+    /// Whether anything may be different from what it was.
+    pub fn touched(&self) -> bool {
+        self.touched
+    }
+
+    /// Every knob and what is in force.
+    pub fn states(&mut self) -> Vec<KnobState> {
+        let mut states: Vec<KnobState> = self.keeper.iter().flat_map(Keeper::states).collect();
+        for program in &mut self.programs {
+            states.extend(program.states());
+        }
+        states
+    }
+
+    /// Sets all of `settings`, or none: what was set before one was refused is set back.
+    ///
+    /// # Errors
+    /// The name, the value and what is allowed.
+    pub fn set(&mut self, settings: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let mut done: Vec<(String, Value)> = Vec::new();
+        let mut effective = Map::new();
+        for (key, value) in settings {
+            let before = self.value(key);
+            match self.set_one(key, value) {
+                Ok(found) => {
+                    effective.insert(key.clone(), found);
+                    done.extend(before.map(|before| (key.clone(), before)));
+                }
+                Err(fault) => {
+                    let mut message = fault;
+                    for (key, before) in done.into_iter().rev() {
+                        if let Err(again) = self.set_one(&key, &before) {
+                            message.push_str(&format!("; and setting back {key}: {again}"));
+                        }
+                    }
+                    return Err(message);
+                }
+            }
+        }
+        Ok(effective)
+    }
+
+    fn value(&mut self, key: &str) -> Option<Value> {
+        let (name, stream) = split(key);
+        let state = self.states().into_iter().find(|it| it.name == name)?;
+        match stream {
+            Some(stream) => state.streams.get(stream).cloned(),
+            None => Some(state.value),
+        }
+    }
+
+    fn set_one(&mut self, key: &str, value: &Value) -> Result<Value, String> {
+        let (name, stream) = split(key);
+        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.has(name)) {
+            self.touched = true;
+            return keeper.set(name, stream, value);
+        }
+        if let Some(program) = self.programs.iter_mut().find(|it| it.has(name)) {
+            self.touched = true;
+            return program.set(name, value);
+        }
+        let names: Vec<String> = self.states().into_iter().map(|it| it.name).collect();
+        Err(format!(
+            "{key} = {value}: is no knob of this node; allowed are {}",
+            names.join(", ")
+        ))
+    }
+
+    /// Puts everything back.
+    ///
+    /// # Errors
+    /// What could not be put back.
+    pub fn restore(&mut self) -> Result<Value, String> {
+        let mut report = json!({});
+        let mut faults = Vec::new();
+        if let Some(keeper) = &mut self.keeper {
+            match keeper.restore() {
+                Ok(found) => report = found,
+                Err(fault) => faults.push(fault),
+            }
+        }
+        for program in &mut self.programs {
+            if let Err(fault) = program.restore() {
+                faults.push(fault);
+            }
+        }
+        self.touched = false;
+        if faults.is_empty() {
+            Ok(report)
+        } else {
+            Err(faults.join("; "))
+        }
+    }
+
+    /// Notices processes that have died, and has put back what they had changed. Returns what happened.
+    pub fn watch(&mut self) -> Option<String> {
+        let mut news: Vec<String> = self.keeper.iter_mut().filter_map(Keeper::watch).collect();
+        news.extend(self.programs.iter_mut().filter_map(Program::watch));
+        (!news.is_empty()).then(|| news.join("; "))
+    }
+
+    /// What is in force, as indicators: `knob.NAME`; a word's place among the choices is its number.
+    pub fn sample(&mut self, sample: &mut Sample) {
+        // Programs are not asked every tick: what they set they said.
+        for state in self.keeper.iter().flat_map(Keeper::states) {
+            if state.streams.is_empty() {
+                sample_one(
+                    &format!("knob.{}", state.name),
+                    &state.value,
+                    &state.choices,
+                    sample,
+                );
+            }
+            for (stream, value) in &state.streams {
+                let name = format!("knob.{}", state.name.replacen('*', stream, 1));
+                sample_one(&name, value, &state.choices, sample);
+            }
+        }
+        for program in &self.programs {
+            for (knob, value) in program.known() {
+                sample_one(&format!("knob.{}", knob.name), value, &knob.choices, sample);
+            }
+        }
+    }
+}
+
+fn sample_one(name: &str, value: &Value, choices: &[String], sample: &mut Sample) {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        Value::String(word) => choices.iter().position(|it| it == word).map(|it| it as f64),
+        _ => None,
+    };
+    if let Some(number) = number {
+        sample.level(name, number);
+    }
+}
+
+/// `KNOB` or `KNOB/STREAM`: behind the last slash of a knob that has a `*`, for names of the scheduler's have one too.
+fn split(key: &str) -> (&str, Option<&str>) {
+    match key.rsplit_once('/') {
+        Some((name, stream)) if name.contains('*') && !stream.contains('*') => {
+            // `block.*.iosched/read_expire` is a name.
+            if name.ends_with(".iosched") {
+                (key, None)
+            } else {
+                (name, Some(stream))
+            }
+        }
+        _ => (key, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_name_a_stream_or_none() {
+        for (key, expected) in [
+            ("vm.dirty_ratio", ("vm.dirty_ratio", None)),
+            (
+                "block.vda.iosched/read_expire",
+                ("block.vda.iosched/read_expire", None),
+            ),
+            (
+                "block.*.iosched/read_expire",
+                ("block.*.iosched/read_expire", None),
+            ),
+            (
+                "block.*.iosched/read_expire/vda",
+                ("block.*.iosched/read_expire", Some("vda")),
+            ),
+            (
+                "lustre.osc.*.max_dirty_mb/fs-OST0000",
+                ("lustre.osc.*.max_dirty_mb", Some("fs-OST0000")),
+            ),
+        ] {
+            assert_eq!(split(key), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn unknown_knobs_are_refused_with_the_known_ones() {
+        let options = KnobOptions {
+            name: "vm.swappiness".to_owned(),
+            minimum: None,
+            maximum: None,
+        };
+        let mut controllers = Controllers::new(vec![options], vec![], None);
+        let settings = Map::from_iter([("vm.swappines".to_owned(), json!(1))]);
+        let fault = controllers.set(&settings).unwrap_err();
+        assert!(
+            fault.contains("vm.swappines") && fault.contains("allowed are vm.swappiness"),
+            "{fault}"
+        );
+        assert!(!controllers.touched());
+    }
+
+    #[test]
+    fn a_value_out_of_the_nodes_own_bounds_starts_no_keeper() {
+        let options = KnobOptions {
+            name: "vm.swappiness".to_owned(),
+            minimum: Some(10),
+            maximum: Some(90),
+        };
+        let mut controllers = Controllers::new(vec![options], vec![], None);
+        for wrong in [
+            json!(9),
+            json!(91),
+            json!("x"),
+            json!(1.5),
+            json!(null),
+            json!([]),
+        ] {
+            let settings = Map::from_iter([("vm.swappiness".to_owned(), wrong)]);
+            let fault = controllers.set(&settings).unwrap_err();
+            assert!(fault.contains("vm.swappiness"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A child process that answers a line of JSON with a line of JSON.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::Value;
+
+/// Longest answer.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// A running child.
+#[derive(Debug)]
+pub struct Pipe {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    pending: Vec<u8>,
+}
+
+impl Pipe {
+    /// Starts it, out of reach of the terminal's signals: it ends when its input does.
+    pub fn start(command: &[String]) -> std::io::Result<Self> {
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("stdout is piped");
+        Ok(Self {
+            child,
+            stdin,
+            stdout,
+            pending: Vec::new(),
+        })
+    }
+
+    /// Whether it still runs.
+    pub fn alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a line and waits for the answer.
+    pub fn ask(&mut self, request: &Value, patience: Duration) -> Result<Value, String> {
+        let mut line = request.to_string();
+        line.push('\n');
+        let stdin = self.stdin.as_mut().ok_or("has been closed")?;
+        stdin
+            .write_all(line.as_bytes())
+            .and_then(|()| stdin.flush())
+            .map_err(|error| format!("is gone: {error}"))?;
+        let answer = self.line(Instant::now() + patience)?;
+        serde_json::from_slice(&answer).map_err(|error| format!("answers no JSON: {error}"))
+    }
+
+    fn line(&mut self, deadline: Instant) -> Result<Vec<u8>, String> {
+        loop {
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                let rest = self.pending.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.pending, rest));
+            }
+            if self.pending.len() > LINE_BYTES_MAX {
+                return Err(format!("answers more than {LINE_BYTES_MAX} bytes"));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err("does not answer in time".to_owned());
+            }
+            let timeout = PollTimeout::try_from(left.as_millis().min(60_000) as i32 + 1)
+                .unwrap_or(PollTimeout::MAX);
+            match poll(
+                &mut [PollFd::new(self.stdout.as_fd(), PollFlags::POLLIN)],
+                timeout,
+            ) {
+                Ok(0) | Err(nix::Error::EINTR) => continue,
+                Ok(_) => {}
+                Err(error) => return Err(format!("cannot be waited for: {error}")),
+            }
+            let mut piece = [0; 4096];
+            match self.stdout.read(&mut piece) {
+                Ok(0) | Err(_) => return Err("has ended".to_owned()),
+                Ok(count) => self.pending.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+
+    /// Closes its input and waits; kills it when it does not end.
+    pub fn end(&mut self, patience: Duration) {
+        self.stdin = None;
+        let started = Instant::now();
+        while self.alive() {
+            if started.elapsed() > patience {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.end(Duration::from_secs(10));
+    }
+}

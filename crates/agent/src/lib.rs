@@ -1,0 +1,16 @@
+//! The agent: the one process on a node. It samples performance indicators in the middle of every tick, sends what
+//! has changed, and sets knobs when told (thesis 5.1.3, 5.1.7). It only dials out and listens nowhere.
+//!
+//! In flow order: [`config`] is the file; [`collectors`] read the machine into a [`sample`]; [`derive`] adds
+//! calendar and moving averages; [`clock`] says when; [`controllers`] set knobs, each through a process that puts
+//! everything back when we are gone; [`session`] is the loop; [`cli`] starts it.
+
+pub mod cli;
+pub mod clock;
+pub mod collectors;
+pub mod config;
+pub mod controllers;
+pub mod derive;
+pub mod glob;
+pub mod sample;
+pub mod session;
