@@ -770,6 +770,14 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "candidates": items(record(number=COUNT, m_x100=INTEGER, b_x100=INTEGER, tau_us=COUNT)),
         },
     ),
+    "sharp-deploy": (
+        "Rules that are in force.",
+        {
+            "rules": about(TEXT, "id: the same rules have the same everywhere"),
+            "workload": TEXT,
+            "controllers": about(items(TEXT), "that keep them"),
+        },
+    ),
     "sharp-search": (
         "A search for rules: the best set, how it was found, and what it is worth on fresh seeds.",
         {
@@ -813,10 +821,38 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     ),
     "sharp-split": (
         "A rule set, one rule of which was split.",
+    "sharp-show": (
+        "Which rules are in force where, and how they are used.",
+        {
+            "workloads": items(
+                record(
+                    workload=TEXT,
+                    controllers=items(
+                        record(
+                            controller=TEXT,
+                            rules=about(maybe(TEXT), "id; null without rules"),
+                            on_trial=about(FLAG, "whether they go unless they are kept"),
+                        )
+                    ),
+                    rule_set=about(
+                        maybe(record(**RULE_SET)),
+                        "with the use of all controllers together; null unless all follow the same",
+                    ),
+                )
+            ),
+            "problems": about(
+                items(record(controller=TEXT, reason=TEXT)), "who is missing or does not answer"
+            ),
+        },
+    ),
         {"split_rule": about(COUNT, "the number that it had, from 1"), **RULE_SET},
     ),
     "sim-run": (
         "What one or more runs of a simulated cluster brought; figures are means over the runs.",
+    "sharp-stop": (
+        "Controllers that follow no rules any more.",
+        {"workload": TEXT, "controllers": items(TEXT)},
+    ),
         {
             "name": about(TEXT, "of the scenario"),
             "clients": COUNT,
@@ -870,6 +906,17 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     ),
     "sim-sweep": (
         "A simulated cluster under static windows and gaps.",
+    "sim-serve": (
+        "A simulated cluster that runs; printed as soon as its controllers answer.",
+        {
+            "scenario": TEXT,
+            "url": about(TEXT, "of the message server"),
+            "connection_file": about(
+                maybe(TEXT), "for those who ask the controllers; null where the server runs elsewhere"
+            ),
+            "controllers": items(record(controller=TEXT, workload=TEXT)),
+        },
+    ),
         {
             "seeds": about(COUNT, "runs of each point"),
             "figure": about({"enum": list(FIGURES)}, "by which points are compared, larger is better"),

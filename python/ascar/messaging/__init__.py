@@ -1,6 +1,7 @@
 """Messages between processes and nodes, over NATS: who may connect where, what a message is, who answers."""
 
 from ascar.messaging.answers import RequestRefused
+from ascar.messaging.blocking import Background
 from ascar.messaging.link import Counts, Link
 from ascar.messaging.message import MESSAGE_BYTES_MAX, Message, Refusal, decode, encode
 from ascar.messaging.place import find_settings, runtime_directory
@@ -11,6 +12,7 @@ from ascar.messaging.subjects import subject, token
 
 __all__ = [
     "MESSAGE_BYTES_MAX",
+    "Background",
     "Counts",
     "Link",
     "Message",

@@ -151,6 +151,10 @@ class Cluster:
         except ValueError as error:
             raise InputError(str(error)) from error
 
+    def rules(self) -> tuple[str | None, ...]:
+        """Texts of the rule sets in force, with their use since then, a client group each; None without."""
+        return tuple(self._simulation.rules())
+
     def record(self, operations_max: int = 1_000_000) -> None:
         """Keep operations of threads one by one from now on, at most so many; 0 keeps none.
 

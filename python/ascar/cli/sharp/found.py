@@ -12,10 +12,10 @@ from ascar.simulation.spread import estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ascar.sharp import Found, Judge, Judged, Plan, RuleSet, Verification
-    from ascar.simulation import Scenario
+    from ascar.cli.sharp.task import Done, Task
+    from ascar.sharp import Judge, Judged, RuleSet, Verification
 
-__all__ = ["document", "print_found"]
+__all__ = ["document", "print_found", "rules_table"]
 
 _STOPPED = {
     "evaluations": "all evaluations were used",
@@ -27,14 +27,15 @@ _INFINITE = 2_147_483_647
 _RULES_SHOWN = 64
 
 
-def document(
-    scenario: Scenario, plan: Plan, judge: Judge, found: Found, verdict: Verification
-) -> dict[str, Any]:
+def document(task: Task, done: Done) -> dict[str, Any]:
     """The JSON document."""
+    judge, found = done.judge, done.found
     return {
-        "scenario": scenario.name,
+        "scenario": task.system.name,
+        "first_in": None if task.first_in is None else task.first_in.name,
+        "first_evaluations": done.first_evaluations,
         "objective": judge.objective.text,
-        "schedule": plan.schedule,
+        "schedule": task.plan.schedule,
         "stopped": found.stopped,
         "evaluations": judge.evaluations,
         "epochs": judge.epoch,
@@ -42,21 +43,23 @@ def document(
         "elapsed_s": judge.elapsed_s,
         "best": None if found.best is None else _best(judge, found.best),
         "course": [{"evaluations": at, "score": score} for at, score in judge.course],
-        "verification": asdict(verdict),
+        "verification": asdict(done.verdict),
     }
 
 
-def print_found(console: Console, judge: Judge, found: Found, verdict: Verification) -> None:
+def print_found(console: Console, done: Done) -> None:
     """The rules, how they were found, and what they are worth."""
+    judge, found = done.judge, done.found
     if found.best is not None:
-        console.print(_table(found.best.observed))
+        console.print(rules_table(found.best.observed))
+    before = f"{done.first_evaluations} runs in simulation first; " if done.first_evaluations else ""
     console.print(
-        f"{judge.evaluations} runs, {judge.epoch} epochs, {judge.round} rounds in "
+        f"{before}{judge.evaluations} runs, {judge.epoch} epochs, {judge.round} rounds in "
         f"{duration(judge.elapsed_s)}; {_STOPPED[found.stopped]}",
         soft_wrap=True,
         markup=False,
     )
-    console.print(_words(judge, verdict), soft_wrap=True, markup=False)
+    console.print(_words(judge, done.verdict), soft_wrap=True, markup=False)
 
 
 def _best(judge: Judge, best: Judged) -> dict[str, Any]:
@@ -91,7 +94,8 @@ def _words(judge: Judge, verdict: Verification) -> str:
     )
 
 
-def _table(rules: RuleSet) -> Any:
+def rules_table(rules: RuleSet) -> Any:
+    """Rules, a line each, with the share of the times that one of them was used."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.sim import run, sweep
+from ascar.cli.sim import run, serve, sweep
 
 __all__ = ["app"]
 
@@ -15,4 +15,7 @@ def sim() -> None:
 
 
 app.command("run", epilog=run.EXAMPLES, short_help="Run a scenario.")(run.run)
+app.command("serve", epilog=serve.EXAMPLES, short_help="Run on, with controllers that take rules.")(
+    serve.serve
+)
 app.command("sweep", epilog=sweep.EXAMPLES, short_help="Throughput against window and gap.")(sweep.sweep)

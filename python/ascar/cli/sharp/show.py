@@ -1,0 +1,137 @@
+"""`ascar sharp show`: which rules are in force where, and how they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ascar.cli.connection import Connection
+from ascar.cli.options import Json, examples
+
+if TYPE_CHECKING:
+    from ascar.messaging import Settings
+    from ascar.sharp import RuleSet
+    from ascar.sharp.deployment import Roster, Shown
+    from ascar.sharp.deployment.manager import Problem
+
+__all__ = ["EXAMPLES", "show"]
+
+EXAMPLES = examples(
+    "ascar sharp show",
+    "ascar sharp show --workload random --out used.txt && ascar sharp split used.txt",
+)
+
+
+def show(
+    workload: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of this workload's controllers; default: of all.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rules in force there, with their use.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    connection: Connection = None,
+    json: Json = False,
+) -> int:
+    """Show the rules in force, how often each was used since, and the mean of each indicator when it was.
+
+    The exit status is 1 when a controller of a workload is missing, does not answer, or follows other rules
+    than the rest.
+    """
+    import asyncio
+
+    from ascar.cli.connection import roster
+    from ascar.cli.file_output import check_new, write_new
+    from ascar.cli.output import emit, people
+    from ascar.errors import InputError
+    from ascar.messaging import find_settings
+
+    if out is not None:
+        check_new(out, force=force)
+    settings = find_settings("manager", connection)
+    shown, problems = asyncio.run(_show(settings, workload, roster()))
+    groups = _by_workload(shown)
+    if out is not None:
+        if len(groups) != 1 or groups[0]["merged"] is None:
+            raise InputError("--out: needs one workload whose controllers all follow the same rules; name it")
+        write_new(out, groups[0]["merged"].text(), force=force)
+    if json:
+        emit("sharp-show", _document(groups, problems))
+    else:
+        _print(people(), groups, problems)
+    return 1 if problems or any(len(one["ids"]) > 1 for one in groups) else 0
+
+
+async def _show(
+    settings: Settings, workload: str | None, known: Roster
+) -> tuple[tuple[Shown, ...], list[Problem]]:
+    from ascar.messaging import Link
+    from ascar.sharp.deployment import Manager
+    from ascar.sharp.deployment.manager import Problem
+
+    names = known.workloads() if workload is None else (workload,)
+    expected = [one for one in map(known.expected, names) if one is not None]
+    async with await Link.open(settings, name="ascar sharp show") as link:
+        shown, problems = await Manager(link).show(workload, sum(len(one.controllers) for one in expected))
+    told = {one.controller for one in shown} | {one.controller for one in problems}
+    missing: list[Problem] = []
+    for one in expected:
+        gone = sorted(set(one.controllers) - told)
+        missing += [Problem(name, f"is missing; it was to follow {one.rules}") for name in gone]
+    return shown, [*problems, *missing]
+
+
+def _by_workload(shown: tuple[Shown, ...]) -> list[dict[str, Any]]:
+    from ascar.sharp import RuleSet
+    from ascar.sharp.bench import merged
+
+    groups: list[dict[str, Any]] = []
+    for workload in sorted({one.workload for one in shown}):
+        there = [one for one in shown if one.workload == workload]
+        ids = sorted({one.rules or "none" for one in there})
+        texts = [one.text for one in there if one.text is not None]
+        together: RuleSet | None = None
+        if len(ids) == 1 and len(texts) == len(there):
+            together = merged([RuleSet.parse(text) for text in texts])
+        groups.append({"workload": workload, "ids": ids, "controllers": there, "merged": together})
+    return groups
+
+
+def _document(groups: list[dict[str, Any]], problems: list[Problem]) -> dict[str, Any]:
+    from ascar.cli.sharp.files import set_ready
+
+    return {
+        "workloads": [
+            {
+                "workload": one["workload"],
+                "controllers": [
+                    {"controller": at.controller, "rules": at.rules, "on_trial": at.on_trial}
+                    for at in one["controllers"]
+                ],
+                "rule_set": None if one["merged"] is None else set_ready(one["merged"]),
+            }
+            for one in groups
+        ],
+        "problems": [{"controller": one.controller, "reason": one.reason} for one in problems],
+    }
+
+
+def _print(out: Any, groups: list[dict[str, Any]], problems: list[Problem]) -> None:
+    from ascar.cli.sharp.found import rules_table
+
+    if not groups:
+        out.print("no controllers are there")
+    for one in groups:
+        names = [at.controller for at in one["controllers"]]
+        trial = ", on trial" if any(at.on_trial for at in one["controllers"]) else ""
+        out.print(
+            f"{one['workload']}: {len(names)} controllers, rules {', '.join(one['ids'])}{trial}",
+            soft_wrap=True,
+            markup=False,
+        )
+        if one["merged"] is not None:
+            out.print(rules_table(one["merged"]))
+    for problem in problems:
+        out.print(f"{problem}", soft_wrap=True, markup=False)

@@ -1,0 +1,141 @@
+"""`ascar sim serve`: a simulated cluster that runs on, and whose controllers answer a rule manager."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ascar.cli.connection import Connection
+from ascar.cli.options import Json, examples
+from ascar.cli.sim.options import Seed, Settings
+
+if TYPE_CHECKING:
+    from ascar.messaging import MessageServer
+    from ascar.messaging import Settings as Reach
+    from ascar.simulation import Scenario
+
+__all__ = ["EXAMPLES", "serve"]
+
+EXAMPLES = examples(
+    "ascar sim serve random-write                 one virtual second a second",
+    "ascar sim serve scenario.toml --speed 20     then, elsewhere: ascar sharp deploy rules.txt",
+)
+_LOOK_S = 1.0
+_SECONDS_MAX = 1e12
+
+
+def serve(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
+    ],
+    speed: Annotated[
+        float, typer.Option(metavar="X", help="Virtual seconds in a second, as far as the machine can.")
+    ] = 1.0,
+    seconds: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="End after so much virtual time; default: never.")
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="NAME", help="Controllers are NAME-0, NAME-1, and so on.")
+    ] = "client",
+    connection: Connection = None,
+    seed: Seed = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> int:
+    """Run a simulated cluster without end, one controller a client, for `ascar sharp deploy` and its like.
+
+    Unless a message server is named, one is started on 127.0.0.1 with passwords made for this run; it ends
+    with this command, however that ends.
+    """
+    import asyncio
+    import os
+
+    from ascar.cli.sim.options import scenario_of
+    from ascar.messaging import MessageServer, find_settings, runtime_directory
+    from ascar.sharp.deployment.messages import controller_user, manager_user
+    from ascar.study import duration
+
+    wanted = scenario_of(scenario, None, seed, settings)
+    ticks = None if seconds is None else max(1, round(duration("--seconds", seconds) / wanted.tick_s))
+    elsewhere = connection is not None or any(
+        os.environ.get(name) for name in ("ASCAR_NATS_URL", "ASCAR_NATS_CREDENTIALS")
+    )
+    with ExitStack() as stack:
+        server = None
+        if elsewhere:
+            reach = find_settings("controller", connection)
+        else:
+            users = (manager_user(), controller_user("controller"))
+            server = stack.enter_context(MessageServer(runtime_directory() / "messages", users))
+            reach = server.settings("controller")
+        try:
+            asyncio.run(_run(wanted, reach, server, (speed, prefix, ticks, json)))
+        except KeyboardInterrupt:  # how it is meant to end
+            return 0
+    return 0
+
+
+async def _run(
+    scenario: Scenario, reach: Reach, server: MessageServer | None, how: tuple[float, str, int | None, bool]
+) -> None:
+    import asyncio
+
+    from ascar.messaging import Link
+    from ascar.sharp.deployment import SimulatedControllers
+
+    speed, prefix, ticks, json = how
+    async with await Link.open(reach, name="ascar sim serve") as link:
+        controllers = SimulatedControllers(scenario, link, speed, prefix)
+        await controllers.serve()
+        _announce(_document(scenario, reach, controllers, server), json=json)
+        running = asyncio.create_task(controllers.run(ticks))
+        watching = asyncio.create_task(_watched(server))
+        try:
+            await asyncio.wait((running, watching), return_when=asyncio.FIRST_COMPLETED)
+            for task in (running, watching):
+                if task.done():
+                    task.result()
+        finally:
+            for task in (running, watching):
+                task.cancel()
+            await asyncio.gather(running, watching, return_exceptions=True)
+
+
+async def _watched(server: MessageServer | None) -> None:
+    """Ends by an error when the server of our own was given up."""
+    import asyncio
+
+    from ascar.errors import MessagingError
+
+    while server is None or server.problem is None:
+        await asyncio.sleep(_LOOK_S)
+    raise MessagingError(f"nats-server: {server.problem}")
+
+
+def _document(
+    scenario: Scenario, reach: Reach, controllers: Any, server: MessageServer | None
+) -> dict[str, Any]:
+    return {
+        "scenario": scenario.name,
+        "url": reach.url,
+        "connection_file": None if server is None else str(server.settings_path("manager")),
+        "controllers": [{"controller": one.name, "workload": one.workload} for one in controllers.endpoints],
+    }
+
+
+def _announce(document: dict[str, Any], *, json: bool) -> None:
+    from ascar.cli.output import emit, people
+
+    if json:
+        emit("sim-serve", document)
+        return
+    by_workload: dict[str, list[str]] = {}
+    for one in document["controllers"]:
+        by_workload.setdefault(one["workload"], []).append(one["controller"])
+    for workload, names in by_workload.items():
+        people().print(
+            f"workload {workload}: {len(names)} controllers, {names[0]} to {names[-1]}", soft_wrap=True
+        )
+    people().print(f"message server {document['url']}; end it with ^C", soft_wrap=True)

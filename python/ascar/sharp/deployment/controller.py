@@ -1,0 +1,204 @@
+"""A controller's side: rules on trial until they are kept, and put back when they are not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ascar.errors import InputError
+from ascar.messaging import Message, token
+from ascar.sharp.deployment.messages import (
+    FIND,
+    Back,
+    Beat,
+    Find,
+    Here,
+    InForce,
+    Keep,
+    Load,
+    Show,
+    Shown,
+    Stop,
+    ask,
+    beat,
+)
+from ascar.sharp.deployment.naming import rules_id
+from ascar.sharp.rules import RuleSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from ascar.messaging import Link
+
+__all__ = ["ControllerEndpoint", "Plane"]
+
+_TRIAL_MAX_S = 3_600.0
+Asked = TypeVar("Asked", bound=Message)
+Said = TypeVar("Said", bound=Message)
+
+
+class Plane(Protocol):
+    """What follows the rules: the streams of one client."""
+
+    async def follow(self, rules: RuleSet | None) -> None:
+        """Follow rules from now on, counting from zero; None: do without any.
+
+        Raises:
+            AscarError: it cannot; what was followed before still is.
+        """
+        ...
+
+    async def used(self) -> RuleSet | None:
+        """The rules that are followed, with their use so far; None without rules."""
+        ...
+
+
+class ControllerEndpoint:
+    """Answers a rule manager for one plane.
+
+    Rules come on trial. When they are not kept in time, because the manager or the server is gone, those that
+    were in force before are so again; so no half of a deployment outlives its manager.
+
+    Args:
+        link: to the message server.
+        name: of the controller, a token; one of its kind.
+        workload: that its client runs, a token.
+        plane: what follows the rules.
+
+    Raises:
+        InputError: a name is no token.
+    """
+
+    def __init__(self, link: Link, name: str, workload: str, plane: Plane) -> None:
+        self.name = token("controller", name)
+        self.workload = token("workload", workload)
+        self.instance = secrets.token_hex(8)
+        self._link = link
+        self._plane = plane
+        self._kept: RuleSet | None = None
+        self._before: RuleSet | None = None  # what was kept before `_kept`
+        self._trial: RuleSet | None = None
+        self._turn = asyncio.Lock()
+        self._trial_end: asyncio.Task[None] | None = None
+
+    @property
+    def rules(self) -> str | None:
+        """Id of the rules in force, on trial or kept."""
+        now = self._kept if self._trial is None else self._trial
+        return None if now is None else rules_id(now)
+
+    async def serve(self) -> None:
+        """Listen from now on.
+
+        Raises:
+            MessagingError: the link is closed.
+        """
+        await self._link.serve(FIND, Find, self._on_find)
+        await self._link.serve(ask("load", self.name), Load, self._in_turn(self._on_load))
+        await self._link.serve(ask("keep", self.name), Keep, self._in_turn(self._on_keep))
+        await self._link.serve(ask("back", self.name), Back, self._in_turn(self._on_back))
+        await self._link.serve(ask("stop", self.name), Stop, self._in_turn(self._on_stop))
+        await self._link.serve(ask("show", self.name), Show, self._in_turn(self._on_show))
+
+    async def beat(self, tick: int, tick_s: float, mb_per_s: float, rules: str | None) -> None:
+        """Say that it is there, at the end of a tick.
+
+        Raises:
+            MessagingError: the link is closed.
+        """
+        said = Beat(
+            controller=self.name,
+            workload=self.workload,
+            instance=self.instance,
+            tick=tick,
+            tick_s=tick_s,
+            mb_per_s=mb_per_s,
+            rules=rules,
+        )
+        await self._link.publish(beat(self.name), said)
+
+    async def close(self) -> None:
+        """Give up a trial that is under way, so that nobody waits for its end."""
+        self._forget_trial()
+
+    def _in_turn(
+        self, handler: Callable[[Asked], Coroutine[None, None, Said]]
+    ) -> Callable[[Asked], Coroutine[None, None, Said]]:
+        async def one_by_one(asked: Asked) -> Said:
+            async with self._turn:
+                return await handler(asked)
+
+        return one_by_one
+
+    async def _on_find(self, asked: Find) -> Here | None:
+        if asked.workload not in (None, self.workload):
+            return None
+        return Here(controller=self.name, workload=self.workload, instance=self.instance, rules=self.rules)
+
+    async def _on_load(self, asked: Load) -> InForce:
+        if self._trial is not None and rules_id(self._trial) != asked.rules:
+            raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait for the end of that")
+        if not 0 < asked.within_s <= _TRIAL_MAX_S:
+            raise InputError(f"within_s = {asked.within_s:g}: must be above 0, and at most {_TRIAL_MAX_S:g}")
+        rules = RuleSet.parse(asked.text).bare()
+        if rules_id(rules) != asked.rules:
+            raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {rules_id(rules)}")
+        await self._plane.follow(rules)
+        self._forget_trial()
+        self._trial = rules
+        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
+        return self._in_force()
+
+    async def _on_keep(self, asked: Keep) -> InForce:
+        if self._trial is None or rules_id(self._trial) != asked.rules:
+            if self._trial is None and self.rules == asked.rules:
+                return self._in_force()  # kept already: the answer was lost
+            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
+        self._before, self._kept = self._kept, self._trial
+        self._forget_trial()
+        return self._in_force()
+
+    async def _on_back(self, asked: Back) -> InForce:
+        if self._trial is not None and rules_id(self._trial) == asked.rules:
+            await self._plane.follow(self._kept)
+            self._forget_trial()
+        elif self._trial is None and self.rules == asked.rules:
+            await self._plane.follow(self._before)
+            self._kept, self._before = self._before, None
+        return self._in_force()
+
+    async def _on_stop(self, _: Stop) -> InForce:
+        await self._plane.follow(None)
+        self._forget_trial()
+        self._before, self._kept = self._kept, None
+        return self._in_force()
+
+    async def _on_show(self, _: Show) -> Shown:
+        used = await self._plane.used()
+        return Shown(
+            controller=self.name,
+            workload=self.workload,
+            rules=self.rules,
+            on_trial=self._trial is not None,
+            text=None if used is None else used.text(),
+        )
+
+    def _in_force(self) -> InForce:
+        return InForce(controller=self.name, rules=self.rules)
+
+    def _forget_trial(self) -> None:
+        self._trial = None
+        if self._trial_end is not None:
+            self._trial_end.cancel()
+            self._trial_end = None
+
+    async def _expire(self, within_s: float) -> None:
+        await asyncio.sleep(within_s)
+        async with self._turn:
+            if self._trial is None:
+                return
+            with contextlib.suppress(InputError):  # it followed these before
+                await self._plane.follow(self._kept)
+            self._trial, self._trial_end = None, None

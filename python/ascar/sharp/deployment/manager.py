@@ -1,0 +1,286 @@
+"""The manager's side: the same rules on all controllers of a workload, or on none of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ascar.errors import MessagingError
+from ascar.messaging import Message, RequestRefused
+from ascar.sharp.deployment.messages import (
+    FIND,
+    Back,
+    Find,
+    Here,
+    InForce,
+    Keep,
+    Load,
+    Show,
+    Shown,
+    Stop,
+    ask,
+)
+from ascar.sharp.deployment.naming import rules_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ascar.messaging import Link
+    from ascar.sharp.rules import RuleSet
+
+__all__ = ["Deployed", "DeploymentFailed", "Manager", "Patience", "Problem"]
+
+_AT_ONCE = 64
+_NAMED_MAX = 8
+Answer = TypeVar("Answer", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long is waited.
+
+    Attributes:
+        find_s: for controllers to say that they are there.
+        answer_s: for each answer of a controller.
+        trial_s: after which a controller puts back rules that were not kept.
+    """
+
+    find_s: float = 1.0
+    answer_s: float = 5.0
+    trial_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a controller did not do it.
+
+    Attributes:
+        controller: its name.
+        reason: one line.
+    """
+
+    controller: str
+    reason: str
+
+    def __str__(self) -> str:
+        """In a line."""
+        return f"{self.controller}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """Rules that are in force.
+
+    Attributes:
+        rules: id of the rule set; None: none are.
+        workload: whose controllers follow them; None: all.
+        controllers: their names.
+    """
+
+    rules: str | None
+    workload: str | None
+    controllers: tuple[str, ...]
+
+
+class DeploymentFailed(MessagingError):
+    """Not all controllers follow the rules, so none does: those from before are in force again.
+
+    Args:
+        what: was to be done.
+        problems: who did not do it, and why.
+        unrestored: who did not say either that it has put back the rules from before.
+        touched: whether any controller was asked to change its rules.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        problems: Sequence[Problem],
+        unrestored: Sequence[Problem] = (),
+        *,
+        touched: bool = True,
+    ) -> None:
+        after = "the rules from before are in force again" if touched else "nothing was changed"
+        if unrestored:
+            after = (
+                "the rules from before are in force again but for "
+                f"{_listed(unrestored)}; a controller puts them back by itself when it hears nothing more"
+            )
+        super().__init__(f"{what}: {_listed(problems)}; {after}")
+        self.problems = tuple(problems)
+        self.unrestored = tuple(unrestored)
+
+
+class Manager:
+    """Puts rules in force, and asks how they are used.
+
+    Args:
+        link: to the message server, as a user who may ask controllers.
+        patience: how long is waited.
+    """
+
+    def __init__(self, link: Link, patience: Patience = Patience()) -> None:
+        self._link = link
+        self._patience = patience
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def find(self, workload: str | None = None, least: int = 0) -> tuple[Here, ...]:
+        """The controllers that are there, by name.
+
+        Args:
+            workload: of those alone whose client runs it; None: all.
+            least: wait longer when fewer than so many have answered.
+
+        Raises:
+            DeploymentFailed: two of them have the same name.
+        """
+        asked = Find(workload=workload)
+        found = set(await self._link.gather(FIND, asked, Here, self._patience.find_s))
+        if len(found) < least:
+            found |= set(await self._link.gather(FIND, asked, Here, self._patience.answer_s, least))
+        named = Counter(name for name, _ in {(one.controller, one.instance) for one in found})
+        twice = [name for name, count in named.items() if count > 1]
+        if twice:
+            problems = [Problem(name, "several controllers have this name") for name in sorted(twice)]
+            raise DeploymentFailed("controllers", problems, touched=False)
+        by_name = {one.controller: one for one in found}
+        return tuple(by_name[name] for name in sorted(by_name))
+
+    async def deploy(
+        self, rules: RuleSet, workload: str | None, expected: Iterable[str] = (), least: int = 1
+    ) -> Deployed:
+        """Put rules in force on all controllers of a workload, or leave all as they are.
+
+        Args:
+            rules: to be followed.
+            workload: whose controllers; None: all.
+            expected: controllers that must be there.
+            least: how many must be there.
+
+        Raises:
+            InputError: the rules leave a gap.
+            DeploymentFailed: one is missing, refuses, or does not answer.
+        """
+        name = rules_id(rules)
+        names = await self._present(f"rules {name}", workload, expected, least)
+        load = Load(rules=name, text=rules.bare().text(), within_s=self._patience.trial_s)
+        try:
+            await self._all_or_none(names, name, load)
+        except BaseException:
+            # Interrupted: what can be said still is; those that cannot be reached put back by themselves.
+            await self._ask_all(names, "back", Back(rules=name), InForce)
+            raise
+        return Deployed(name, workload, names)
+
+    async def try_out(self, rules: RuleSet, names: Sequence[str], within_s: float) -> None:
+        """Put rules in force on trial: each controller puts back its own unless they are kept in time.
+
+        Raises:
+            DeploymentFailed: a controller refuses or does not answer; none is on trial any more.
+        """
+        name = rules_id(rules)
+        load = Load(rules=name, text=rules.bare().text(), within_s=within_s)
+        _, problems = await self._ask_all(names, "load", load, InForce)
+        if problems:
+            raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
+
+    async def keep(self, rules: RuleSet, names: Sequence[str]) -> None:
+        """End a trial: its rules stay.
+
+        Raises:
+            DeploymentFailed: a controller does not; none follows them any more.
+        """
+        name = rules_id(rules)
+        _, problems = await self._ask_all(names, "keep", Keep(rules=name), InForce)
+        if problems:
+            raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
+
+    async def back(self, rules: RuleSet, names: Sequence[str]) -> None:
+        """End a trial: what was in force before is so again.
+
+        Raises:
+            DeploymentFailed: a controller does not say so.
+        """
+        name = rules_id(rules)
+        if problems := await self._put_back(names, name):
+            raise DeploymentFailed(f"rules {name}", problems, problems)
+
+    async def stop(self, workload: str | None, expected: Iterable[str] = ()) -> Deployed:
+        """Put no rules in force on any controller of a workload that is there.
+
+        Raises:
+            DeploymentFailed: one is missing or does not answer; the others have no rules any more.
+        """
+        wanted = set(expected)
+        found = await self.find(workload, len(wanted))
+        names = tuple(one.controller for one in found)
+        done, problems = await self._ask_all(names, "stop", Stop(), InForce)
+        missing = sorted(wanted - set(names))
+        problems += [Problem(name, "does not answer") for name in missing]
+        if problems:
+            at = f"stopped on {len(done)}" if done else "stop"
+            raise MessagingError(f"{at}; but not: {_listed(problems)}")
+        return Deployed(None, workload, names)
+
+    async def show(
+        self, workload: str | None = None, least: int = 0
+    ) -> tuple[tuple[Shown, ...], tuple[Problem, ...]]:
+        """What is in force and how it was used, of all controllers of a workload; and who did not say."""
+        found = await self.find(workload, least)
+        done, problems = await self._ask_all([one.controller for one in found], "show", Show(), Shown)
+        return tuple(done[name] for name in sorted(done)), tuple(problems)
+
+    async def _present(
+        self, what: str, workload: str | None, expected: Iterable[str], least: int
+    ) -> tuple[str, ...]:
+        """Names of the controllers, when all that must be there are."""
+        wanted = set(expected)
+        found = await self.find(workload, max(least, len(wanted)))
+        names = {one.controller for one in found}
+        problems = [Problem(name, "does not answer") for name in sorted(wanted - names)]
+        if len(names) < max(least, 1):
+            of = "" if workload is None else f" of workload {workload}"
+            problems.append(Problem(f"controllers{of}", f"{len(names)} are there, not {max(least, 1)}"))
+        if problems:
+            raise DeploymentFailed(what, problems, touched=False)
+        return tuple(sorted(names))
+
+    async def _all_or_none(self, names: Sequence[str], name: str, load: Load) -> None:
+        for verb, message in (("load", load), ("keep", Keep(rules=name))):
+            _, problems = await self._ask_all(names, verb, message, InForce)
+            if problems:
+                raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
+
+    async def _put_back(self, names: Sequence[str], name: str) -> list[Problem]:
+        """Ask for what was before; who did not say that it is so."""
+        done, problems = await self._ask_all(names, "back", Back(rules=name), InForce)
+        still = [Problem(one.controller, "still follows them") for one in done.values() if one.rules == name]
+        return problems + still
+
+    async def _ask_all(
+        self, names: Iterable[str], verb: str, message: Message, reply: type[Answer]
+    ) -> tuple[dict[str, Answer], list[Problem]]:
+        """Answers by name, and who gave none."""
+
+        async def one(name: str) -> Answer | Problem:
+            async with self._slots:
+                try:
+                    return await self._link.request(ask(verb, name), message, reply, self._patience.answer_s)
+                except RequestRefused as error:
+                    return Problem(name, f"refused: {error.reason}")
+                except MessagingError as error:
+                    return Problem(name, error.message.partition(": ")[2] or error.message)
+
+        asked = list(names)
+        answers = await asyncio.gather(*(one(name) for name in asked))
+        found: Mapping[str, Answer | Problem] = dict(zip(asked, answers, strict=True))
+        problems = [answer for answer in found.values() if isinstance(answer, Problem)]
+        return {name: said for name, said in found.items() if not isinstance(said, Problem)}, problems
+
+
+def _listed(problems: Sequence[Problem]) -> str:
+    named = [str(one) for one in problems[:_NAMED_MAX]]
+    more = len(problems) - len(named)
+    return ", ".join(named) + (f", and {more} more" if more else "")

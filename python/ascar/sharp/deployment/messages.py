@@ -1,0 +1,171 @@
+"""What manager and controllers say to each other, and on which subjects (docs/messaging.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascar.messaging import Message, User, subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "ANY",
+    "FIND",
+    "Back",
+    "Beat",
+    "Find",
+    "Here",
+    "InForce",
+    "Keep",
+    "Load",
+    "Show",
+    "Shown",
+    "Stop",
+    "ask",
+    "beat",
+    "controller_user",
+    "manager_user",
+]
+
+ANY = "*"
+FIND = subject("ascar", "rules", "find")
+"""Where all controllers listen."""
+
+
+def ask(verb: str, controller: str) -> str:
+    """Where one controller listens: load, keep, back, stop, show."""
+    return subject("ascar", "rules", verb, controller)
+
+
+def beat(controller: str) -> str:
+    """Where a controller says, tick by tick, that it is there."""
+    return subject("ascar", "rules", "beat", controller)
+
+
+class Find(Message, frozen=True, tag="rules.find/1"):
+    """Who is there?
+
+    Attributes:
+        workload: those alone whose client runs it; None: all.
+    """
+
+    workload: str | None = None
+
+
+class Here(Message, frozen=True, tag="rules.here/1"):
+    """A controller.
+
+    Attributes:
+        controller: its name, a token.
+        workload: that its client runs, a token.
+        instance: of this process: another one says that it was started anew.
+        rules: id of the rules in force; None: none are.
+    """
+
+    controller: str
+    workload: str
+    instance: str
+    rules: str | None = None
+
+
+class Load(Message, frozen=True, tag="rules.load/1"):
+    """Follow these rules on trial: unless they are kept in time, put back what was in force.
+
+    Attributes:
+        rules: id of the rule set.
+        text: of its file, without statistics.
+        within_s: how long the trial lasts.
+    """
+
+    rules: str
+    text: str
+    within_s: float
+
+
+class Keep(Message, frozen=True, tag="rules.keep/1"):
+    """The trial of these rules is over: they stay in force."""
+
+    rules: str
+
+
+class Back(Message, frozen=True, tag="rules.back/1"):
+    """These rules are not to be in force: what was before them is."""
+
+    rules: str
+
+
+class Stop(Message, frozen=True, tag="rules.stop/1"):
+    """No rules any more: what the system does by itself."""
+
+
+class InForce(Message, frozen=True, tag="rules.in-force/1"):
+    """The answer to what changes rules.
+
+    Attributes:
+        controller: who says so.
+        rules: id of those in force now, on trial or kept; None: none are.
+    """
+
+    controller: str
+    rules: str | None = None
+
+
+class Show(Message, frozen=True, tag="rules.show/1"):
+    """What is in force, and how was it used?"""
+
+
+class Shown(Message, frozen=True, tag="rules.shown/1"):
+    """Rules with their use.
+
+    Attributes:
+        controller: who says so.
+        workload: that its client runs.
+        rules: id of those in force; None: none are.
+        on_trial: whether they have not been kept yet.
+        text: of the rule file, with statistics since they were put in force; None without rules.
+    """
+
+    controller: str
+    workload: str
+    rules: str | None = None
+    on_trial: bool = False
+    text: str | None = None
+
+
+class Beat(Message, frozen=True, tag="rules.beat/1"):
+    """A controller at the end of a tick.
+
+    Attributes:
+        controller: its name.
+        workload: that its client runs.
+        instance: of this process.
+        rules: id of the rules that were in force all through the tick; None: none were, or they changed.
+        tick: number of the tick.
+        tick_s: its length.
+        mb_per_s: what the client read and wrote in it.
+    """
+
+    controller: str
+    workload: str
+    instance: str
+    tick: int
+    tick_s: float
+    mb_per_s: float
+    rules: str | None = None
+
+
+def manager_user(name: str = "manager") -> User:
+    """The manager's account: may ask all controllers, and hear them."""
+    asks = tuple(ask(verb, ANY) for verb in ("load", "keep", "back", "stop", "show"))
+    return User(name, publish=(FIND, *asks), subscribe=(beat(ANY), "_INBOX.>"))
+
+
+def controller_user(name: str, controllers: Iterable[str] = (ANY,)) -> User:
+    """An account of controllers: may hear what they are asked, answer, and say that they are there."""
+    named = tuple(controllers)
+    return User(
+        name,
+        publish=tuple(beat(one) for one in named),
+        subscribe=(FIND, *(ask(ANY, one) for one in named)),
+    )

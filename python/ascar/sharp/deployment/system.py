@@ -1,0 +1,211 @@
+"""A running system behind a message server, as loops use it: rules put in force, throughput read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import time
+from collections import defaultdict
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ascar.errors import InputError, MessagingError
+from ascar.messaging import Link
+from ascar.sharp.bench import merged
+from ascar.sharp.deployment.manager import Manager
+from ascar.sharp.deployment.messages import ANY, Beat, Here, beat
+from ascar.sharp.deployment.naming import rules_id
+from ascar.sharp.rules import RuleSet
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping, Sequence
+
+    from ascar.messaging import Background, Settings
+
+__all__ = ["METRICS", "ManagedSystem", "interval_metrics"]
+
+METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
+"""What an interval of a running system tells: of throughput(client, tick), section 3.1.5."""
+
+Result = TypeVar("Result")
+_TICKS_KEPT = 4_096
+_CALL_S = 600.0
+
+
+class ManagedSystem:
+    """The controllers of one workload, wherever they are.
+
+    Trials expire by themselves: when this process is killed, controllers go back to the rules they kept.
+
+    Args:
+        background: a loop that runs.
+        settings: of the message server.
+        workload: whose controllers; None: all.
+        trial_s: how long rules on trial stay unless asked for again.
+        silence_s: a tick that takes longer than this to come is a controller lost.
+
+    Raises:
+        MessagingError: there is no connection, or no controller.
+    """
+
+    def __init__(
+        self,
+        background: Background,
+        settings: Settings,
+        workload: str | None,
+        *,
+        trial_s: float = 60.0,
+        silence_s: float = 15.0,
+    ) -> None:
+        self._background = background
+        self._trial_s = trial_s
+        self._silence_s = silence_s
+        self._workload = workload
+        self._ticks: dict[str, dict[int, Beat]] = defaultdict(dict)
+        self._heard_s: dict[str, float] = {}
+        self._came: asyncio.Event | None = None
+        self._trial: RuleSet | None = None
+        self._link, self._manager, self.controllers = self._call(self._open(settings))
+
+    def close(self) -> None:
+        """Put back what was on trial, and leave."""
+        try:
+            self.back()
+        finally:
+            self._call(self._link.close())
+
+    def in_force(self) -> RuleSet | None:
+        """The rules that all controllers keep; None: none do.
+
+        Raises:
+            MessagingError: they follow different ones, or one does not answer.
+        """
+        shown, problems = self._call(self._manager.show(self._workload))
+        if problems:
+            raise MessagingError("; ".join(str(one) for one in problems))
+        if any(one.on_trial for one in shown):
+            raise MessagingError("controllers have rules on trial; wait for the end of that")
+        ids = {one.rules for one in shown}
+        if len(ids) > 1:
+            raise MessagingError("controllers follow different rules; deploy a rule set first")
+        texts = [one.text for one in shown if one.text is not None]
+        return merged([RuleSet.parse(text) for text in texts]) if texts else None
+
+    def try_out(self, rules: RuleSet) -> None:
+        """Put rules in force on trial.
+
+        Raises:
+            MessagingError: a controller refuses or does not answer; none follows them.
+        """
+        self._call(self._manager.try_out(rules, self.controllers, self._trial_s))
+        self._trial = rules
+
+    def back(self) -> None:
+        """End the trial: what was kept is in force.
+
+        Raises:
+            MessagingError: a controller does not say so.
+        """
+        if self._trial is not None:
+            self._call(self._manager.back(self._trial, self.controllers))
+            self._trial = None
+
+    def keep(self) -> None:
+        """End the trial: its rules stay.
+
+        Raises:
+            MessagingError: a controller does not; none follows them any more.
+        """
+        assert self._trial is not None, "rules are on trial"
+        self._call(self._manager.keep(self._trial, self.controllers))
+        self._trial = None
+
+    def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:
+        """What the next seconds bring under rules that are in force, the first of them left out.
+
+        Raises:
+            MessagingError: a controller is lost, or follows other rules.
+        """
+        name = None if rules is None else rules_id(rules)
+        return self._call(self._measured(name, settle_s, measure_s))
+
+    async def _open(self, settings: Settings) -> tuple[Link, Manager, tuple[str, ...]]:
+        self._came = asyncio.Event()
+        link = await Link.open(settings, name="ascar refine")
+        manager = Manager(link)
+        found: Sequence[Here] = await manager.find(self._workload)
+        if not found:
+            await link.close()
+            of = "" if self._workload is None else f" of workload {self._workload}"
+            raise MessagingError(f"controllers{of}: none is there; start them, or name another workload")
+        await link.serve(beat(ANY), Beat, self._on_beat)
+        return link, manager, tuple(one.controller for one in found)
+
+    async def _on_beat(self, one: Beat) -> None:
+        ticks = self._ticks[one.controller]
+        ticks[one.tick] = one
+        self._heard_s[one.controller] = time.monotonic()
+        while len(ticks) > _TICKS_KEPT:
+            del ticks[next(iter(ticks))]
+        assert self._came is not None
+        self._came.set()
+
+    async def _measured(self, rules: str | None, settle_s: float, measure_s: float) -> dict[str, float]:
+        for ticks in self._ticks.values():
+            ticks.clear()
+        await self._until(1)
+        tick_s = next(iter(self._ticks[self.controllers[0]].values())).tick_s
+        # The first tick may have begun under other rules.
+        left_out, wanted = 1 + math.ceil(settle_s / tick_s), max(1, round(measure_s / tick_s))
+        await self._until(left_out + wanted)
+        series: dict[str, list[float]] = {}
+        for name in self.controllers:
+            beats = list(self._ticks[name].values())[left_out : left_out + wanted]
+            if any(one.rules != rules for one in beats) or len({one.instance for one in beats}) > 1:
+                raise MessagingError(
+                    f"{name}: follows other rules than it was asked to; was it started anew?"
+                )
+            series[name] = [one.mb_per_s for one in beats]
+        return interval_metrics(series)
+
+    async def _until(self, ticks: int) -> None:
+        """Wait until every controller has told so many ticks."""
+        assert self._came is not None
+        begun_s = time.monotonic()
+        while missing := [name for name in self.controllers if len(self._ticks[name]) < ticks]:
+            now_s = time.monotonic()
+            silent_s = {name: now_s - max(begun_s, self._heard_s.get(name, begun_s)) for name in missing}
+            lost = [name for name, silence_s in silent_s.items() if silence_s > self._silence_s]
+            if lost:
+                raise MessagingError(
+                    f"{', '.join(lost[:8])}: silent for {self._silence_s:g} s; is it still there?"
+                )
+            self._came.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._came.wait()
+
+    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return self._background.call(work, _CALL_S)
+
+
+def interval_metrics(series: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """`METRICS` of an interval: throughput by client, one entry a tick, in MB/s.
+
+    Raises:
+        InputError: there is no client or no tick.
+    """
+    if not series or not all(series.values()):
+        raise InputError("readings: there are none; measure longer than a tick")
+    shares = [fmean(one) for one in series.values()]
+    readings = [value for one in series.values() for value in one]
+    tp, stdev = fmean(readings), pstdev(readings)
+    squares = sum(one**2 for one in shares)
+    return {
+        "throughput_mb_per_s": sum(shares),
+        "tp": tp,
+        "stdev": stdev,
+        "cv": stdev / tp if tp > 0 else 0.0,
+        "jain_index": sum(shares) ** 2 / (len(shares) * squares) if squares > 0 else 0.0,
+    }
