@@ -121,9 +121,11 @@ export class App {
     const table = this.table;
     if (table === null) return;
     const turn = ++this.turn;
+    performance.mark("ascar-begun");
     try {
       const scene = await this.compute(table);
       if (turn !== this.turn) return;
+      performance.mark("ascar-computed");
       this.scene = scene;
       this.clear();
       this.paint(scene);

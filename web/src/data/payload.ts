@@ -64,7 +64,7 @@ export function tableOf(buffer: ArrayBuffer, dropped = false): Table {
   );
   const configuration = columns.get("configuration") as Uint32Array;
   let last = -1;
-  for (const id of configuration) if (id > last) last = id;
+  for (let row = 0; row < configuration.length; row++) if (configuration[row]! > last) last = configuration[row]!;
   return {
     name: header.name,
     version: header.version,

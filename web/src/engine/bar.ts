@@ -95,18 +95,19 @@ function firstAbove(sorted: Float64Array, from: number, to: number, limit: numbe
   return from;
 }
 
-const KERNEL = [0.0545, 0.2442, 0.4026, 0.2442, 0.0545]; // Gaussian, one bin wide
+const REACH = 4;
+const KERNEL = [0.0276, 0.0663, 0.1238, 0.1802, 0.2042, 0.1802, 0.1238, 0.0663, 0.0276]; // Gaussian, two bins wide
 
 function smoothed(density: Float32Array): Float32Array {
   const smooth = new Float32Array(BINS);
   for (let bin = 0; bin < BINS; bin++) {
     let sum = 0;
-    for (let offset = -2; offset <= 2; offset++) {
+    for (let offset = -REACH; offset <= REACH; offset++) {
       // Reflected at the ends, where all values lie inside.
       let at = bin + offset;
       if (at < 0) at = -1 - at;
       if (at >= BINS) at = 2 * BINS - 1 - at;
-      sum += KERNEL[offset + 2]! * density[at]!;
+      sum += KERNEL[offset + REACH]! * density[at]!;
     }
     smooth[bin] = sum;
   }

@@ -46,7 +46,8 @@ export class Engine {
   ) {
     this.order = ascending(objective);
     const count = this.order.length;
-    this.values = Float64Array.from(this.order, (row) => objective[row]!);
+    this.values = new Float64Array(count);
+    for (let place = 0; place < count; place++) this.values[place] = objective[this.order[place]!]!;
     this.codes = table.dimensions.map((dimension) => {
       const laid = dimension.codes instanceof Uint8Array ? new Uint8Array(count) : new Uint16Array(count);
       for (let place = 0; place < count; place++) laid[place] = dimension.codes[this.order[place]!]!;
@@ -73,7 +74,8 @@ export class Engine {
       const own = selection.chosen[which] ?? null;
       importance[which] = between(bars, own, absent, inside.length);
     });
-    const rows = Uint32Array.from(inside, (place) => this.order[place]!);
+    const rows = new Uint32Array(inside.length);
+    for (let index = 0; index < inside.length; index++) rows[index] = this.order[inside[index]!]!;
     return { dimensions, importance, variance: variance(all), all, rows };
   }
 

@@ -90,8 +90,8 @@ export class BarsView {
   }
 
   private panel(dimension: Dimension, which: number): Panel {
-    const width = Math.max(dimension.labels.length * PITCH, 104) + GAP;
-    const title = svg("text", { class: "title", x: 2, y: 14 }, shortened(dimension.name, Math.floor(width / 7.2)));
+    const width = Math.max(dimension.labels.length * PITCH, 118) + GAP;
+    const title = svg("text", { class: "title", x: 2, y: 14 }, shortened(dimension.name, Math.floor((width - GAP) / 7.9)));
     title.append(svg("title", {}, dimension.name));
     const importance = svg("rect", { x: 2, y: 22, height: 5, rx: 2, fill: ACCENT });
     const told = svg("text", { class: "told", x: 2, y: 38 });
@@ -166,7 +166,7 @@ export class BarsView {
     const explained = bars.variance > 0 ? bars.importance[which]! / bars.variance : 0;
     set(panel.importance, { width: Math.max(0, (bars.importance[which]! / most) * (panel.width - GAP - 4)) });
     const cost = dimension.cost === null ? "" : ` · ${dimension.cost}`;
-    panel.told.textContent = shortened(`${share(explained)}${cost}`, Math.floor((panel.width - 6) / 5.6));
+    panel.told.textContent = shortened(`${share(explained)}${cost}`, Math.floor((panel.width - GAP) / 5.9));
     const own = chosen[which] ?? null;
     panel.columns.forEach((column, code) => {
       const bar = bars.dimensions[which]![code]!;
