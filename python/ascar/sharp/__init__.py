@@ -5,13 +5,17 @@ from ascar.sharp.candidates import Steps, candidates
 from ascar.sharp.journal import About, Journal
 from ascar.sharp.judge import Judge, Judged, Limits, Moment
 from ascar.sharp.objectives import FORMS, objective_of
+from ascar.sharp.plan import PARTS, SCHEDULES, Plan
+from ascar.sharp.rehearsal import rehearsed
 from ascar.sharp.rules import Action, Interval, Observed, Rule, RuleSet
-from ascar.sharp.search import Found, Plan, search
+from ascar.sharp.search import Found, search
 from ascar.sharp.splitting import split
 from ascar.sharp.verification import Terms, Verification, verify
 
 __all__ = [
     "FORMS",
+    "PARTS",
+    "SCHEDULES",
     "About",
     "Action",
     "Bench",
@@ -34,6 +38,7 @@ __all__ = [
     "Verification",
     "candidates",
     "objective_of",
+    "rehearsed",
     "search",
     "split",
     "verify",

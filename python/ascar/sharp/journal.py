@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.sharp.bench import Bench
-    from ascar.sharp.search import Plan
+    from ascar.sharp.plan import Plan
 
 __all__ = ["VERSION", "About", "Begin", "Journal"]
 
@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ascar: version of the program.
         system: identity of the bench.
         objective: in full.
-        schedule: of the search.
-        start: text of the rule set that it begins with.
+        schedule: of the search, with what it does without.
+        start: text of the rule sets that it begins with.
     """
 
     ascar: str
@@ -55,7 +55,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, bench: Bench, objective: Objective, plan: Plan) -> About:
         """Of this search."""
-        return cls(__version__, bench.identity, objective.text, plan.schedule, plan.start.bare().text())
+        return cls(__version__, bench.identity, objective.text, plan.name, _texts(plan))
 
 
 class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -226,6 +226,10 @@ class Journal:
             f"journal {str(self._path)!r}, line {line}: {what}; it is damaged: begin anew with --force or "
             "another --out"
         )
+
+
+def _texts(plan: Plan) -> str:
+    return "".join(rules.bare().text() for rules in (plan.start, *plan.others))
 
 
 def _key(trial: Trial) -> tuple[str | None, int]:

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
@@ -25,6 +26,8 @@ __all__ = ["RUNS", "Judge", "Judged", "Limits", "Moment", "Over"]
 RUNS = 3
 """Runs of the winner of a round, and of a rule set whose results vary (section 3.1.6)."""
 _UNEVEN_PERCENT = 20.0
+# Without common random numbers: repeats of a rule set, and how many sets have their own, below `bench.FRESH`.
+_APART, _APART_MAX = 50, 19_000
 
 
 class Over(Exception):  # named for what happened
@@ -147,7 +150,9 @@ class Judge:
         evaluations: runs that the search has asked for, remembered ones included.
         best: of the rule sets held so far.
         course: at how many evaluations the best changed, and to which score.
+        crowned: the best, one after the other.
         seen: every rule set of this round.
+        shared: whether run k of every rule set has the same random numbers; else each has its own.
     """
 
     bench: Bench
@@ -161,7 +166,9 @@ class Judge:
     evaluations: int = 0
     best: Judged | None = None
     course: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    crowned: list[Judged] = field(default_factory=list["Judged"])
     seen: list[Judged] = field(default_factory=list[Judged])
+    shared: bool = True
     _begun_s: float = 0.0
     _before_s: float = 0.0
 
@@ -193,18 +200,32 @@ class Judge:
 
     def again(self, judged: Judged, runs: int) -> Judged:
         """Run one that was run before until it has so many runs."""
-        have = len(judged.results)
-        trials = [Trial(judged.rules, repeat) for repeat in range(have, runs)]
-        results = (*judged.results, *self._results(trials))
-        found = Judged(judged.rules, results, tuple(self.value(one) for one in results))
-        self._tell(len(self.seen), len(self.seen))
+        (found,) = self.extended([judged], runs)
         return found
+
+    def extended(self, several: Sequence[Judged], runs: int) -> list[Judged]:
+        """Run several until each has so many runs, all of them at once."""
+        trials = [
+            [self._trial(one.rules, repeat) for repeat in range(len(one.results), runs)] for one in several
+        ]
+        made = self._results([trial for own in trials for trial in own])
+        found: list[Judged] = []
+        for one, own in zip(several, trials, strict=True):
+            results = (*one.results, *(next(made) for _ in own))
+            found.append(Judged(one.rules, results, tuple(self.value(result) for result in results)))
+            self._tell(len(found), len(several))
+        return found
+
+    def crown(self, judged: Judged) -> None:
+        """Keep the winner of a comparison as the best, whatever its score on other random numbers."""
+        self.best = judged
+        self.crowned.append(judged)
+        self.course.append((self.evaluations, self.objective.sign * judged.score))
 
     def hold(self, judged: Judged) -> None:
         """Keep the best of those that a round was won by."""
         if self.best is None or judged.score > self.best.score:
-            self.best = judged
-            self.course.append((self.evaluations, self.objective.sign * judged.score))
+            self.crown(judged)
 
     def value(self, result: Result) -> float:
         """The score of a run, larger is better; minus infinity where the formula has no value there."""
@@ -212,6 +233,12 @@ class Judge:
             return self.objective.sign * self.objective.score(result.metrics)
         except ExpressionError:
             return -math.inf
+
+    def _trial(self, rules: RuleSet, repeat: int) -> Trial:
+        if self.shared:
+            return Trial(rules, repeat)
+        assert repeat < _APART, "the numbers of one rule set end where those of another begin"
+        return Trial(rules, repeat + _APART * (1 + crc32(rules.text().encode()) % _APART_MAX))
 
     def fetch(self, trials: Sequence[Trial]) -> list[Result]:
         """Results of trials that no limit holds for, such as those of the last comparison."""

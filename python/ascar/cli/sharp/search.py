@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sim.options import Seconds, Seed, Settings, Threads
+from ascar.cli.sim.options import Seconds, Seed, Settings, Threads, scenario_of
 
 __all__ = ["EXAMPLES", "search"]
 
@@ -16,8 +16,8 @@ EXAMPLES = examples(
     "ascar sharp search random-write --evaluations 2000 --out rules.txt",
     "ascar sharp search scenario.toml --objective tp-stdev:1 --budget '10 min' --out rules.txt",
     "ascar sharp search scenario.toml --objective 'minimize latency_ms_p99' --out rules.txt --resume",
+    "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
 )
-_SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
 
 
 def search(
@@ -49,6 +49,10 @@ def search(
         int | None,
         typer.Option(min=0, metavar="N", help="End after so many epochs without gain; 0: never."),
     ] = None,
+    first_in: Annotated[
+        str | None,
+        typer.Option(metavar="SCENARIO", help="Search here first, then on SCENARIO with what was found."),
+    ] = None,
     pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of the last comparison at most.")] = 20,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a search that was cut off.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there, the journal too.")] = False,
@@ -64,66 +68,37 @@ def search(
     Every run is written down in FILE.journal when it ends; after a kill, --resume goes on from there, to the
     same end. The last comparison is made on fresh seeds: "the default is fine" is a result too.
     """
-    from ascar.cli.file_output import check_new, write_new
-    from ascar.cli.interrupts import Interrupted
+    from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.files import read
     from ascar.cli.sharp.found import document, print_found
     from ascar.cli.sharp.progress import showing
-    from ascar.cli.sim.options import scenario_of
+    from ascar.cli.sharp.task import Task, carry_out, ends_of, plan_from
     from ascar.errors import InputError
-    from ascar.sharp import (
-        About,
-        Journal,
-        Judge,
-        Limits,
-        SimulatedBench,
-        Terms,
-        Verification,
-        objective_of,
-        verify,
-    )
-    from ascar.sharp import search as search_rules
-    from ascar.sharp.search import FIRST, plan_of
-    from ascar.study import duration
+    from ascar.sharp import Terms, objective_of
 
-    if faithful and schedule not in ("sharp", "faithful"):
-        raise InputError(f"--faithful with --schedule = {schedule!r}: give one of them")
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
-    schedule = "faithful" if faithful else schedule
-    # Algorithm 1 itself never ends; ours does when epochs bring nothing.
-    endless = schedule == "faithful" and patience is None
-    plan = plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
-    budget_s = None if budget is None else duration("--budget", budget)
-    if plan.patience == 0 and budget_s is None and evaluations is None:
-        raise InputError("--budget, --evaluations: must be given where nothing else ends the search")
-    wanted = objective_of(objective)
-    system = scenario_of(scenario, seconds, seed, settings)
-    bench = SimulatedBench(system, wanted, threads)
-    terms = Terms(pairs_max=pairs)
-    check_new(out, force=force or resume)
-    about = About.of(bench, wanted, plan)
-    begin = "resume" if resume else "anew" if force else "new"
-    limits = Limits(evaluations, None if budget_s is None else _SEARCH_SHARE * budget_s)
-    with Journal(out.with_name(f"{out.name}.journal"), about, begin) as journal:
-        with showing(quiet=quiet) as listener:
-            judge = Judge(bench, wanted, journal, limits, listener=listener)
-            try:
-                found = search_rules(judge, plan)
-                verdict = Verification("not-verified", note="too few runs to judge one rule set")
-                if found.best is not None:
-                    verdict = verify(judge, found.best.rules, terms, budget_s)
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    f"interrupted; {len(journal)} runs are kept in {out.name}.journal; "
-                    "go on with the same command and --resume"
-                ) from None
-        if found.best is not None:
-            write_new(out, found.best.observed.text(), force=True)
-        if json:
-            emit("sharp-search", document(system, plan, judge, found, verdict) | {"out": str(out)})
-        else:
-            print_found(people(), judge, found, verdict)
-            people().print(f"rules: {out}", soft_wrap=True, markup=False)
+    plan = plan_from(schedule, start, patience, faithful=faithful)
+    if first_in is not None and plan.schedule != "sharp":
+        raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
+    task = Task(
+        system=scenario_of(scenario, seconds, seed, settings),
+        first_in=None if first_in is None else scenario_of(first_in, seconds, seed, None),
+        objective=objective_of(objective),
+        plan=plan,
+        ends=ends_of(plan, budget, evaluations),
+        terms=Terms(pairs_max=pairs),
+        threads=threads,
+        out=out,
+        begin="resume" if resume else "anew" if force else "new",
+    )
+    with showing(quiet=quiet) as listener:
+        done = carry_out(task, listener)
+    if done.found.best is not None:
+        write_new(out, done.found.best.observed.text(), force=True)
+    if json:
+        emit("sharp-search", document(task, done) | {"out": str(out)})
+    else:
+        print_found(people(), done)
+        people().print(f"rules: {out}", soft_wrap=True, markup=False)
     return 0

@@ -1,0 +1,183 @@
+"""A search for rules as it was asked for, and carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ascar.objective import Objective
+    from ascar.sharp import Found, Judge, Moment, Plan, SimulatedBench, Terms, Verification
+    from ascar.sharp.journal import Begin
+    from ascar.simulation import Scenario
+
+__all__ = ["Done", "Ends", "Task", "carry_out", "ends_of", "plan_from"]
+
+_FIRST_SHARE = 1 / 3
+_SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """When a search ends at the latest.
+
+    Attributes:
+        evaluations: runs of the search; None: any number.
+        budget_s: for all of it, the last comparison included; None: any time.
+    """
+
+    evaluations: int | None
+    budget_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is asked for.
+
+    Attributes:
+        system: that rules are made for.
+        first_in: simulation in which the search begins; None: it begins on the system.
+        objective: what is searched for.
+        plan: how.
+        ends: of the search.
+        terms: of the last comparison.
+        threads: runs at a time; None: one a core.
+        out: file of the rule set.
+        begin: of the journals.
+    """
+
+    system: Scenario
+    first_in: Scenario | None
+    objective: Objective
+    plan: Plan
+    ends: Ends
+    terms: Terms
+    threads: int | None
+    out: Path
+    begin: Begin
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came out.
+
+    Attributes:
+        judge: with the course of the search.
+        found: the rule set.
+        verdict: of the last comparison.
+        first_evaluations: runs in the simulation that the search began in.
+    """
+
+    judge: Judge
+    found: Found
+    verdict: Verification
+    first_evaluations: int = 0
+
+
+def plan_from(schedule: str, start: Path | None, patience: int | None, *, faithful: bool) -> Plan:
+    """The plan that options describe.
+
+    Raises:
+        InputError: two of them exclude each other, or one is wrong.
+    """
+    from ascar.cli.sharp.files import read
+    from ascar.errors import InputError
+    from ascar.sharp.plan import FIRST, plan_of
+
+    if faithful and schedule not in ("sharp", "faithful"):
+        raise InputError(f"--faithful with --schedule = {schedule!r}: give one of them")
+    schedule = "faithful" if faithful else schedule
+    # Algorithm 1 itself never ends; ours does when epochs bring nothing.
+    endless = schedule == "faithful" and patience is None
+    return plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
+
+
+def ends_of(plan: Plan, budget: str | None, evaluations: int | None) -> Ends:
+    """When the search ends at the latest.
+
+    Raises:
+        InputError: nothing ends it, or the budget is no time.
+    """
+    from ascar.errors import InputError
+    from ascar.study import duration
+
+    budget_s = None if budget is None else duration("--budget", budget)
+    if plan.patience == 0 and budget_s is None and evaluations is None:
+        raise InputError("--budget, --evaluations: must be given where nothing else ends the search")
+    return Ends(evaluations, budget_s)
+
+
+def carry_out(task: Task, listener: Callable[[Moment], None]) -> Done:
+    """Search, and compare what was found with the system as it is.
+
+    Raises:
+        InputError: the objective names what no run tells, or a journal is of another search.
+        Interrupted: on the keyboard; the runs that have ended are kept.
+    """
+    from ascar.cli.file_output import check_new
+    from ascar.cli.interrupts import Interrupted
+    from ascar.sharp import SimulatedBench
+
+    bench = SimulatedBench(task.system, task.objective, task.threads)
+    check_new(task.out, force=task.begin != "new")
+    try:
+        if task.first_in is None:
+            return _searched(task, bench, task.plan, listener)
+        first = _rehearsal(task, SimulatedBench(task.first_in, task.objective, task.threads), listener)
+        return _searched(task, bench, first.plan, listener, first)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; the runs that have ended are kept in {_journal(task).name}; "
+            "go on with the same command and --resume"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rehearsal:
+    plan: Plan
+    evaluations: int = 0
+    elapsed_s: float = 0.0
+
+
+def _rehearsal(task: Task, bench: SimulatedBench, listener: Callable[[Moment], None]) -> _Rehearsal:
+    """The first phase, which has a third of the time at most and any number of runs."""
+    from ascar.sharp import About, Journal, Judge, Limits, rehearsed
+
+    plan = replace(task.plan, patience=task.plan.patience or type(task.plan)().patience)
+    budget_s = task.ends.budget_s
+    limits = Limits(None, None if budget_s is None else _FIRST_SHARE * budget_s)
+    with Journal(_journal(task, ".first"), About.of(bench, task.objective, plan), task.begin) as journal:
+        judge = Judge(bench, task.objective, journal, limits, listener=listener)
+        found = rehearsed(judge, plan)
+        return _Rehearsal(replace(found, patience=task.plan.patience), judge.evaluations, judge.elapsed_s)
+
+
+def _searched(
+    task: Task,
+    bench: SimulatedBench,
+    plan: Plan,
+    listener: Callable[[Moment], None],
+    first: _Rehearsal | None = None,
+) -> Done:
+    from ascar.sharp import About, Journal, Judge, Limits, Verification, search, verify
+
+    spent_s = 0.0 if first is None else first.elapsed_s
+    budget_s = None if task.ends.budget_s is None else max(1.0, task.ends.budget_s - spent_s)
+    limits = Limits(task.ends.evaluations, None if budget_s is None else _SEARCH_SHARE * budget_s)
+    path = _journal(task)
+    # A search that was cut off in its first phase has no journal of the second.
+    begin = "new" if first is not None and task.begin == "resume" and not path.exists() else task.begin
+    with Journal(path, About.of(bench, task.objective, plan), begin) as journal:
+        judge = Judge(bench, task.objective, journal, limits, listener=listener)
+        found = search(judge, plan)
+        verdict = Verification("not-verified", note="too few runs to judge one rule set")
+        if found.best is not None:
+            verdict = verify(judge, found.best.rules, task.terms, budget_s)
+    return Done(judge, found, verdict, 0 if first is None else first.evaluations)
+
+
+def _journal(task: Task, part: str = "") -> Path:
+    return task.out.with_name(f"{task.out.name}{part}.journal")

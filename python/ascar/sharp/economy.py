@@ -1,0 +1,132 @@
+"""Our schedule: few evaluations, as each takes half a minute on a real system.
+
+It begins with the best of a sweep of static windows, improves rules by a model of their actions, splits one
+rule along one indicator at a time, and judges by races on common random numbers.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from ascar.sharp.candidates import candidates
+from ascar.sharp.judge import RUNS, Judged
+from ascar.sharp.plan import RULES_MAX
+from ascar.sharp.racing import Field, race
+from ascar.sharp.rules import Action, RuleSet
+from ascar.sharp.scouting import Scout, usual_window
+from ascar.sharp.splitting import split
+from ascar.sharp.surrogate import Actions, promising
+
+if TYPE_CHECKING:
+    from ascar.sharp.judge import Judge
+    from ascar.sharp.plan import Plan
+
+__all__ = ["SWEPT", "economical"]
+
+_STATIC = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0), (4, 10), (16, 30), (2, 60), (8, 60))
+SWEPT = tuple(RuleSet.uniform(Action(0, 100 * window, 1_000 * tau_ms)) for window, tau_ms in _STATIC)
+"""Static windows and gaps, each as a set of one rule: the sweep that a search begins with."""
+_BATCH = 4
+_ROUNDS_MAX = 8
+_MISSES_MAX = 2
+_MISSES_FIRST_MAX = 3  # of the only rule there is: most of what can be won is won there
+_WORTH_DEVIATIONS = 0.03  # an improvement expected below so much of one run's noise is not worth a run
+
+
+def economical(judge: Judge, plan: Plan) -> str:
+    """Search until epochs bring nothing; why it ended."""
+    judge.shared = "common-numbers" not in plan.without
+    field = Field(judge, racing="racing" not in plan.without)
+    judge.epoch = 1
+    best = _begun(field, plan)
+    if len(best.rules.rules) == 1:
+        best = _improved(field, plan, best, 0)
+    scout = Scout(field)
+    idle = 0
+    for judge.epoch in count(2):
+        if len(best.rules.rules) > RULES_MAX - 8:
+            return "rules"
+        found = _refined(field, plan, scout, best)
+        if found is None:
+            return "no-gain"
+        idle = 0 if found.rules != best.rules else idle + 1
+        best = found
+        if plan.patience and idle >= plan.patience:
+            return "no-gain"
+    raise AssertionError("epochs never end by themselves")
+
+
+def _begun(field: Field, plan: Plan) -> Judged:
+    """The best of those that the search begins with."""
+    judge = field.judge
+    judge.round += 1
+    (first,) = field.run([plan.start], RUNS)
+    judge.crown(first)
+    sweep = () if "sweep" in plan.without else SWEPT
+    return _raced(field, first, [*plan.others, *sweep])
+
+
+def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:
+    """The best after a round of others."""
+    winner = race(field, best, field.tried(rule_sets))
+    if winner.rules != best.rules:
+        field.judge.crown(winner)
+    return winner
+
+
+def _improved(field: Field, plan: Plan, best: Judged, at: int) -> Judged:
+    """Rounds on the action of one rule, until none brings anything."""
+    product = "surrogate" in plan.without
+    return _by_product(field, best, at) if product else _by_model(field, best, at)
+
+
+def _by_product(field: Field, best: Judged, at: int) -> Judged:
+    """Every candidate of Table 3.2 a round."""
+    while True:
+        field.judge.round += 1
+        winner = _raced(field, best, list(candidates(best.rules, at)))
+        if winner.rules == best.rules:
+            return winner
+        best = winner
+
+
+def _by_model(field: Field, best: Judged, at: int) -> Judged:
+    """What the model of the rule's actions names."""
+    actions = Actions(usual_window(best.rules.rules[at].action))
+    misses, misses_max = 0, _MISSES_MAX if len(best.rules.rules) > 1 else _MISSES_FIRST_MAX
+    for _ in range(_ROUNDS_MAX):
+        named = promising(actions, field.variants(best.rules, at), best, _BATCH)
+        worth = _WORTH_DEVIATIONS * field.deviation(best)
+        if misses == misses_max or not named or named[0].improvement <= worth:
+            return best
+        field.judge.round += 1
+        winner = _raced(field, best, [best.rules.with_action(at, one.action) for one in named])
+        misses = misses + 1 if winner.rules == best.rules else 0
+        best = winner
+    return best
+
+
+def _refined(field: Field, plan: Plan, scout: Scout, best: Judged) -> Judged | None:
+    """An epoch: one rule split, its parts improved; the rules as they were where that brings nothing.
+
+    None: nothing is left to split.
+    """
+    if "one-axis" in plan.without:
+        return _split_whole(field, plan, best)
+    field.judge.round += 1
+    cut = scout.cut(best)
+    if cut is None:
+        return None
+    parts = field.adopt(Judged(cut.rules, best.results, best.scores))
+    found = parts
+    for at in cut.parts:
+        found = _improved(field, plan, found, at)
+    return best if found.rules == parts.rules else found
+
+
+def _split_whole(field: Field, plan: Plan, best: Judged) -> Judged:
+    """The hottest rule in 2^d, as algorithm 1 has it, and the hottest of the parts improved."""
+    (parts,) = field.run([split(best.observed)], RUNS)
+    # Where that brings nothing the parts do as the whole did: the next epoch goes on with them.
+    return _improved(field, plan, parts, parts.observed.hottest())

@@ -1,0 +1,79 @@
+"""How to search: which schedule, from where, how long without gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from ascar.errors import InputError
+from ascar.sharp.rules import Action, RuleSet
+
+__all__ = ["FIRST", "PARTS", "RULES_MAX", "SCHEDULES", "Part", "Plan", "Schedule", "plan_of"]
+
+Schedule = Literal["sharp", "faithful", "remy"]
+SCHEDULES: tuple[str, ...] = get_args(Schedule)
+"""sharp: ours; faithful: Li's algorithm 1 to the letter; remy: all rules an epoch, a split every fourth."""
+
+Part = Literal["racing", "common-numbers", "surrogate", "one-axis", "sweep"]
+PARTS: tuple[str, ...] = get_args(Part)
+"""What our schedule has beyond algorithm 1; a search can do without any of them, to see what each brings."""
+
+FIRST = RuleSet.uniform(Action(100, 0, 20_000))
+"""One rule that holds everywhere (algorithm 1, line 4)."""
+
+RULES_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to search.
+
+    Attributes:
+        schedule: one of `SCHEDULES`.
+        start: the rule set to begin with.
+        patience: end after so many epochs in a row without gain; 0: never. Algorithm 1 never does.
+        others: further rule sets to begin with, such as those found in a simulation; the best of all counts.
+        without: of `PARTS`, those that the schedule "sharp" does without.
+    """
+
+    schedule: Schedule = "sharp"
+    start: RuleSet = FIRST
+    patience: int = 3
+    others: tuple[RuleSet, ...] = ()
+    without: frozenset[Part] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Check the plan.
+
+        Raises:
+            InputError: the patience is below zero, a part is none of `PARTS`, or another schedule than
+                "sharp" is given what only that can do.
+        """
+        if self.patience < 0:
+            raise InputError(f"patience = {self.patience}: must be 0 (never) or more epochs")
+        for part in sorted(self.without):
+            if part not in PARTS:
+                raise InputError(f"without = {str(part)[:80]!r}: must be of {', '.join(PARTS)}")
+        if self.schedule != "sharp" and (self.without or self.others):
+            raise InputError(
+                f"schedule = {self.schedule!r}: begins with one rule set and has no parts to do without; "
+                "use the schedule 'sharp'"
+            )
+
+    @property
+    def name(self) -> str:
+        """The schedule, with what it does without and how many it begins with."""
+        left_out = "".join(f" without {part}" for part in sorted(self.without))
+        return f"{self.schedule}{left_out}"
+
+
+def plan_of(schedule: str, start: RuleSet = FIRST, patience: int | None = None) -> Plan:
+    """A plan from plain values; None leaves the patience as it is.
+
+    Raises:
+        InputError: as `Plan`.
+    """
+    if schedule not in SCHEDULES:
+        raise InputError(f"schedule = {schedule[:80]!r}: must be one of {', '.join(SCHEDULES)}")
+    chosen = cast("Schedule", schedule)
+    return Plan(chosen, start) if patience is None else Plan(chosen, start, patience)

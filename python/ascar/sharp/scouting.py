@@ -1,0 +1,128 @@
+"""Where to split: along the one indicator that explains most.
+
+Algorithm 1 splits into 2^d and so makes rules that nobody needs, each to be improved on its own. Here a rule
+is split in two along each indicator on trial, and in each half a narrower and a wider window are tried once.
+A parabola through the three points says what a half could bring if it differed from the other; the indicator
+with the largest sum is the one to split along.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.sharp.splitting import split
+from ascar.sharp.surrogate import Actions
+
+if TYPE_CHECKING:
+    from ascar.sharp.judge import Judged
+    from ascar.sharp.racing import Field
+    from ascar.sharp.rules import Action, RuleSet
+
+__all__ = ["Cut", "Scout", "usual_window"]
+
+_AXES = 3
+_FACTOR = 3.0
+_WINDOW_MIN, _WINDOW_MAX = 1.0, 64.0
+_USED_SHARE_MIN = 0.05
+_WINDOW_DEFAULT = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A rule in two.
+
+    Attributes:
+        rules: with both halves, which do what the whole did.
+        parts: their numbers, the more promising first.
+    """
+
+    rules: RuleSet
+    parts: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Scout:
+    """Chooses splits, and remembers which were chosen before.
+
+    Attributes:
+        field: runs the probes.
+    """
+
+    field: Field
+    _spent: set[tuple[object, int]] = dataclasses.field(default_factory=set[tuple[object, int]])
+
+    def cut(self, best: Judged) -> Cut | None:
+        """The most promising split of the hottest rule that can still be split; None: there is none."""
+        for at in _by_heat(best.observed):
+            cuts = {axis: cut for axis in range(_AXES) if (cut := self._halves(best, at, axis)) is not None}
+            if cuts:
+                promises = self._promises(best, at, cuts)
+                axis = max(cuts, key=lambda one: (sum(promises[one]), -one))
+                self._spent.add((best.rules.rules[at].region, axis))
+                first, second = promises[axis]
+                return Cut(cuts[axis], (at, at + 1) if first >= second else (at + 1, at))
+        return None
+
+    def _halves(self, best: Judged, at: int, axis: int) -> RuleSet | None:
+        """The rules with one in two; None where it was tried, or nothing was observed inside."""
+        rule = best.observed.rules[at]
+        whole = rule.region[axis]
+        if (rule.region, axis) in self._spent or rule.observed is None:
+            return None
+        inside = whole.lo < rule.observed.means[axis] < whole.hi
+        return split(best.observed, at, (axis,)).bare() if inside else None
+
+    def _promises(self, best: Judged, at: int, cuts: dict[int, RuleSet]) -> dict[int, tuple[float, float]]:
+        """What each half along each indicator could bring."""
+        action = best.rules.rules[at].action
+        usual = usual_window(action)
+        windows = max(usual / _FACTOR, _WINDOW_MIN), min(usual * _FACTOR, _WINDOW_MAX)
+        probes = [
+            rules.with_action(at + half, _holding(action, window))
+            for rules in cuts.values()
+            for half in (0, 1)
+            for window in windows
+        ]
+        leads = iter([one.lead(best) for one in self.field.tried(probes)])
+        steps = [math.log(window / usual) for window in windows]
+        return {
+            axis: (_promise(steps, [next(leads), next(leads)]), _promise(steps, [next(leads), next(leads)]))
+            for axis in cuts
+        }
+
+
+def usual_window(action: Action) -> float:
+    """The window, in requests, that an action keeps to where it is followed again and again."""
+    if not 0 <= action.m100 < 100:
+        return _WINDOW_DEFAULT
+    return min(max(action.b100 / (100 - action.m100), _WINDOW_MIN), _WINDOW_MAX)
+
+
+def _holding(action: Action, window: float) -> Action:
+    """The action of a gap with a window held."""
+    return Actions().leading_to(window, 0, action.tau_us)
+
+
+def _by_heat(rules: RuleSet) -> list[int]:
+    """Numbers of the rules that are used, the hottest first."""
+    uses = [0 if rule.observed is None else rule.observed.used_times for rule in rules.rules]
+    least = _USED_SHARE_MIN * sum(uses)
+    order = sorted(range(len(uses)), key=lambda at: -uses[at])
+    return [at for at in order if uses[at] > 0 and uses[at] >= least]
+
+
+def _promise(steps: list[float], leads: list[float]) -> float:
+    """The largest value, within reach, of the parabola through (0, 0) and two probes; 0 at least."""
+    points = [(step, lead) for step, lead in zip(steps, leads, strict=True) if step and math.isfinite(lead)]
+    best = max([0.0, *(lead for _, lead in points)])
+    if len(points) < 2:
+        return best
+    (x1, y1), (x2, y2) = points
+    bend = (y1 / x1 - y2 / x2) / (x1 - x2)
+    slope = y1 / x1 - bend * x1
+    if bend >= 0:
+        return best
+    return max(best, -(slope**2) / (4 * bend)) if x1 <= -slope / (2 * bend) <= x2 else best
