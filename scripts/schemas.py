@@ -782,6 +782,8 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "A search for rules: the best set, how it was found, and what it is worth on fresh seeds.",
         {
             "scenario": about(TEXT, "its name"),
+            "first_in": about(maybe(TEXT), "name of the scenario that the search began in"),
+            "first_evaluations": about(COUNT, "runs there"),
             "objective": TEXT,
             "schedule": {"enum": list(SCHEDULES)},
             "stopped": {"enum": ["evaluations", "time", "no-gain", "rules"]},
@@ -819,8 +821,6 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "out": about(TEXT, "the file with the best rule set"),
         },
     ),
-    "sharp-split": (
-        "A rule set, one rule of which was split.",
     "sharp-show": (
         "Which rules are in force where, and how they are used.",
         {
@@ -845,14 +845,16 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             ),
         },
     ),
+    "sharp-split": (
+        "A rule set, one rule of which was split.",
         {"split_rule": about(COUNT, "the number that it had, from 1"), **RULE_SET},
     ),
-    "sim-run": (
-        "What one or more runs of a simulated cluster brought; figures are means over the runs.",
     "sharp-stop": (
         "Controllers that follow no rules any more.",
         {"workload": TEXT, "controllers": items(TEXT)},
     ),
+    "sim-run": (
+        "What one or more runs of a simulated cluster brought; figures are means over the runs.",
         {
             "name": about(TEXT, "of the scenario"),
             "clients": COUNT,
@@ -904,8 +906,6 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "plots": items(TEXT),
         },
     ),
-    "sim-sweep": (
-        "A simulated cluster under static windows and gaps.",
     "sim-serve": (
         "A simulated cluster that runs; printed as soon as its controllers answer.",
         {
@@ -917,6 +917,8 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "controllers": items(record(controller=TEXT, workload=TEXT)),
         },
     ),
+    "sim-sweep": (
+        "A simulated cluster under static windows and gaps.",
         {
             "seeds": about(COUNT, "runs of each point"),
             "figure": about({"enum": list(FIGURES)}, "by which points are compared, larger is better"),
