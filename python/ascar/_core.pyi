@@ -228,6 +228,16 @@ def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int) -> str:
     """The text of a rule file."""
 
 @final
+_Recorded: TypeAlias = tuple[
+    NDArray[np.float64],
+    list[str],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+]
+
 class Simulation:
     """A simulated cluster; a scenario's and an outcome's JSON is that of `ascar.simulation`."""
 
@@ -243,17 +253,8 @@ class Simulation:
     def rules(self) -> list[str | None]: ...
     def deploy(self, group: int, rules: str | None) -> int: ...
     def record(self, most: int) -> None: ...
-    def recorded(
-        self,
-    ) -> tuple[
-        NDArray[np.float64],
-        list[str],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.float64],
-    ]: ...
+    def recorded(self) -> _Recorded: ...
+    def recorded_requests(self) -> _Recorded: ...
     def outcome(self) -> str: ...
 
 def check_scenario(scenario: str) -> str: ...

@@ -113,7 +113,7 @@ impl Simulation {
             .map_err(refuse)
     }
 
-    /// Keep threads' operations one by one from now on, up to so many; 0 keeps none.
+    /// Keep threads' operations and streams' requests one by one from now on, up to so many of each; 0 keeps none.
     fn record(&self, py: Python<'_>, most: usize) {
         self.with(py, |core| core.record(most));
     }
@@ -121,22 +121,12 @@ impl Simulation {
     /// The operations kept: columns begun_s, kind (as a scenario names it), thread, file, offset, bytes, latency_s
     /// (nan while under way).
     fn recorded<'py>(&self, py: Python<'py>) -> Columns<'py> {
-        let kept = self.with(py, |core| core.recorded().to_vec());
-        let whole = |field: fn(&Recorded) -> i64| PyArray1::from_iter(py, kept.iter().map(field));
-        let seconds = |nanos: u64| nanos as f64 / 1e9;
-        (
-            PyArray1::from_iter(py, kept.iter().map(|one| seconds(one.begun_ns))),
-            kept.iter().map(|one| one.operation.name()).collect(),
-            whole(|one| i64::from(one.thread)),
-            whole(|one| i64::from(one.file)),
-            whole(|one| one.offset as i64),
-            whole(|one| one.bytes as i64),
-            PyArray1::from_iter(
-                py,
-                kept.iter()
-                    .map(|one| one.latency_ns.map_or(f64::NAN, seconds)),
-            ),
-        )
+        columns(py, &self.with(py, |core| core.recorded().to_vec()))
+    }
+
+    /// The requests kept, in the same columns: a stream is the thread, the part of a file on its server the file.
+    fn recorded_requests<'py>(&self, py: Python<'py>) -> Columns<'py> {
+        columns(py, &self.with(py, |core| core.recorded_requests().to_vec()))
     }
 
     /// What has been counted so far, as JSON.
@@ -144,6 +134,24 @@ impl Simulation {
         self.with(py, |core| serde_json::to_string(&core.outcome()))
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
+}
+
+fn columns<'py>(py: Python<'py>, kept: &[Recorded]) -> Columns<'py> {
+    let whole = |field: fn(&Recorded) -> i64| PyArray1::from_iter(py, kept.iter().map(field));
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    (
+        PyArray1::from_iter(py, kept.iter().map(|one| seconds(one.begun_ns))),
+        kept.iter().map(|one| one.operation.name()).collect(),
+        whole(|one| i64::from(one.thread)),
+        whole(|one| i64::from(one.file)),
+        whole(|one| one.offset as i64),
+        whole(|one| one.bytes as i64),
+        PyArray1::from_iter(
+            py,
+            kept.iter()
+                .map(|one| one.latency_ns.map_or(f64::NAN, seconds)),
+        ),
+    )
 }
 
 /// In the order of the fields.

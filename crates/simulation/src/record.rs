@@ -1,21 +1,21 @@
-//! Operations of threads, one by one, for whoever wants a trace of the workload.
+//! Operations of threads and requests of streams, one by one, for whoever wants a trace of the workload.
 
 use crate::events::Nanos;
 use crate::lists::NONE;
 use crate::scenario::Operation;
 
-/// An operation of a thread on a file.
+/// An operation of a thread on a file, or a request of a stream to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// When it began, since the start of the simulation.
+    /// When it began (a request: when it left its client), since the start of the simulation.
     pub begun_ns: u64,
     /// How long it took; `None` while it is under way.
     pub latency_ns: Option<u64>,
     /// What was done.
     pub operation: Operation,
-    /// By which thread, numbered over all clients.
+    /// By which thread, numbered over all clients; of a request: its stream.
     pub thread: u32,
-    /// On which file, numbered over all clients; 0 where there is none.
+    /// On which file, numbered over all clients; 0 where there is none. Of a request: the part of a file on its server.
     pub file: u32,
     /// First byte.
     pub offset: u64,
@@ -23,36 +23,47 @@ pub struct Recorded {
     pub bytes: u64,
 }
 
-/// Keeps operations from when it is made, until it holds so many.
+/// Keeps operations, or requests, from when it is made, until it holds so many.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     operations: Vec<Recorded>,
-    /// By thread: the operation that is under way; [`NONE`]: none that is recorded.
+    /// By thread, or by number of the request: what is under way; [`NONE`]: nothing that is recorded.
     under_way: Vec<u32>,
     most: usize,
 }
 
 impl Recorder {
-    /// An empty record of so many threads' operations.
-    pub fn new(threads: usize, most: usize) -> Recorder {
+    /// An empty record.
+    pub fn new(most: usize) -> Recorder {
         Recorder {
             operations: Vec::new(),
-            under_way: vec![NONE; threads],
+            under_way: Vec::new(),
             most: most.min(NONE as usize - 1),
         }
     }
 
-    /// A thread begins an operation.
-    pub fn begin(&mut self, begun: Recorded) {
-        if self.operations.len() < self.most {
-            self.under_way[begun.thread as usize] = self.operations.len() as u32;
-            self.operations.push(begun);
+    /// One begins; `number` tells it from all others that are under way.
+    #[cold]
+    pub fn begin(&mut self, number: u32, begun: Recorded) {
+        let number = number as usize;
+        if self.under_way.len() <= number {
+            self.under_way.resize(number + 1, NONE);
         }
+        self.under_way[number] = if self.operations.len() < self.most {
+            self.operations.push(begun);
+            self.operations.len() as u32 - 1
+        } else {
+            NONE
+        };
     }
 
-    /// A thread's step is done.
-    pub fn end(&mut self, thread: u32, now: Nanos) {
-        let at = std::mem::replace(&mut self.under_way[thread as usize], NONE);
+    /// The one with this number is over.
+    #[cold]
+    pub fn end(&mut self, number: u32, now: Nanos) {
+        let Some(at) = self.under_way.get_mut(number as usize) else {
+            return;
+        };
+        let at = std::mem::replace(at, NONE);
         if let Some(operation) = self.operations.get_mut(at as usize) {
             operation.latency_ns = Some(now - operation.begun_ns);
         }

@@ -192,7 +192,8 @@ impl Simulation {
         self.cluster.deploy(group, rules)
     }
 
-    /// Keep threads' operations one by one from now on, up to so many; 0 keeps none, and forgets those kept.
+    /// Keep threads' operations and streams' requests one by one from now on, up to so many of each; 0 keeps none, and
+    /// forgets those kept.
     pub fn record(&mut self, most: usize) {
         self.cluster.record(most);
     }
@@ -201,6 +202,12 @@ impl Simulation {
     #[must_use]
     pub fn recorded(&self) -> &[Recorded] {
         self.cluster.recorded()
+    }
+
+    /// The requests kept since [`Simulation::record`], in the order in which they left their clients.
+    #[must_use]
+    pub fn recorded_requests(&self) -> &[Recorded] {
+        self.cluster.recorded_requests()
     }
 
     /// Rule sets in force, by client group, with the use that streams have made of their rules.

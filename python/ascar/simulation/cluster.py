@@ -29,13 +29,13 @@ _OPERATIONS_MAX = 100_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """Operations of threads on files, one element each, in the order in which they began.
+    """Operations of threads on files, or requests of streams, one element each, in the order of beginning.
 
     Attributes:
-        seconds: float64, when it began, since the start of the cluster.
-        kind: as flowops of scenarios name it.
-        thread: int64, numbered over all clients.
-        file: int64, numbered over all clients.
+        seconds: float64, when it began (a request: left its client), since the start of the cluster.
+        kind: as flowops of scenarios name it; of a request "read" or "write".
+        thread: int64, numbered over all clients; of a request: its stream.
+        file: int64, numbered over all clients; of a request: the part of a file on its server.
         offset_bytes: int64, first byte.
         size_bytes: int64, bytes read or written.
         latency_s: float64, how long it took; nan while it is under way.
@@ -156,7 +156,7 @@ class Cluster:
         return tuple(self._simulation.rules())
 
     def record(self, operations_max: int = 1_000_000) -> None:
-        """Keep operations of threads one by one from now on, at most so many; 0 keeps none.
+        """Keep operations and requests one by one from now on, at most so many of each; 0 keeps none.
 
         Raises:
             InputError: more than can be kept.
@@ -168,6 +168,10 @@ class Cluster:
     def recorded(self) -> Recorded:
         """The operations kept since `record`, in the order in which they began."""
         return Recorded(*self._simulation.recorded())
+
+    def recorded_requests(self) -> Recorded:
+        """The requests to servers kept since `record`, in the order in which they left their clients."""
+        return Recorded(*self._simulation.recorded_requests())
 
     def run(self, seconds: float | None = None) -> Outcome:
         """Run until so many virtual seconds were counted after the warm-up, in whole ticks.

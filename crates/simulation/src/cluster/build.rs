@@ -142,6 +142,7 @@ impl Builder<'_> {
             deployments: Vec::new(),
             controls: Vec::new(),
             recorder: None,
+            request_recorder: None,
             failures: scenario.failures.clone(),
             noise: scenario.noise.clone(),
             timeout_ns: nanos(scenario.control.timeout_s),

@@ -27,7 +27,7 @@ use crate::program::Program;
 use crate::random::Random;
 use crate::record::{Recorded, Recorder};
 use crate::requests::Requests;
-use crate::scenario::{Failure, Noise, Scenario};
+use crate::scenario::{Failure, Noise, Operation, Scenario};
 
 pub(crate) use build::build;
 use build::{ClientControl, Deployments};
@@ -161,6 +161,8 @@ pub(crate) struct Cluster {
     controls: Vec<ClientControl>,
     /// Threads' operations, where they are asked for.
     recorder: Option<Box<Recorder>>,
+    /// Streams' requests, where they are asked for.
+    request_recorder: Option<Box<Recorder>>,
     failures: Vec<Failure>,
     noise: Noise,
     timeout_ns: Nanos,
@@ -217,42 +219,62 @@ impl Cluster {
         &self.deployments
     }
 
-    /// Keep threads' operations from now on, up to so many; 0 keeps none. What was kept before is forgotten.
+    /// Keep threads' operations and streams' requests from now on, up to so many of each; 0 keeps none. What was kept
+    /// before is forgotten.
     pub fn record(&mut self, most: usize) {
-        let threads = self.threads.0.len();
-        self.recorder = (most > 0).then(|| Box::new(Recorder::new(threads, most)));
+        let made = || (most > 0).then(|| Box::new(Recorder::new(most)));
+        (self.recorder, self.request_recorder) = (made(), made());
     }
 
     /// The operations kept since [`Cluster::record`], in the order of beginning.
     pub fn recorded(&self) -> &[Recorded] {
-        self.recorder
-            .as_ref()
-            .map_or(&[], |recorder| recorder.operations())
+        kept(self.recorder.as_deref())
+    }
+
+    /// The requests kept since [`Cluster::record`], in the order of leaving.
+    pub fn recorded_requests(&self) -> &[Recorded] {
+        kept(self.request_recorder.as_deref())
     }
 
     /// A thread begins an operation on bytes of a file.
     #[inline]
-    fn note(&mut self, thread: u32, (file, offset, bytes): (u32, u64, u64)) {
-        if self.recorder.is_some() {
-            self.note_now(thread, (file, offset, bytes));
+    fn note(&mut self, index: u32, (file, offset, bytes): (u32, u64, u64)) {
+        if let Some(recorder) = &mut self.recorder {
+            let thread = &self.threads[index];
+            let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+            let begun = Recorded {
+                begun_ns: self.now,
+                latency_ns: None,
+                operation: steps[thread.step as usize].operation,
+                thread: index,
+                file: if file == NONE { 0 } else { file },
+                offset,
+                bytes,
+            };
+            recorder.begin(index, begun);
         }
     }
 
-    #[cold]
-    fn note_now(&mut self, index: u32, (file, offset, bytes): (u32, u64, u64)) {
-        let thread = &self.threads[index];
-        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
-        let begun = Recorded {
-            begun_ns: self.now,
-            latency_ns: None,
-            operation: steps[thread.step as usize].operation,
-            thread: index,
-            file: if file == NONE { 0 } else { file },
-            offset,
-            bytes,
-        };
-        if let Some(recorder) = &mut self.recorder {
-            recorder.begin(begun);
+    /// A request leaves its client.
+    #[inline]
+    fn note_request(&mut self, index: u32) {
+        if let Some(recorder) = &mut self.request_recorder {
+            let request = &self.requests[index];
+            let operation = if request.write {
+                Operation::Write
+            } else {
+                Operation::Read
+            };
+            let begun = Recorded {
+                begun_ns: self.now,
+                latency_ns: None,
+                operation,
+                thread: request.stream,
+                file: request.object,
+                offset: request.offset,
+                bytes: u64::from(request.length),
+            };
+            recorder.begin(index, begun);
         }
     }
 
@@ -270,4 +292,8 @@ pub(crate) fn nanos(seconds: f64) -> Nanos {
 /// The end of a scenario's warm-up.
 pub(crate) fn warm_ns(scenario: &Scenario) -> Nanos {
     nanos(scenario.warmup_s)
+}
+
+fn kept(recorder: Option<&Recorder>) -> &[Recorded] {
+    recorder.map_or(&[], Recorder::operations)
 }

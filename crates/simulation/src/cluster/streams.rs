@@ -54,6 +54,7 @@ impl Cluster {
     #[inline]
     pub(super) fn leave(&mut self, index: u32) {
         let now_us = self.now_us();
+        self.note_request(index);
         let request = &mut self.requests[index];
         request.sent_ns = self.now;
         request.place = Place::Server;
@@ -70,6 +71,9 @@ impl Cluster {
     pub(super) fn replied(&mut self, index: u32) {
         let request = self.requests[index];
         self.requests.remove(index);
+        if let Some(recorder) = &mut self.request_recorder {
+            recorder.end(index, self.now);
+        }
         let length = u64::from(request.length);
         let stream = &mut self.streams[request.stream as usize];
         stream.controller.on_reply(&Reply {

@@ -32,6 +32,16 @@ fn a_record_holds_every_operation_and_changes_nothing() {
         && one.bytes == 1 << 20
         && one.offset % (1 << 20) == 0
         && one.thread < 5 * 64));
+    let requests = watched.recorded_requests();
+    // A megabyte lies on one server, so each operation is one request.
+    let answered = requests.iter().filter(|one| one.latency_ns.is_some());
+    assert!((1..=20 * 8).contains(&(watched.outcome().requests as usize - answered.count())));
+    assert!(requests.is_sorted_by_key(|one| one.begun_ns));
+    assert!(
+        requests.iter().all(|one| one.operation == Operation::Write
+            && one.bytes == 1 << 20
+            && one.thread < 20)
+    );
     watched.record(10);
     watched.step();
     assert_eq!(watched.recorded().len(), 10);
