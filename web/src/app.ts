@@ -8,7 +8,7 @@ import { button, byId, html, save } from "./dom";
 import { different } from "./engine/configurations";
 import { type Bars, Engine, type Limit } from "./engine/engine";
 import { applyText, csvText, drawingText } from "./export";
-import { count } from "./format";
+import { count, many } from "./format";
 import { FRESH, fromHash, standing, type Standing, type State, type Step, taken, toHash, type View } from "./state";
 import { BarsView, PLOT_RANGE } from "./views/bars";
 import { askRoles, showHelp } from "./views/dialogs";
@@ -30,6 +30,16 @@ interface Scene {
   readonly standing: Standing;
   readonly chosen: readonly (readonly boolean[] | null)[];
   readonly bars: Bars;
+}
+
+/** What the picture leaves out, and what is the same everywhere. */
+function notes({ table, engine, metric }: Scene): string[] {
+  const failed = table.rows - engine.order.length;
+  const lines = [...table.notes];
+  if (failed > 0) lines.push(`${many(failed, "row")} without ${metric.name} ${failed === 1 ? "is" : "are"} not shown`);
+  const alike = table.constants.filter((one) => one.labels.length > 0).map((one) => `${one.name} = ${one.labels[0]!}`);
+  if (alike.length > 0) lines.push(`the same in all rows to which they apply: ${alike.join(", ")}`);
+  return lines.length === 0 ? [] : [`${lines.join("; ")}.`.replace(/^[a-z]/, (letter) => letter.toUpperCase())];
 }
 
 export class App {
@@ -209,8 +219,9 @@ export class App {
       this.fail(error);
       return;
     }
+    byId("notes").replaceChildren(...notes(scene));
     const left = different(table, bars.rows);
-    byId("said").textContent = `${count(bars.all.count)} rows of ${count(left)} configurations are left`;
+    byId("said").textContent = `${many(bars.all.count, "row")} of ${many(left, "configuration")} left`;
     byId("whole").dataset["configurations"] = `${count(left)} of ${count(table.configurations)} configurations`;
     document.body.dataset["settled"] = String(this.turn);
   }

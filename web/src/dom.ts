@@ -53,7 +53,7 @@ export function choice(
   chosen: string,
   act: (value: string) => void,
 ): HTMLLabelElement {
-  const select = html("select");
+  const select = html("select", { "aria-label": label });
   for (const [value, text] of options) select.append(html("option", { value, selected: value === chosen }, text));
   select.addEventListener("change", () => act(select.value));
   return html("label", { class: "choice" }, html("span", {}, label), select);

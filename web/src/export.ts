@@ -17,19 +17,19 @@ export function drawingText(drawings: readonly SVGSVGElement[], title: string): 
     return copy;
   });
   set(root, { width, height: height + 28, viewBox: `0 0 ${width} ${height + 28}` });
-  const font = "font-family:system-ui,sans-serif;font-size:13px";
+  const heading = { x: 8, y: 18, "font-family": "system-ui, sans-serif", "font-size": 13 };
   root.append(svg("rect", { width: "100%", height: "100%", fill: "#fff" }));
-  root.append(svg("text", { x: 8, y: 18, style: font }, title), ...copies);
+  root.append(svg("text", heading, title), ...copies);
   return new XMLSerializer().serializeToString(root);
 }
 
 const STYLES = ["font-size", "font-weight", "font-family", "fill", "opacity", "stroke", "visibility"] as const;
 
-/** Styles from the style sheet, which the file does not have. */
+/** Styles from the style sheet, which the file does not have, as attributes: the page allows no others. */
 function inlined(from: Element, to: Element): void {
   const style = getComputedStyle(from);
   if (from.tagName === "text" || from.tagName === "g" || from.tagName === "rect") {
-    to.setAttribute("style", STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+    for (const name of STYLES) to.setAttribute(name, style.getPropertyValue(name));
   }
   for (const name of ["tabindex", "role", "aria-label", "aria-checked", "class"]) to.removeAttribute(name);
   for (let at = 0; at < from.children.length; at++) inlined(from.children[at]!, to.children[at]!);

@@ -17,6 +17,11 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** "1 row", "2 rows". */
+export function many(value: number, what: string): string {
+  return `${count(value)} ${what}${value === 1 ? "" : "s"}`;
+}
+
 export function share(value: number): string {
   return value > 0 && value < 0.1 ? FINE_SHARE(value) : SHARE(value);
 }
