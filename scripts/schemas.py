@@ -68,6 +68,8 @@ STATES = [state.value for state in TrialState]
 FACTS: Schema = {"type": "object"}
 SCORE = about(maybe(NUMBER), "the objective's value; null unless complete or pruned")
 
+QUANTILES = record(median=NUMBER, p90=NUMBER, max=NUMBER)
+
 MEASUREMENT = record(
     "a mean with what is known about it",
     mean=NUMBER,
@@ -304,6 +306,21 @@ SIM_POINT = record(
 )
 
 INTEGER: Schema = {"type": "integer"}
+ACTION = record(
+    m_x100=about({"type": "integer"}, "what the window is multiplied by, times 100; below 0: not at all"),
+    b_x100=about({"type": "integer"}, "requests added to the window, times 100"),
+    tau_us=about(COUNT, "least gap between requests"),
+)
+REFINEMENT_STEP = record(
+    kind={"enum": ["better", "worse", "no-difference", "loss", "verified", "put-back"]},
+    restart=about(COUNT, "jumps before it"),
+    old=ACTION,
+    new=ACTION,
+    gain_relative=about(maybe(NUMBER), "above 0 is better; null where the loss ended it at once"),
+    gain_low=about(maybe(NUMBER), "lower end of its interval, at all looks together"),
+    gain_high=maybe(NUMBER),
+    pairs=about(COUNT, "of intervals"),
+)
 RULE_SET: dict[str, Schema] = {
     "updates_per_second": about(COUNT, "window changes at most"),
     "rules": items(
@@ -464,6 +481,124 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "watch-shift": (
         "A line of `ascar watch`: a shift of the mean, printed as soon as it is found.",
         {"name": about(TEXT, "of the column"), **SHIFT},
+    ),
+    "variation": (
+        "How much runs of one configuration differ, over what times, and what may be the cause.",
+        {
+            "source": about(TEXT, "the runs or the tables' files"),
+            "objective": about(TEXT, "the column that was measured"),
+            "configurations": about(COUNT, "with at least two runs"),
+            "runs": COUNT,
+            "left_out": record(
+                measured_once=about(COUNT, "configurations"),
+                runs_failed=about(COUNT, "without a finite objective"),
+                mean_zero=about(COUNT, "configurations; nothing is relative to a mean of 0"),
+            ),
+            "by": about(maybe(TEXT), "the parameter whose values are the groups; null: one group"),
+            "groups": items(
+                record(
+                    name=TEXT,
+                    configurations=COUNT,
+                    runs_min=COUNT,
+                    runs_max=COUNT,
+                    mean_min=NUMBER,
+                    mean_max=NUMBER,
+                    rsd=about(QUANTILES, "relative standard deviations (eq. 6.2)"),
+                    range=about(QUANTILES, "relative ranges (eq. 6.3)"),
+                    large_share=about(NUMBER, "of configurations with an RSD above 5% and a range above 9%"),
+                    range_coverage=about(
+                        NUMBER, "share of all runs that the range of runs_min runs covers at least, 95% sure"
+                    ),
+                )
+            ),
+            "goes_with": about(
+                items(
+                    record(
+                        parameter=TEXT,
+                        h=about(NUMBER, "Kruskal and Wallis, of relative standard deviations by value"),
+                        groups=COUNT,
+                        p_value=NUMBER,
+                        p_adjusted=about(NUMBER, "over all parameters"),
+                    )
+                ),
+                "the surest first",
+            ),
+            "most_varying": about(
+                items(
+                    record(
+                        configuration=CONFIGURATION,
+                        group=TEXT,
+                        runs=COUNT,
+                        mean=NUMBER,
+                        low=about(NUMBER, "the least"),
+                        high=about(NUMBER, "the greatest"),
+                        rsd=NUMBER,
+                        rsd_ci_low=about(maybe(NUMBER), "95%, exact for normal runs; null: there is none"),
+                        rsd_ci_high=maybe(NUMBER),
+                        range=NUMBER,
+                    )
+                ),
+                "by relative range, the first 1000",
+            ),
+            "tolerance": about(NUMBER, "share of its end in which a run counts as settled"),
+            "settling": items(
+                record(
+                    group=TEXT,
+                    runs=COUNT,
+                    run_s=about(NUMBER, "median length"),
+                    median_s=about(NUMBER, "until the cumulative throughput stays within the tolerance"),
+                    p90_s=NUMBER,
+                    late_share=about(NUMBER, "of runs that settle in their second half only"),
+                )
+            ),
+            "windows": items(
+                record(
+                    group=TEXT,
+                    window_s=NUMBER,
+                    configurations=COUNT,
+                    windows=COUNT,
+                    idle_windows=about(COUNT, "left out: nothing was done in any run"),
+                    range=about(QUANTILES, "relative ranges over the runs"),
+                )
+            ),
+            "correlations": about(
+                items(
+                    record(
+                        group=TEXT,
+                        operation=TEXT,
+                        configurations=COUNT,
+                        correlation=NUMBER,
+                        ci_low=maybe(NUMBER),
+                        ci_high=maybe(NUMBER),
+                    )
+                ),
+                "of an operation's latency range with the throughput's range, over configurations",
+            ),
+            "level": about(NUMBER, "probability of any check that holds where there is nothing"),
+            "checks": about(
+                items(
+                    record(
+                        cause=TEXT,
+                        statistic=NUMBER,
+                        statistic_name=TEXT,
+                        sample=TEXT,
+                        p_value=NUMBER,
+                        p_adjusted=about(NUMBER, "over all checks"),
+                        effect=about(NUMBER, "a share of the mean, a correlation, or a share of variance"),
+                        held=FLAG,
+                    )
+                ),
+                "causes that were looked for",
+            ),
+            "advice": items(record(cause=TEXT, title=TEXT, evidence=TEXT, action=TEXT)),
+            "figures": about(
+                items(
+                    record(name=TEXT, path=maybe(TEXT), left_out=about(maybe(TEXT), "why it is not drawn"))
+                ),
+                "empty without --plots",
+            ),
+            "note": TEXT,
+        },
     ),
     "watch": (
         "The last line of `ascar watch`: what was seen altogether.",
@@ -646,13 +781,13 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "Where the page is served, and what it shows; printed before the first request is answered.",
         {
             "url": TEXT,
-            "name": TEXT,
+            "name": maybe(TEXT),
             "rows": COUNT,
             "configurations": about(COUNT, "different ones among the rows"),
             "dimensions": about(items(TEXT), "what was set or given and takes two values at least"),
             "metrics": items(TEXT),
-            "objective": TEXT,
-            "direction": {"enum": ["min", "max"]},
+            "objective": about(maybe(TEXT), "null while nothing was measured yet"),
+            "direction": {"enum": ["min", "max", None]},
         },
     ),
     "export": (
@@ -776,6 +911,21 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "rules": about(TEXT, "id: the same rules have the same everywhere"),
             "workload": TEXT,
             "controllers": about(items(TEXT), "that keep them"),
+        },
+    ),
+    "sharp-refine": (
+        "What refining a rule while it runs came to.",
+        {
+            "rule": about(COUNT, "number of the rule, from 1"),
+            "before": about(TEXT, "id of the rules in force at the beginning"),
+            "rules": about(TEXT, "id of those at the end"),
+            "rule_set": record(**RULE_SET),
+            "stopped": {"enum": ["summits", "steps", "time"]},
+            "intervals": about(COUNT, "measured"),
+            "verification": about(
+                maybe(REFINEMENT_STEP), "the end against the beginning; null where nothing was changed"
+            ),
+            "steps": items(REFINEMENT_STEP),
         },
     ),
     "sharp-search": (

@@ -25,6 +25,7 @@ from ascar.cli import (
     space,
     sweep,
     tune,
+    variation,
     watch,
     workload,
 )
@@ -53,6 +54,7 @@ _COMMANDS = (
     (export.export, export.EXAMPLES, "Print a configuration for an administrator."),
     (sweep.sweep, sweep.EXAMPLES, "Measure every configuration: make a dataset."),
     (importance.importance, importance.EXAMPLES, "Which parameters matter, and how sure the order is."),
+    (variation.variation, variation.EXAMPLES, "How much runs of one configuration differ, and why."),
     (explore.explore, explore.EXAMPLES, "Look at what was measured, in the browser."),
     (report.report, report.EXAMPLES, "Write one page with the numbers and the plots."),
 )

@@ -1,0 +1,361 @@
+"""What `ascar variation` shows: tables for people, a document, figures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ascar.analysis.labels import number
+from ascar.analysis.variation_checks import LEVEL
+from ascar.analysis.variation_figures import label_of, short_label
+from ascar.analysis.variation_study import FIGURES, figures_of
+from ascar.analysis.variation_summary import RANGE_LARGE, RSD_LARGE, deviation_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from ascar.analysis.variation_study import Variation
+    from ascar.analysis.variation_summary import Group
+
+__all__ = ["draw", "emit_variation", "print_variation"]
+
+_SHOWN, _LISTED_MAX = 10, 1_000
+_CORRELATIONS_SHOWN = 8
+
+
+def draw(found: Variation, directory: Path, step: Callable[[str], None]) -> dict[str, Path | str]:
+    """Writes the figures; by name each one's path, or why there is none.
+
+    Raises:
+        WorkError: they cannot be written.
+    """
+    from ascar.analysis.drawing import styled
+    from ascar.errors import WorkError
+
+    step("drawing")
+    written: dict[str, Path | str] = {}
+    for name, drawing in figures_of(found).items():
+        if isinstance(drawing, str):
+            written[name] = drawing
+            continue
+        path = directory / f"{name}.svg"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with styled(svg_hashsalt=name):
+                drawing.figure.savefig(
+                    path, metadata={"Date": None, "Description": drawing.alt}, facecolor="white"
+                )
+        except OSError as error:
+            raise WorkError(f"--plots = {str(directory)!r}: {error.strerror}; give another place") from error
+        written[name] = path
+    return written
+
+
+def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]) -> None:
+    """Tables, advice, and what was drawn."""
+    from ascar.cli.output import people
+
+    console, runs, spread = people(), found.runs, found.spread
+
+    def line(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    least, most = int(runs.counts.min()), int(runs.counts.max())
+    each = f"{least}" if least == most else f"{least} to {most}"
+    left = [f"{runs.alone} measured once"] if runs.alone else []
+    left += [f"{runs.failed} failed runs"] if runs.failed else []
+    left += [f"{runs.zero} with a mean of 0"] if runs.zero else []
+    line(
+        f"{runs.objective} in {name}: {len(runs)} configurations, {len(runs.scores)} runs, {each} each"
+        + (f"; left out: {', '.join(left)}" if left else "")
+    )
+    if runs.note:
+        line(runs.note)
+    _groups(console, found)
+    line("Covers: the share of all runs that lies in the range of so few, with 95% confidence.")
+    if least != most:
+        line(f"Ranges grow with the number of runs; --runs {least} compares equally many.")
+    for link in found.links[:3]:
+        if link.p_adjusted <= LEVEL:
+            line(f"Variation goes with {link.parameter}: H = {link.statistic:.3g}, {_p(link.p_adjusted)}.")
+    rows: list[list[str]] = []
+    for place in spread.order[:_SHOWN]:
+        estimate = deviation_of(runs, int(place))
+        interval = (
+            "-"
+            if estimate.low is None or estimate.high is None
+            else f"{estimate.low:.1%} to {estimate.high:.1%}"
+        )
+        cells = [number(float(spread.mean[place])), f"{spread.rsd[place]:.1%}", interval]
+        cells += [f"{spread.range[place]:.1%}", str(runs.counts[place])]
+        rows.append([*cells, short_label(label_of(runs, int(place)), 100)])
+    _table(
+        console, "Most varying", ["mean", "RSD", "95% interval", "range", "runs", "configuration"], rows, 5
+    )
+    _over_time(console, found)
+    _latencies(console, found)
+    _advice(console, found)
+    for figure, path in drawn.items():
+        line(f"not drawn: {FIGURES[figure]}: {path}" if isinstance(path, str) else f"plot: {path}")
+
+
+def _groups(console: Console, found: Variation) -> None:
+    heads = [
+        found.by or "",
+        "configurations",
+        "runs",
+        "mean",
+        "RSD: median",
+        "90%",
+        "most",
+        "range: median",
+        "90%",
+        "most",
+    ]
+    heads += [f"RSD > {RSD_LARGE:.0%}, range > {RANGE_LARGE:.0%}", "covers at least"]
+    rows = [
+        [
+            short_label(one.name, 40), str(one.configurations),
+            " to ".join(map(str, dict.fromkeys(one.runs))),
+            " to ".join(number(mean) for mean in dict.fromkeys(one.mean)),
+            *(f"{value:.1%}" for value in (*one.rsd, *one.range)),
+            f"{one.large:.0%}", f"{one.coverage:.0%}",
+        ]
+        for one in found.groups
+    ]  # fmt: skip
+    _table(console, "At a glance", heads, rows, len(heads), left=1)
+
+
+def _over_time(console: Console, found: Variation) -> None:
+    rows: list[list[str]] = []
+    for one in found.settled:
+        times = (f"{one.run_s:.4g} s", f"{one.median_s:.3g} s", f"{one.most_s:.3g} s")
+        rows.append([short_label(one.group, 40), str(one.runs), *times, f"{one.late:.0%}"])
+    heads = [found.by or "", "runs", "length", "half settle by", "90% by", "in the second half only"]
+    _table(
+        console,
+        f"Until the cumulative throughput stays within {100 * found.asked.tolerance:g}% of its end",
+        heads,
+        rows,
+        6,
+        left=1,
+    )
+    rows = []
+    for one in found.windows:
+        idle = f"{one.idle}" if one.idle else ""
+        rows.append(
+            [short_label(one.group, 40), f"{one.window_s:g} s", str(one.configurations), str(len(one.ranges)),
+             *(f"{value:.1%}" for value in one.quantiles), idle]
+        )  # fmt: skip
+    heads = [
+        found.by or "",
+        "window",
+        "configurations",
+        "windows",
+        "range: median",
+        "90%",
+        "most",
+        "idle windows",
+    ]
+    _table(console, "Ranges of windows over the runs", heads, rows, 8, left=1)
+
+
+def _latencies(console: Console, found: Variation) -> None:
+    rows: list[list[str]] = []
+    for one in found.correlations[:_CORRELATIONS_SHOWN]:
+        low, high = one.estimate.low, one.estimate.high
+        interval = "-" if low is None or high is None else f"{low:+.2f} to {high:+.2f}"
+        rows.append(
+            [
+                short_label(one.group, 40),
+                one.operation,
+                f"{one.estimate.value:+.2f}",
+                interval,
+                str(one.configurations),
+            ]
+        )
+    heads = [found.by or "", "operation", "correlation", "95% interval", "configurations"]
+    _table(console, "Range of latencies and range of throughput", heads, rows, 5, left=2)
+
+
+def _advice(console: Console, found: Variation) -> None:
+    if not found.checks:
+        console.print(
+            "\nCauses: none could be looked for; that needs the order of runs, or readings over time."
+        )
+        return
+    causes = ", ".join(one.cause for one in found.checks)
+    chance = f"where none is, the chance of any advice is at most {LEVEL:.0%}"
+    if not found.advice:
+        console.print(
+            f"\nNo cause has evidence. Looked for: {causes}; {chance}.", markup=False, soft_wrap=True
+        )
+    for place, one in enumerate(found.advice, 1):
+        lead = "\n" if place == 1 else ""
+        console.print(f"{lead}{place}. {one.title}", markup=False, soft_wrap=True)
+        console.print(f"   evidence: {one.evidence}", markup=False, soft_wrap=True)
+        console.print(f"   do: {one.action}", markup=False, soft_wrap=True)
+    if found.advice:
+        console.print(f"Looked for: {causes}; {chance}.", markup=False, soft_wrap=True)
+
+
+def _table(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: int,
+    left: int = 0,
+) -> None:
+    """A table whose columns from `left` to `right` hold numbers; nothing where there are no rows."""
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = list(rows)
+    if not lines:
+        return
+    console.print(f"\n{title}", markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for place, head in enumerate(heads):
+        table.add_column(Text(head), justify="right" if left <= place < right else "left")
+    for row in lines:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def _p(p: float) -> str:
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def emit_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]) -> None:
+    """One document."""
+    from ascar.cli.output import emit
+    from ascar.outcome import json_ready
+
+    runs, spread = found.runs, found.spread
+    configurations: list[dict[str, object]] = []
+    for place in map(int, spread.order[:_LISTED_MAX]):
+        estimate = deviation_of(runs, place)
+        configurations.append(
+            {
+                "configuration": json_ready(runs.configuration(place)),
+                "group": found.names[int(found.of[place])],
+                "runs": int(runs.counts[place]),
+                "mean": float(spread.mean[place]),
+                "low": float(spread.low[place]),
+                "high": float(spread.high[place]),
+                "rsd": estimate.value,
+                "rsd_ci_low": estimate.low,
+                "rsd_ci_high": estimate.high,
+                "range": float(spread.range[place]),
+            }
+        )
+    emit(
+        "variation",
+        {
+            "source": name,
+            "objective": runs.objective,
+            "configurations": len(runs),
+            "runs": len(runs.scores),
+            "left_out": {"measured_once": runs.alone, "runs_failed": runs.failed, "mean_zero": runs.zero},
+            "by": found.by,
+            "groups": [_group(one) for one in found.groups],
+            "goes_with": [
+                {
+                    "parameter": one.parameter,
+                    "h": one.statistic,
+                    "groups": one.groups,
+                    "p_value": one.p_value,
+                    "p_adjusted": one.p_adjusted,
+                }
+                for one in found.links
+            ],
+            "most_varying": configurations,
+            "tolerance": found.asked.tolerance,
+            **_times(found),
+            "correlations": [
+                {
+                    "group": one.group,
+                    "operation": one.operation,
+                    "configurations": one.configurations,
+                    "correlation": one.estimate.value,
+                    "ci_low": one.estimate.low,
+                    "ci_high": one.estimate.high,
+                }
+                for one in found.correlations
+            ],
+            "level": LEVEL,
+            "checks": [
+                {
+                    "cause": one.cause,
+                    "statistic": one.result.statistic,
+                    "statistic_name": one.result.name,
+                    "sample": one.result.sample,
+                    "p_value": one.result.p_value,
+                    "p_adjusted": one.p_adjusted,
+                    "effect": one.effect,
+                    "held": one.held,
+                }
+                for one in found.checks
+            ],
+            "advice": [asdict(one) for one in found.advice],
+            "figures": [
+                {
+                    "name": key,
+                    "path": None if isinstance(path, str) else str(path),
+                    "left_out": path if isinstance(path, str) else None,
+                }
+                for key, path in drawn.items()
+            ],
+            "note": runs.note,
+        },
+    )
+
+
+def _group(one: Group) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "configurations": one.configurations,
+        "runs_min": one.runs[0],
+        "runs_max": one.runs[1],
+        "mean_min": one.mean[0],
+        "mean_max": one.mean[1],
+        "rsd": _quantiles(one.rsd),
+        "range": _quantiles(one.range),
+        "large_share": one.large,
+        "range_coverage": one.coverage,
+    }
+
+
+def _times(found: Variation) -> dict[str, object]:
+    return {
+        "settling": [
+            {
+                "group": one.group,
+                "runs": one.runs,
+                "run_s": one.run_s,
+                "median_s": one.median_s,
+                "p90_s": one.most_s,
+                "late_share": one.late,
+            }
+            for one in found.settled
+        ],
+        "windows": [
+            {
+                "group": one.group,
+                "window_s": one.window_s,
+                "configurations": one.configurations,
+                "windows": len(one.ranges),
+                "idle_windows": one.idle,
+                "range": _quantiles(one.quantiles),
+            }
+            for one in found.windows
+        ],
+    }
+
+
+def _quantiles(values: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("median", "p90", "max"), values, strict=True))

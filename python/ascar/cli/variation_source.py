@@ -1,0 +1,244 @@
+"""What `ascar variation` works on: runs of the history, tables, or several of either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ascar.analysis.tables import read_frame
+from ascar.analysis.variation_latency import is_latency
+from ascar.analysis.variation_runs import Layout
+from ascar.analysis.variation_study import SOURCE
+from ascar.analysis.variation_trials import (
+    SETUP,
+    initialises_lazily,
+    readings,
+    trial_material,
+    unselected_rows,
+)
+from ascar.cli.importance_source import column_names
+from ascar.errors import AscarError, InputError
+from ascar.measurement import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+__all__ = ["Columns", "Source", "joined", "read_run", "read_table"]
+
+_STARTED = "trial.started_at"
+_RECORD, _RUN = "trial.record", "trial.run"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The options that say what a table's columns are."""
+
+    objective: str | None = None
+    parameters: str | None = None
+    ignore: str | None = None
+    order: str | None = None
+    setup: str | None = None
+    series: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A frame, how it is read, and what it is called."""
+
+    name: str
+    frame: pl.DataFrame
+    layout: Layout
+
+
+def read_run(named: str) -> Source:
+    """The latest run of a study, or a run by its number; trials that a search chose by their score left out.
+
+    Raises:
+        InputError: there is none.
+    """
+    from ascar.cli.studies import find_run
+    from ascar.history import History
+
+    with History.existing() as history:
+        found = find_run(history, named)
+        frame, layout = trial_material(found)
+        return Source(f"run {found.id} ({found.name})", frame, layout)
+
+
+class _Series(msgspec.Struct):
+    seconds: list[float | None]
+    values: list[float | None]
+
+
+class _Change(msgspec.Struct):
+    step_s: dict[str, float | None] = {}
+    filled: bool = False
+
+
+class _Record(msgspec.Struct):
+    series: dict[str, _Series] = {}
+    change: _Change | None = None
+
+
+class _Run(msgspec.Struct):
+    text: str = ""
+
+
+def read_table(path: Path, columns: Columns, step: Callable[[str], None] = lambda _: None) -> Source:
+    """A CSV or Parquet file, or `dataset:NAME`.
+
+    Raises:
+        InputError: the file cannot be read, or has no such columns.
+    """
+    from ascar.datasets import located
+    from ascar.targets.recording_columns import name_of, own_space
+
+    if columns.objective is None:
+        raise InputError("--objective: name the table's column that was measured")
+    if columns.parameters is not None and columns.ignore is not None:
+        raise InputError("--parameters and --ignore: give one of the two; the other columns follow")
+    step(f"reading {path}")
+    frame = read_frame(located(path), f"--table = {str(path)!r}")
+    given, left_out = (
+        column_names("--parameters", columns.parameters),
+        column_names("--ignore", columns.ignore),
+    )
+    named = {"--objective": (columns.objective,), "--parameters": given, "--ignore": left_out}
+    named |= {
+        "--order": tuple(filter(None, [columns.order])),
+        "--setup": tuple(filter(None, [columns.setup])),
+    }
+    for option, names in named.items():
+        for name in names:
+            if name not in frame.columns:
+                shown = ", ".join(frame.columns[:40])
+                raise InputError(f"{option} = {name!r}: the table has no such column; it has {shown}")
+    own = own_space(frame.rename({name: name_of(name) for name in frame.columns}))
+    if "trial.state" in frame.columns:
+        frame = frame.filter(unselected_rows(frame))
+    if not given and own is not None:
+        given = tuple(name for name in own.names if name in frame.columns and name not in left_out)
+    elif not given:
+        apart = {columns.objective, columns.order, columns.setup, *left_out}
+        given = tuple(
+            name
+            for name in frame.columns
+            if name not in apart and not name.startswith("trial.") and not is_latency(name)
+        )
+    order = columns.order
+    if order is None and _STARTED in frame.columns and frame[_STARTED].null_count() == 0:
+        order = _STARTED
+    layout = Layout(columns.objective, given, order, columns.setup, lazily=_lazily(frame))
+    if _RECORD in frame.columns and frame[_RECORD].dtype == pl.String:
+        step("reading the trials' records")
+        frame, layout = _with_records(frame, layout, columns.series)
+    elif columns.series is not None:
+        raise InputError(f"--series = {columns.series!r}: the table has no readings (no column {_RECORD})")
+    return Source(str(path), frame, layout)
+
+
+def _with_records(frame: pl.DataFrame, layout: Layout, asked: str | None) -> tuple[pl.DataFrame, Layout]:
+    decoder = msgspec.json.Decoder(_Record)
+    records: list[_Record] = []
+    for row, text in enumerate(frame[_RECORD]):
+        try:
+            records.append(_Record() if text is None else decoder.decode(text))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise InputError(
+                f"row {row + 1}, {_RECORD}: {error}; export the run again, or drop the column"
+            ) from error
+    names = list(dict.fromkeys(name for one in records for name in one.series))
+    if asked is not None and asked not in names:
+        raise InputError(f"--series = {asked!r}: was not recorded; recorded are {', '.join(names) or 'none'}")
+    name = asked or (layout.objective if layout.objective in names else names[0] if len(names) == 1 else None)
+    note = ""
+    if name is None and names:
+        note = f"readings of {', '.join(names)} were recorded; choose with --series"
+    elif name is not None and name != layout.objective:
+        note = f"readings over time are of {name}"
+    series = [
+        None if name is None or name not in one.series else _series(one.series[name]) for one in records
+    ]
+    if layout.setup is None and layout.order is not None:
+        order = np.argsort(frame[layout.order].to_numpy(), kind="stable")
+        fresh = np.array(
+            [one.change is None or "format" in one.change.step_s or not one.change.filled for one in records]
+        )
+        setup = np.empty(len(records), np.int64)
+        setup[order] = np.cumsum(fresh[order])
+        frame, layout = frame.with_columns(pl.Series(SETUP, setup)), replace(layout, setup=SETUP)
+    return frame, replace(
+        layout, series=series if any(one is not None for one in series) else (), rate=name or "", note=note
+    )
+
+
+def _series(one: _Series) -> Series | None:
+    return readings(
+        np.array([np.nan if x is None else x for x in one.seconds]),
+        np.array([np.nan if x is None else x for x in one.values]),
+    )
+
+
+def _lazily(frame: pl.DataFrame) -> bool | None:
+    """False where the study that the table brings along initialises nothing lazily."""
+    from ascar.study import Study
+
+    texts = frame[_RUN].drop_nulls() if _RUN in frame.columns and frame[_RUN].dtype == pl.String else ()
+    try:
+        kinds = [initialises_lazily(Study.parse(msgspec.json.decode(text, type=_Run).text)) for text in texts]
+    except (AscarError, msgspec.MsgspecError, RecursionError):
+        return None
+    return False if kinds and all(kind is False for kind in kinds) else None
+
+
+def joined(sources: Sequence[Source]) -> Source:
+    """Several sources as one, with a parameter that tells them apart.
+
+    Raises:
+        InputError: they have another objective or no common columns.
+    """
+    if len(sources) == 1:
+        return sources[0]
+    objectives = {one.layout.objective for one in sources}
+    if len(objectives) > 1:
+        raise InputError(
+            f"sources measure different things: {', '.join(sorted(objectives))}; give those of one"
+        )
+    if any(SOURCE in one.frame.columns for one in sources):
+        raise InputError(f"column {SOURCE!r}: several sources are told apart by that name; rename the column")
+    names = [one.name for one in sources]
+    if len(set(names)) < len(names):
+        raise InputError(f"{names[0]}: is given twice; give each source once")
+    offset, frames = 0, list[pl.DataFrame]()
+    for one in sources:
+        frame = one.frame.with_columns(pl.lit(one.name).alias(SOURCE))
+        if SETUP in frame.columns:
+            frame = frame.with_columns(pl.col(SETUP) + offset)
+            offset = int(frame[SETUP].max() or 0)  # type: ignore[arg-type]
+        frames.append(frame)
+    try:
+        frame = pl.concat(frames, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"sources: their columns do not fit together: {str(error).splitlines()[0]}"
+        ) from error
+    layouts = [one.layout for one in sources]
+    parameters = tuple(dict.fromkeys([SOURCE, *(name for one in layouts for name in one.parameters)]))
+    series = [s for one in sources for s in (one.layout.series or [None] * one.frame.height)]
+    first = layouts[0]
+    layout = Layout(
+        first.objective,
+        parameters,
+        first.order if all(one.order == first.order for one in layouts) else None,
+        first.setup if all(one.setup == first.setup for one in layouts) else None,
+        series if any(one is not None for one in series) else (),
+        " and ".join(dict.fromkeys(one.rate for one in layouts if one.rate)),
+        "; ".join(dict.fromkeys(one.note for one in layouts if one.note)),
+        False if all(one.lazily is False for one in layouts) else None,
+    )
+    return Source(", ".join(names), frame, layout)
