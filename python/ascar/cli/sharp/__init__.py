@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.sharp import candidates, deploy, search, show, split
+from ascar.cli.sharp import candidates, deploy, refine, search, show, split
 
 __all__ = ["app"]
 
@@ -18,6 +18,7 @@ app.command("candidates", epilog=candidates.EXAMPLES, short_help="Print a round'
     candidates.candidates
 )
 app.command("deploy", epilog=deploy.EXAMPLES, short_help="Put rules in force.")(deploy.deploy)
+app.command("refine", epilog=refine.EXAMPLES, short_help="Improve a rule while it runs.")(refine.refine)
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)
 app.command("split", epilog=split.EXAMPLES, short_help="Split a rule at what was observed.")(split.split)

@@ -45,6 +45,9 @@ class Plane(Protocol):
     async def follow(self, rules: RuleSet | None) -> None:
         """Follow rules from now on, counting from zero; None: do without any.
 
+        Streams begin anew, with the window that they begin with, too: else what rules bring would depend on
+        those before them, and none could be compared in turns.
+
         Raises:
             AscarError: it cannot; what was followed before still is.
         """

@@ -46,6 +46,7 @@ class _ClientPlane:
     async def follow(self, rules: RuleSet | None) -> None:
         text = None if rules is None else rules.bare().text()
         async with self._turn:
+            await asyncio.to_thread(self._cluster.deploy, None, self._client)  # streams begin anew
             if await asyncio.to_thread(self._cluster.deploy, text, self._client) == 0:
                 raise InputError("this client is a rogue: it follows no rules")
             self.followed = None if rules is None else rules_id(rules)

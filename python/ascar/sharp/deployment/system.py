@@ -66,6 +66,8 @@ class ManagedSystem:
         self._heard_s: dict[str, float] = {}
         self._came: asyncio.Event | None = None
         self._trial: RuleSet | None = None
+        self._kept: RuleSet | None = None
+        self._asked = False
         self._link, self._manager, self.controllers = self._call(self._open(settings))
 
     def close(self) -> None:
@@ -76,11 +78,13 @@ class ManagedSystem:
             self._call(self._link.close())
 
     def in_force(self) -> RuleSet | None:
-        """The rules that all controllers keep; None: none do.
+        """The rules that all controllers keep, with their use when they were first asked; None: none do.
 
         Raises:
             MessagingError: they follow different ones, or one does not answer.
         """
+        if self._asked:
+            return self._kept
         shown, problems = self._call(self._manager.show(self._workload))
         if problems:
             raise MessagingError("; ".join(str(one) for one in problems))
@@ -90,7 +94,9 @@ class ManagedSystem:
         if len(ids) > 1:
             raise MessagingError("controllers follow different rules; deploy a rule set first")
         texts = [one.text for one in shown if one.text is not None]
-        return merged([RuleSet.parse(text) for text in texts]) if texts else None
+        self._kept = merged([RuleSet.parse(text) for text in texts]) if texts else None
+        self._asked = True
+        return self._kept
 
     def try_out(self, rules: RuleSet) -> None:
         """Put rules in force on trial.
@@ -119,7 +125,7 @@ class ManagedSystem:
         """
         assert self._trial is not None, "rules are on trial"
         self._call(self._manager.keep(self._trial, self.controllers))
-        self._trial = None
+        self._kept, self._trial = self._trial, None
 
     def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:
         """What the next seconds bring under rules that are in force, the first of them left out.

@@ -1,0 +1,108 @@
+"""A system at work whose rules can be changed: what refinement needs of it, and the simulated one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ascar.sharp.deployment.system import METRICS, interval_metrics
+from ascar.simulation import Cluster
+
+if TYPE_CHECKING:
+    from ascar.sharp.rules import RuleSet
+    from ascar.simulation import Scenario
+
+__all__ = ["METRICS", "Running", "SimulatedRunning"]
+
+
+class Running(Protocol):
+    """Rules are kept, or on trial above those that are kept."""
+
+    def in_force(self) -> RuleSet | None:
+        """The rules that are kept, with their use where it is known; None without rules."""
+        ...
+
+    def try_out(self, rules: RuleSet) -> None:
+        """Put rules in force on trial.
+
+        Raises:
+            WorkError: they cannot be; those that are kept are in force.
+        """
+        ...
+
+    def back(self) -> None:
+        """End a trial: the rules that are kept are in force.
+
+        Raises:
+            WorkError: a controller does not say so.
+        """
+        ...
+
+    def keep(self) -> None:
+        """End a trial: its rules are kept.
+
+        Raises:
+            WorkError: a controller does not keep them.
+        """
+        ...
+
+    def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:
+        """What the next seconds bring under rules that are in force, the first of them left out.
+
+        Raises:
+            WorkError: there is no reading, or other rules were in force.
+        """
+        ...
+
+
+class SimulatedRunning:
+    """A simulated cluster that runs on and on, as fast as it can.
+
+    Args:
+        scenario: what it does, beyond its duration too.
+        rules: kept at first.
+    """
+
+    def __init__(self, scenario: Scenario, rules: RuleSet | None = None) -> None:
+        self._cluster = Cluster(scenario)
+        self._cluster.warm_up()
+        self._tick_s = scenario.tick_s
+        self._kept = rules
+        self._trial: RuleSet | None = None
+        self._follow(rules)
+
+    @property
+    def time_s(self) -> float:
+        """Virtual seconds."""
+        return self._cluster.time_s
+
+    def in_force(self) -> RuleSet | None:
+        """The rules that are kept."""
+        return self._kept
+
+    def try_out(self, rules: RuleSet) -> None:
+        """Put rules in force on trial."""
+        self._follow(rules)
+        self._trial = rules
+
+    def back(self) -> None:
+        """Put back the rules that are kept."""
+        if self._trial is not None:
+            self._follow(self._kept)
+            self._trial = None
+
+    def keep(self) -> None:
+        """Keep the rules on trial."""
+        assert self._trial is not None, "rules are on trial"
+        self._kept, self._trial = self._trial, None
+
+    def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:
+        """What the next virtual seconds bring."""
+        assert rules == (self._kept if self._trial is None else self._trial), "these rules are in force"
+        settle, wanted = round(settle_s / self._tick_s), max(1, round(measure_s / self._tick_s))
+        self._cluster.advance(settle + wanted)
+        series = self._cluster.outcome().clients_mb_per_s
+        return interval_metrics({str(at): one[-wanted:] for at, one in enumerate(series)})
+
+    def _follow(self, rules: RuleSet | None) -> None:
+        self._cluster.deploy(None)  # windows begin anew: see `Plane.follow`
+        self._cluster.deploy(None if rules is None else rules.bare().text())
