@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ascar.capes.contest import ALGORITHMS
+from ascar.capes.game import GAMES
 from ascar.cli.output import SCHEMAS
 from ascar.outcome import Purpose, TrialState
 from ascar.sharp.search import SCHEDULES
@@ -1002,6 +1004,27 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "sharp-stop": (
         "Controllers that follow no rules any more.",
         {"workload": TEXT, "controllers": items(TEXT)},
+    ),
+    "capes-game": (
+        "How often and how soon a learner converges at StorageGameSim.",
+        {
+            "noise": about(NUMBER, "standard deviation of a measurement, a share of the throughput"),
+            "delay": about(COUNT, "ticks after which a change of the window shows"),
+            "algorithm": {"enum": list(ALGORITHMS)},
+            "game": about({"enum": list(GAMES)}, "and the criterion by which it is won"),
+            "runs": COUNT,
+            "success_rate": about(NUMBER, "share of the runs that converged"),
+            "ticks_median": about(maybe(NUMBER), "until convergence, of the runs that converged"),
+            "ticks_max": maybe(COUNT),
+            "ticks_limit": about(COUNT, "ticks of a run"),
+            "played": items(
+                record(
+                    seed=COUNT,
+                    ticks=about(maybe(COUNT), "until convergence; null where it did not converge"),
+                    near_share=about(NUMBER, "of all ticks, those within 10% of the ideal, noise aside"),
+                )
+            ),
+        },
     ),
     "sim-run": (
         "What one or more runs of a simulated cluster brought; figures are means over the runs.",

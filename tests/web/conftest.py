@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-import uvicorn
 
 from ascar.web import Exploration, Fixed, Roles, application, bound, of_table
+from ascar.web.serving import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -28,14 +28,7 @@ if TYPE_CHECKING:
 def serving(subject: Subject, port: int = 0, poll_s: float = 0.05) -> Generator[str]:
     """Serve on 127.0.0.1; yields the address."""
     listener = bound("127.0.0.1", port)
-    config = uvicorn.Config(
-        application(subject, poll_s=poll_s),
-        log_level="error",
-        lifespan="off",
-        ws="none",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
+    server = Server(application(subject, poll_s=poll_s))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

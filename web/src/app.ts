@@ -72,10 +72,17 @@ export class App {
     this.tools();
     this.live.listen();
     try {
-      await this.show(await fetchTable());
+      await this.refetch();
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** What the server has now. */
+  private async refetch(): Promise<void> {
+    const table = await fetchTable();
+    if (table !== null) await this.show(table);
+    else byId("name").textContent = "nothing to compare yet";
   }
 
   // What changes the state.
@@ -351,7 +358,7 @@ export class App {
   private async renewed(version: number): Promise<void> {
     if (this.table === null || (!this.table.dropped && this.table.version !== version)) {
       try {
-        await this.show(await fetchTable());
+        await this.refetch();
       } catch (error) {
         if (this.table !== null) this.fail(error);
       }

@@ -70,7 +70,7 @@ def explore(
     asked = _Asked(objective, direction, parameters, metrics, ignore)
     with ExitStack() as stack:
         subject = _subject(stack, runs or [], table or [], asked)
-        whole = subject.exploration()
+        whole = _first(subject)
         listener = stack.enter_context(bound(host, port))
         address = listener.getsockname()
         url = (
@@ -88,25 +88,40 @@ def explore(
     return 0
 
 
-def _announce(url: str, whole: Exploration, *, as_json: bool) -> None:
+def _first(subject: Subject) -> Exploration | None:
+    """What there is to begin with; None: nothing yet, but a run goes on.
+
+    Raises:
+        InputError: there is nothing, and nothing will come.
+    """
+    from ascar.web import NothingYet
+
+    try:
+        return subject.exploration()
+    except NothingYet:
+        run = subject.live()
+        if run is None or run["state"] != "running":
+            raise
+        return None
+
+
+def _announce(url: str, whole: Exploration | None, *, as_json: bool) -> None:
     from ascar.cli.output import emit, notes, people
 
-    varied = [one.name for one in whole.dimensions if one.varies]
+    rows = 0 if whole is None else whole.rows
+    varied = [] if whole is None else [one.name for one in whole.dimensions if one.varies]
     if as_json:
-        document = {
-            "url": url,
-            "name": whole.name,
-            "rows": whole.rows,
-            "configurations": int(whole.configurations.max()) + 1,
+        found = {
+            "configurations": 0 if whole is None else int(whole.configurations.max()) + 1,
             "dimensions": varied,
-            "metrics": [one.name for one in whole.metrics],
-            "objective": whole.objective,
-            "direction": "min" if whole.minimize else "max",
+            "metrics": [] if whole is None else [one.name for one in whole.metrics],
+            "objective": whole and whole.objective,
+            "direction": whole and ("min" if whole.minimize else "max"),
         }
-        emit("explore", document)
+        emit("explore", {"url": url, "name": whole and whole.name, "rows": rows, **found})
     else:
         people().out(url)
-        notes().print(f"{whole.rows} rows, {len(varied)} dimensions; ^C ends it", markup=False)
+        notes().print(f"{rows} rows, {len(varied)} dimensions; ^C ends it", markup=False)
 
 
 @dataclass(frozen=True, slots=True)

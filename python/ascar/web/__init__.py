@@ -1,7 +1,7 @@
 """The page of `ascar explore`: what it shows, and the read-only server that it comes from."""
 
 from ascar.web.application import application
-from ascar.web.exploration import Dimension, Exploration, Metric, Origin
+from ascar.web.exploration import Dimension, Exploration, Metric, NothingYet, Origin
 from ascar.web.part import Part, Roles, of_run, of_table
 from ascar.web.serving import bound, serve
 from ascar.web.subject import Fixed, Recorded, Subject
@@ -11,6 +11,7 @@ __all__ = [
     "Exploration",
     "Fixed",
     "Metric",
+    "NothingYet",
     "Origin",
     "Part",
     "Recorded",

@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from ascar.errors import AscarError, InputError
 from ascar.outcome import json_ready
 from ascar.web.dropped import FILE_BYTES_MAX, explored, inspected
+from ascar.web.exploration import NothingYet
 from ascar.web.guard import Guard
 from ascar.web.payload import MEDIA_TYPE, metric_payload, payload
 
@@ -35,6 +36,7 @@ PAGE = Path(__file__).parent / "page"
 """The built page."""
 _POLL_S = 1.0
 _SILENCE_S = 15.0
+_LOOK_S = 0.2
 
 
 def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL_S) -> Starlette:
@@ -56,14 +58,16 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
     known: dict[str, tuple[int, bytes]] = {}
 
     async def table(request: Request) -> Response:  # noqa: ARG001
-        return await _answer(partial(_table, subject, known), MEDIA_TYPE)
+        return await _answer(partial(_table, subject, known), MEDIA_TYPE, yet=True)
 
     async def metric(request: Request) -> Response:
         name = request.query_params.get("name", "")
         return await _answer(lambda: metric_payload(subject.exploration().metric(name)), MEDIA_TYPE)
 
-    async def events(request: Request) -> Response:  # noqa: ARG001
-        return StreamingResponse(_events(subject, poll_s), media_type="text/event-stream")
+    async def events(request: Request) -> Response:
+        state = request.app.state
+        stream = _events(subject, poll_s, lambda: bool(getattr(state, "ending", False)))
+        return StreamingResponse(stream, media_type="text/event-stream")
 
     async def inspect(request: Request) -> Response:
         content = await _body(request)
@@ -99,11 +103,19 @@ def _table(subject: Subject, known: dict[str, tuple[int, bytes]]) -> bytes:
     return last[1]
 
 
-async def _answer(make: Callable[[], bytes], media_type: str) -> Response:
-    """What `make` makes, in a thread of its own; an error of ours as one line."""
+async def _answer(make: Callable[[], bytes], media_type: str, *, yet: bool = False) -> Response:
+    """What `make` makes, in a thread of its own, or an error of ours as one line.
+
+    Args:
+        make: may take its time.
+        media_type: of what it makes.
+        yet: whether there may be nothing yet, which is no error: 204.
+    """
     try:
         content = await run_in_threadpool(make)
     except AscarError as error:
+        if yet and isinstance(error, NothingYet):
+            return Response(status_code=204)
         status = 400 if isinstance(error, InputError) else 500
         return JSONResponse({"error": error.message}, status)
     return Response(content, media_type=media_type)
@@ -136,11 +148,11 @@ def _http_error(request: Request, error: Exception) -> Response:  # noqa: ARG001
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
-async def _events(subject: Subject, poll_s: float) -> AsyncGenerator[str]:
-    """How the run stands: at once, and whenever it stands differently."""
+async def _events(subject: Subject, poll_s: float, ending: Callable[[], bool]) -> AsyncGenerator[str]:
+    """How the run stands: at once, and whenever it stands differently, until the server ends."""
     yield f"retry: {int(1000 * max(poll_s, 0.1))}\n\n"
     last, silence_s = "", 0.0
-    while True:
+    while not ending():
         text = await run_in_threadpool(_event, subject)
         if text != last:
             last, silence_s = text, 0.0
@@ -149,7 +161,10 @@ async def _events(subject: Subject, poll_s: float) -> AsyncGenerator[str]:
             silence_s = 0.0
             yield ": still here\n\n"
         silence_s += poll_s
-        await anyio.sleep(poll_s)
+        waited_s = 0.0
+        while waited_s < poll_s and not ending():
+            await anyio.sleep(min(_LOOK_S, poll_s))
+            waited_s += _LOOK_S
 
 
 def _event(subject: Subject) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.web.part import Part
 
-__all__ = ["ABSENT", "VALUES_MAX", "Dimension", "Exploration", "Metric", "Origin"]
+__all__ = ["ABSENT", "VALUES_MAX", "Dimension", "Exploration", "Metric", "NothingYet", "Origin"]
 
 ABSENT = 0xFFFF
 """The code of a row to which a dimension does not apply."""
@@ -29,6 +29,10 @@ VALUES_MAX = 200
 _BINS_MAX = 12
 _RANGES = 8
 _KEY_MAX = 1 << 62
+
+
+class NothingYet(InputError):
+    """There is too little to compare; of a run that goes on, there may soon be more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +151,8 @@ class Exploration:
             minimize: whether less of it is better; None: as its name says.
 
         Raises:
-            InputError: no such metric, nothing that varies, or a dimension of too many values.
+            InputError: no such metric, or a dimension of too many values.
+            NothingYet: no dimension takes two values.
         """
         frame = parts[0].frame
         if len(parts) > 1:
@@ -162,7 +167,7 @@ class Exploration:
         ]
         origin = np.repeat(np.arange(len(parts), dtype=np.uint16), [part.frame.height for part in parts])
         if not any(one.varies for one in dimensions):
-            raise InputError(
+            raise NothingYet(
                 f"{parts[0].origin.name}: no parameter takes two values, so there is nothing to compare; "
                 "name the columns that were set with --parameters"
             )

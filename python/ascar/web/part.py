@@ -16,7 +16,7 @@ from ascar.errors import AscarError, InputError
 from ascar.outcome import TrialState
 from ascar.study import Study
 from ascar.targets.recording_columns import name_of, own_space
-from ascar.web.exploration import Origin
+from ascar.web.exploration import NothingYet, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def of_run(run: Run) -> Part:
     """What a run has measured so far: complete, pruned and failed trials of the search.
 
     Raises:
-        InputError: no trial has ended yet.
+        NothingYet: no trial has ended well yet.
     """
     trials = [
         trial
@@ -90,7 +90,7 @@ def of_run(run: Run) -> Part:
         if trial.state in (TrialState.COMPLETE, TrialState.FAILED, TrialState.PRUNED)
     ]
     if not any(trial.score is not None for trial in trials):
-        raise InputError(f"run {run.id} ({run.name}): nothing was measured yet; wait for its first trial")
+        raise NothingYet(f"run {run.id} ({run.name}): nothing was measured yet; wait for its first trial")
     frame, pruned = trials_frame(trials, run.objective), TrialState.PRUNED.value
     whole = ended_trials(frame)
     left_out = frame.filter(pl.col("trial.state") == pruned).height

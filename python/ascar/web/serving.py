@@ -11,11 +11,11 @@ import uvicorn
 from ascar.errors import InputError, Refused
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.applications import Starlette
 
-__all__ = ["bound", "serve"]
+__all__ = ["Server", "bound", "serve"]
 
-_GOODBYE_S = 1  # an event stream never ends by itself
+_GOODBYE_S = 5
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -50,16 +50,34 @@ def bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
+class Server(uvicorn.Server):
+    """Serves one application.
+
+    Args:
+        app: as `ascar.web.application` makes it; its event streams end when the server does.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_GOODBYE_S,
+                lifespan="off",
+                ws="none",
+            )
+        )
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and let event streams end first."""
+        self._app.state.ending = True
+        await super().shutdown(sockets)
+
+
+def serve(app: Starlette, listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; the signal is raised again once the server has ended."""
-    settings = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_GOODBYE_S,
-        lifespan="off",
-        ws="none",
-    )
     with listener:
-        uvicorn.Server(settings).run(sockets=[listener])
+        Server(app).run(sockets=[listener])

@@ -31,7 +31,7 @@ class Subject(Protocol):
         """Everything there is.
 
         Raises:
-            InputError: nothing was measured yet.
+            NothingYet: too little was measured to compare.
         """
         ...
 
@@ -97,7 +97,7 @@ class Recorded:
         """Everything that was measured so far.
 
         Raises:
-            InputError: nothing was.
+            NothingYet: too little was.
         """
         with self._lock:
             stamp = self.stamp()

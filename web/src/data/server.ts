@@ -16,8 +16,10 @@ async function problem(response: Response): Promise<string> {
   }
 }
 
-export async function fetchTable(): Promise<Table> {
-  return tableOf(await bytes(await fetch("api/table")));
+/** Everything; null: of a run that goes on, nothing was measured yet. */
+export async function fetchTable(): Promise<Table | null> {
+  const response = await fetch("api/table");
+  return response.status === 204 ? null : tableOf(await bytes(response));
 }
 
 /** A metric's values, fetched when they are first needed. */
