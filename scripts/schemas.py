@@ -913,6 +913,26 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "rules": about(TEXT, "id: the same rules have the same everywhere"),
             "workload": TEXT,
             "controllers": about(items(TEXT), "that keep them"),
+    "sharp-explain": (
+        "A rule set in words.",
+        {
+            "id": about(TEXT, "the same rules have the same everywhere"),
+            "updates_per_second": COUNT,
+            "scenario": about(maybe(TEXT), "in which their use was counted; null: as the file has it"),
+            "rules": items(
+                record(
+                    **RULE,
+                    when=about(TEXT, "the congestion state in which it holds"),
+                    what=about(TEXT, "what it does to how many requests go and how fast"),
+                    window_settles_at=about(
+                        maybe(NUMBER), "where its repeated use leads the window; null: it stays"
+                    ),
+                    used_share=about(maybe(NUMBER), "of all uses of rules; null where nothing was counted"),
+                )
+            ),
+            "plots": about(items(TEXT), "files"),
+        },
+    ),
         },
     ),
     "sharp-refine": (

@@ -38,6 +38,7 @@ SCHEMAS: dict[str, int] = {
     "sharp-candidates": 1,
     "sharp-deploy": 1,
     "sharp-refine": 1,
+    "sharp-explain": 1,
     "sharp-search": 1,
     "sharp-show": 1,
     "sharp-split": 1,

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.sharp import candidates, deploy, refine, search, show, split
+from ascar.cli.sharp import candidates, deploy, explain, refine, search, show, split
 
 __all__ = ["app"]
 
@@ -18,6 +18,9 @@ app.command("candidates", epilog=candidates.EXAMPLES, short_help="Print a round'
     candidates.candidates
 )
 app.command("deploy", epilog=deploy.EXAMPLES, short_help="Put rules in force.")(deploy.deploy)
+app.command("explain", epilog=explain.EXAMPLES, short_help="Say in words and plots what rules do.")(
+    explain.explain
+)
 app.command("refine", epilog=refine.EXAMPLES, short_help="Improve a rule while it runs.")(refine.refine)
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)

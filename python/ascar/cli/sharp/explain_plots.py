@@ -1,0 +1,204 @@
+"""A rule set drawn: its regions, and the course of a stream under it (Li, figure 3.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.analysis.drawing import COLOURS, styled
+from ascar.errors import WorkError
+from ascar.sharp.rules import INFINITY
+from ascar.sharp.words import window_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from ascar.sharp import RuleSet
+    from ascar.simulation import Outcome
+
+__all__ = ["draw_rules", "draw_stream"]
+
+_WINDOW = 8.0  # at which a rule's change of the window is shown
+_NUMBERED_MAX = 40
+
+
+def draw_rules(rules: RuleSet, path: Path) -> Path:
+    """Draw the regions over ack_ewma and pt_ratio, coloured by what rules do to the window and by their gap.
+
+    The space has three dimensions at least: shown is where requests leave as fast as replies come, send_ewma
+    equal to ack_ewma, and further indicators at their least.
+
+    Raises:
+        WorkError: the file cannot be written.
+    """
+    with _style():
+        return _saved(_regions(rules), path)
+
+
+def draw_stream(outcome: Outcome, stream: int, path: Path) -> Path:
+    """Draw the course of one stream: EWMAs, window, throughput, PT ratio and gap over time.
+
+    Raises:
+        WorkError: the file cannot be written.
+    """
+    with _style():
+        return _saved(_course(outcome, stream), path)
+
+
+def _style() -> AbstractContextManager[None]:
+    return styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar")
+
+
+def _saved(figure: Figure, path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
+    except OSError as error:
+        raise WorkError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _regions(rules: RuleSet) -> Figure:
+    from matplotlib.figure import Figure as NewFigure
+
+    acks, ratios = _edges(rules, (0, 1), 100.0), _edges(rules, (2,), 100.0)
+    numbers = _numbers(rules, acks, ratios)
+    windows = np.array([window_after(one.action, _WINDOW) - _WINDOW for one in rules.rules])
+    taus = np.array([one.action.tau_us / 1_000 for one in rules.rules])
+    figure = NewFigure(figsize=(7.4, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    most = max(float(np.abs(windows).max()), 0.01)
+    for axes, values, scale, label in (
+        (left, windows, ("RdBu", -most, most), f"change of a window of {_WINDOW:g} (requests)"),
+        (right, taus, ("viridis", 0.0, max(float(taus.max()), 0.01)), "gap between requests (ms)"),
+    ):
+        name, low, high = scale
+        mesh = axes.pcolormesh(
+            acks / 1_000, ratios / 100, values[numbers], cmap=name, vmin=low, vmax=high, rasterized=False
+        )
+        figure.colorbar(mesh, ax=axes, label=label, location="bottom", shrink=0.9)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("ack EWMA = send EWMA (ms)")
+        axes.grid(visible=False)
+        _outlined(axes, numbers, acks / 1_000, ratios / 100)
+        _used(axes, rules)
+    left.set_ylabel("PT ratio")
+    _labelled(left, numbers, acks / 1_000, ratios / 100)
+    return figure
+
+
+def _edges(rules: RuleSet, indicators: tuple[int, ...], least: float) -> NDArray[np.float64]:
+    """Edges of cells along indicators that are equal: every bound of a rule, and a margin around."""
+    regions = [rule.region[axis] for rule in rules.rules for axis in indicators]
+    bounds = {float(edge) for at in regions for edge in (at.lo, at.hi)}
+    means = {
+        float(rule.observed.means[axis])
+        for rule in rules.rules
+        for axis in indicators
+        if rule.observed is not None and rule.observed.used_times
+    }
+    finite = {edge for edge in bounds if 0 < edge < INFINITY}
+    shown = finite | {mean for mean in means if mean > 0}
+    if indicators == (2,):
+        low, high = least, max([2 * edge for edge in shown], default=1_000.0)
+    else:
+        low = min([edge / 4 for edge in shown], default=least)
+        high = max([4 * edge for edge in shown], default=1e6)
+    inside = sorted(edge for edge in finite if low < edge < high)
+    return np.array([low, *inside, max(high, low * 1.1)])
+
+
+def _numbers(rules: RuleSet, acks: NDArray[np.float64], ratios: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Which rule holds in each cell: (ratios, acks)."""
+    across, up = np.sqrt(acks[:-1] * acks[1:]), np.sqrt(ratios[:-1] * ratios[1:])
+    return np.array([[_holding(rules, (ack, ack, ratio)) for ack in across] for ratio in up], np.int64)
+
+
+def _holding(rules: RuleSet, point: tuple[float, float, float]) -> int:
+    """The first rule that holds there, further indicators being 0."""
+    for number, rule in enumerate(rules.rules):
+        whole = (*point, *(0.0 for _ in rule.region[3:]))
+        if all(at.lo <= value < at.hi for at, value in zip(rule.region, whole, strict=True)):
+            return number
+    raise AssertionError("rules cover the space")
+
+
+def _outlined(
+    axes: Axes, numbers: NDArray[np.int64], acks: NDArray[np.float64], ratios: NDArray[np.float64]
+) -> None:
+    """A line wherever two neighbouring cells follow different rules."""
+    for row in range(numbers.shape[0]):
+        for column in range(numbers.shape[1] - 1):
+            if numbers[row, column] != numbers[row, column + 1]:
+                axes.plot([acks[column + 1]] * 2, ratios[row : row + 2], color=COLOURS["ink"], lw=0.6)
+    for row in range(numbers.shape[0] - 1):
+        for column in range(numbers.shape[1]):
+            if numbers[row, column] != numbers[row + 1, column]:
+                axes.plot(acks[column : column + 2], [ratios[row + 1]] * 2, color=COLOURS["ink"], lw=0.6)
+
+
+def _used(axes: Axes, rules: RuleSet) -> None:
+    """A dot where each rule was used on average, its area the share of uses."""
+    seen = [one.observed for one in rules.rules if one.observed is not None and one.observed.used_times]
+    uses = sum(one.used_times for one in seen)
+    for one in seen:
+        at = one.means[0] / 1_000, one.means[2] / 100
+        axes.scatter(
+            *at, s=10 + 190 * one.used_times / uses, color="white", edgecolor=COLOURS["ink"], lw=0.8, zorder=3
+        )
+
+
+def _labelled(
+    axes: Axes, numbers: NDArray[np.int64], acks: NDArray[np.float64], ratios: NDArray[np.float64]
+) -> None:
+    """The number of each rule in the largest of its cells."""
+    found = np.unique(numbers)
+    if len(found) > _NUMBERED_MAX:
+        return
+    widths = np.log(ratios[1:] / ratios[:-1])[:, None] * np.log(acks[1:] / acks[:-1])[None, :]
+    for number in found:
+        row, column = np.unravel_index(np.argmax(np.where(numbers == number, widths, 0)), numbers.shape)
+        x = float(np.sqrt(acks[column] * acks[column + 1]))
+        y = float(np.sqrt(ratios[row] * ratios[row + 1]))
+        axes.text(x, y, str(number + 1), ha="center", va="center", fontsize=7, color=COLOURS["ink"])
+
+
+def _course(outcome: Outcome, stream: int) -> Figure:
+    from matplotlib.figure import Figure as NewFigure
+
+    chosen = outcome.streams[stream]
+    ticks = chosen.ticks
+    at = outcome.tick_s * (1 + np.arange(len(ticks)))
+    panels: tuple[tuple[str, Iterable[tuple[str, list[float]]]], ...] = (
+        (
+            "EWMA (ms)",
+            (
+                ("ack", [one.ack_ewma_us / 1_000 for one in ticks]),
+                ("send", [one.send_ewma_us / 1_000 for one in ticks]),
+            ),
+        ),
+        ("window (requests)", (("", [one.window for one in ticks]),)),
+        ("throughput (MB/s)", (("", [one.read_mb_per_s + one.write_mb_per_s for one in ticks]),)),
+        ("PT ratio", (("", [one.pt_ratio for one in ticks]),)),
+        ("tau (ms)", (("", [one.tau_us / 1_000 for one in ticks]),)),
+    )
+    figure = NewFigure(figsize=(7.4, 7.2), layout="constrained")
+    rows = figure.subplots(len(panels), 1, sharex=True)
+    for axes, (label, lines) in zip(rows, panels, strict=True):
+        for (name, series), colour in zip(lines, (COLOURS["best"], COLOURS["default"]), strict=False):
+            axes.plot(at, series, lw=1.1, color=colour, label=name or None)
+            if name:
+                axes.legend(loc="upper right", ncols=2)
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+    rows[0].set_title(f"client {chosen.client}, server {chosen.server}", fontsize=9, loc="left")
+    rows[-1].set_xlabel("virtual time (s)")
+    return figure
