@@ -323,19 +323,17 @@ REFINEMENT_STEP = record(
     gain_high=maybe(NUMBER),
     pairs=about(COUNT, "of intervals"),
 )
+RULE: dict[str, Schema] = {
+    "region": about(table(items(COUNT)), "by indicator: from, and less than; 2147483647: no bound"),
+    "m_x100": about(INTEGER, "times the window; below zero: do not multiply"),
+    "b_x100": about(INTEGER, "requests added to the window"),
+    "tau_us": about(COUNT, "least gap between requests"),
+    "used_times": maybe(COUNT),
+    "means": about(maybe(table(COUNT)), "of each indicator when the rule was used"),
+}
 RULE_SET: dict[str, Schema] = {
     "updates_per_second": about(COUNT, "window changes at most"),
-    "rules": items(
-        record(
-            "of those that hold the first counts",
-            region=about(table(items(COUNT)), "by indicator: from, and less than; 2147483647: no bound"),
-            m_x100=about(INTEGER, "times the window; below zero: do not multiply"),
-            b_x100=about(INTEGER, "requests added to the window"),
-            tau_us=about(COUNT, "least gap between requests"),
-            used_times=maybe(COUNT),
-            means=about(maybe(table(COUNT)), "of each indicator when the rule was used"),
-        )
-    ),
+    "rules": items(record("of those that hold the first counts", **RULE)),
 }
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "measure": (
@@ -913,6 +911,8 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "rules": about(TEXT, "id: the same rules have the same everywhere"),
             "workload": TEXT,
             "controllers": about(items(TEXT), "that keep them"),
+        },
+    ),
     "sharp-explain": (
         "A rule set in words.",
         {
@@ -931,8 +931,6 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                 )
             ),
             "plots": about(items(TEXT), "files"),
-        },
-    ),
         },
     ),
     "sharp-refine": (

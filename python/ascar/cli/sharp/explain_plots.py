@@ -67,6 +67,7 @@ def _saved(figure: Figure, path: Path) -> Path:
 
 def _regions(rules: RuleSet) -> Figure:
     from matplotlib.figure import Figure as NewFigure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     acks, ratios = _edges(rules, (0, 1), 100.0), _edges(rules, (2,), 100.0)
     numbers = _numbers(rules, acks, ratios)
@@ -86,6 +87,9 @@ def _regions(rules: RuleSet) -> Figure:
         figure.colorbar(mesh, ax=axes, label=label, location="bottom", shrink=0.9)
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("ack EWMA = send EWMA (ms)")
         axes.grid(visible=False)
         _outlined(axes, numbers, acks / 1_000, ratios / 100)
