@@ -27,6 +27,8 @@ from ascar.analysis.variation_tests import (
 from ascar.analysis.variation_time import parts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ascar.analysis.variation_runs import Runs
@@ -38,6 +40,7 @@ LEVEL = 0.05
 """Of all checks of a study together."""
 EFFECT_MIN = 0.01
 """A relative difference below this is not worth an advice, however sure it is."""
+_LARGE_ENOUGH: Mapping[str, float] = {"levels": 0.3, "neighbours": 0.1, "set-ups": 0.3, "time-of-day": 0.05}
 
 _RUNS_MAX = 4_000  # for tests by permutation
 _READINGS_MIN = 20
@@ -96,7 +99,9 @@ def checks_of(runs: Runs, spread: Spread, seed: int = 1) -> list[Check]:
     known = [one for one in found if one is not None]
     adjusted = holm([one.result.p_value for one in known])
     return [
-        replace(one, p_adjusted=p, held=p <= LEVEL and abs(one.effect) >= EFFECT_MIN)
+        replace(
+            one, p_adjusted=p, held=p <= LEVEL and abs(one.effect) >= _LARGE_ENOUGH.get(one.cause, EFFECT_MIN)
+        )
         for one, p in zip(known, adjusted, strict=True)
     ]
 

@@ -165,7 +165,8 @@ def _over_time(console: Console, found: Variation) -> None:
 
 def _latencies(console: Console, found: Variation) -> None:
     rows: list[list[str]] = []
-    for one in found.correlations[:_CORRELATIONS_SHOWN]:
+    strongest = sorted(found.correlations, key=lambda one: -one.estimate.value)
+    for one in strongest[:_CORRELATIONS_SHOWN]:
         low, high = one.estimate.low, one.estimate.high
         interval = "-" if low is None or high is None else f"{low:+.2f} to {high:+.2f}"
         rows.append(
