@@ -59,7 +59,7 @@ def explain(rules: RuleSet) -> tuple[Explained, ...]:
 
     Replies and requests that come after long gaps are a sign of congestion, and tell its history; a process
     time far above the shortest is what happens now (section 3.2.4). What is high or low is told by the means
-    of where a rule was used, against the mean of all uses; where nothing was counted, by its end of the space.
+    of where a rule was used, against the mean of all uses; where nothing was counted, by where it holds.
     """
     uses = sum(one.observed.used_times for one in rules.rules if one.observed is not None)
     usual = _usual(rules) if uses else None

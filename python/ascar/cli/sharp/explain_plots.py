@@ -88,7 +88,7 @@ def _regions(rules: RuleSet) -> Figure:
         axes.set_xscale("log")
         axes.set_yscale("log")
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_major_formatter(FuncFormatter(_plain))
             axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("ack EWMA = send EWMA (ms)")
         axes.grid(visible=False)
@@ -97,6 +97,10 @@ def _regions(rules: RuleSet) -> Figure:
     left.set_ylabel("PT ratio")
     _labelled(left, numbers, acks / 1_000, ratios / 100)
     return figure
+
+
+def _plain(value: float, _: int | None) -> str:
+    return f"{value:g}"
 
 
 def _edges(rules: RuleSet, indicators: tuple[int, ...], least: float) -> NDArray[np.float64]:
