@@ -1,0 +1,114 @@
+"""Rules made with 5 clients and 4 servers, deployed as they are on 500 clients and 400 or 100 servers.
+
+    python -m benchmarks.sharp_scale --budget 20min
+
+The rule sets that come with the program, on clusters a hundred times as large, against the scenario as it is
+(window 8) and the static window and gap that was best with 5 clients and 4 servers; run by run on the same
+seeds. 500 clients on 100 servers press four times as hard as 5 on 4: nothing was made for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.sharp.rulesets import RULESETS, ruleset
+from ascar.simulation import with_control, with_settings
+
+from . import sharp_rows as rows
+from .harness import Benchmark, Piece, table
+
+if TYPE_CHECKING:
+    from ascar.simulation import Scenario
+
+SEEDS = 5
+SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a cluster."""
+
+    clients: int
+    servers: int
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.clients} x {self.servers}"
+
+
+SIZES = (Size(5, 4), Size(500, 400), Size(500, 100))
+LOADS = tuple(row for row in rows.ROWS if row.name in RULESETS)
+
+
+def main() -> None:
+    """Run and print."""
+    benchmark = Benchmark.from_arguments(str(__doc__), "20min")
+    static = benchmark.run([Piece(f"{row.name} static", lambda r=row: _best_static(r)) for row in LOADS])
+    pieces: list[Piece] = []
+    for size in SIZES:
+        for row in LOADS:
+            for who in ("none", "static", "rules"):
+                pieces += [
+                    Piece(
+                        f"{row.name} {size.name} {who} {seed}",
+                        lambda r=row, z=size, w=who, s=seed: _run(static, r, z, w, s),
+                    )
+                    for seed in range(SEEDS)
+                ]
+    found = benchmark.run(pieces)
+    lines: list[list[str]] = []
+    for row in LOADS:
+        line = [row.name]
+        for size in SIZES:
+            runs = {who: _all(found, row, size, who) for who in ("none", "static", "rules")}
+            if not all(len(one) == SEEDS for one in runs.values()):
+                line += ["-"] * 3
+                continue
+            line += [
+                f"{np.mean(runs['none']):,.0f}",
+                rows.signed(rows.gain(runs["rules"], runs["none"])),
+                rows.signed(rows.gain(runs["static"], runs["none"])),
+            ]
+        lines.append(line)
+    heads = [
+        f"{size.name}: {what}" for size in SIZES for what in ("MB/s as it is", "rules (95%)", "static (95%)")
+    ]
+    table(["workload", *heads], lines)
+
+
+def _best_static(row: rows.Row) -> dict[str, Any]:
+    window, tau_us = rows.static(row)
+    return {"window": window, "tau_us": tau_us}
+
+
+def _run(static: dict[str, Any], row: rows.Row, size: Size, who: str, seed: int) -> dict[str, Any]:
+    scenario = _sized(row, size)
+    if who == "rules":
+        scenario = rows.under(scenario, ruleset(row.name).text())
+    elif who == "static":
+        point = static[f"{row.name} static"]
+        scenario = with_control(scenario, window=point["window"], tau_us=point["tau_us"])
+    (outcome,) = rows.measured(scenario, 1, rows.FRESH + seed)
+    return {"total": outcome.figure(row.figure)}
+
+
+def _sized(row: rows.Row, size: Size) -> Scenario:
+    changes = [
+        f"clients[0].count={size.clients}",
+        f"servers[0].count={size.servers}",
+        f"duration_s={SECONDS}",
+    ]
+    return with_settings(row.scenario, changes)
+
+
+def _all(found: dict[str, Any], row: rows.Row, size: Size, who: str) -> list[float]:
+    keys = [f"{row.name} {size.name} {who} {seed}" for seed in range(SEEDS)]
+    return [found[key]["total"] for key in keys if key in found]
+
+
+if __name__ == "__main__":
+    main()
