@@ -1,6 +1,7 @@
 # The front door. `make tune` and `make test` set up everything they need.
 #
 #   SYSTEM=no     leave the system's packages alone; only say what is missing
+#   ARGS=...      what `make explore` shows
 #   STUDY=FILE    what `make tune` tunes (default: a file system as root, SQLite otherwise)
 
 SHELL := /bin/bash
@@ -11,6 +12,7 @@ SYSTEM ?= yes
 BLKIO := /sys/fs/cgroup/blkio/blkio.throttle.write_iops_device
 ROOTS := $(if $(wildcard $(BLKIO)),examples/cloud-volume.toml,examples/mailserver.toml)
 STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo $(ROOTS) || echo examples/sqlite.toml)
+ARGS ?= --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver --objective operations
 BIN := .venv/bin
 PREFIX ?= /usr/local
 
@@ -25,6 +27,12 @@ setup-dev:
 
 tune: setup ## Tune a real file system (as root) or SQLite, and verify the gain
 	$(BIN)/ascar tune $(STUDY)
+
+explore: setup ## Look at what was measured, in the browser (ARGS=..., default: the project's own dataset)
+	$(BIN)/ascar explore $(ARGS)
+
+page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which the package carries
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
 
 test: setup-dev ## Run all tests
 	cargo test --workspace --exclude ascar-python --quiet
@@ -59,4 +67,4 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup setup-dev tune test lint bench docs static c-library install-c clean
+.PHONY: help setup setup-dev tune explore page test lint bench docs static c-library install-c clean

@@ -103,7 +103,7 @@ export class BarsView {
 
   private column(dimension: Dimension, which: number, label: string, code: number): Column {
     const mark = new BarMark();
-    const box = svg("rect", { class: "box", x: -4, y: HEAD - 3, width: WIDTH + 8, height: PLOT + FOOT, rx: 4 });
+    const box = svg("rect", { class: "box", x: -4, y: HEAD - 3, width: WIDTH + 8, height: PLOT + 21, rx: 4 });
     const turned = `translate(${WIDTH / 2 + 4} ${HEAD + PLOT + 26}) rotate(-42)`;
     const text = svg("text", { class: "label", transform: turned, "text-anchor": "end" }, shortened(label, LETTERS));
     const rows = svg("text", { class: "rows", x: WIDTH / 2, y: HEAD + PLOT + 13, "text-anchor": "middle" });

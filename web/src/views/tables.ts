@@ -119,7 +119,8 @@ function values(
     })
     .sort((a, b) => a.width - b.width)
     .slice(0, SHOWN);
-  const head = html("tr", {}, ...["", "value", name, `mean ${listed.metric}`, "rows", ""].map((text) => heading(text)));
+  const head = html("tr", {}, heading(""), heading("value", "text"));
+  head.append(...[name, `mean ${listed.metric}`, "rows", ""].map((text) => heading(text)));
   const body = rows.map(({ dimension, label, bar, width }, place) => {
     const choose = button("Choose", `Restrict ${dimension.name} to ${label}`, () => acts.choose(dimension.name, label));
     return html(
@@ -195,7 +196,7 @@ function configurations(listed: Listed, shown: readonly Summary[], columns: Colu
     else if (!texts.has("")) alike.push(`${dimension.name} = ${[...texts][0]}`);
   }
   const head = html("tr", {}, heading(""), ...columns.map(([name]) => heading(name)), heading(""));
-  head.append(...told.map((dimension) => heading(dimension.name)));
+  head.append(...told.map((dimension) => heading(dimension.name, "text")));
   const body = shown.map((one, place) => {
     const file = button("Apply file", "Save this configuration for `ascar apply`", () => acts.apply(one.row));
     const row = html("tr", {}, html("td", {}, String(place + 1)));
@@ -207,8 +208,8 @@ function configurations(listed: Listed, shown: readonly Summary[], columns: Colu
   return alike.length === 0 ? made : html("div", {}, html("p", { class: "told" }, `In all of these: ${alike.join(", ")}.`), made);
 }
 
-function heading(text: string): HTMLElement {
-  return text === "" ? html("td") : html("th", { scope: "col" }, text);
+function heading(text: string, kind = ""): HTMLElement {
+  return text === "" ? html("td") : html("th", { scope: "col", class: kind }, text);
 }
 
 function tableOf(name: string, head: HTMLElement, body: HTMLElement[]): HTMLElement {
