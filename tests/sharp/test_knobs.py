@@ -1,0 +1,64 @@
+"""Numbers in rules as parameters, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from ascar.errors import InputError
+from ascar.sharp import Action, RuleSet, split
+from ascar.sharp.knobs import FIELDS, knobs, space_of, with_values
+
+RULES = split(RuleSet.uniform(Action(-1, -30, 20_000)), axes=(0,))
+
+
+def test_every_field_of_every_rule_is_a_parameter() -> None:
+    found = knobs(RULES)
+    assert [one.name for one in found] == [
+        f"rule{number}_{field}" for number in (1, 2) for field in ("m100", "b100", "tau_us")
+    ]
+    defaults = {one.name: one.default for one in found}
+    assert defaults["rule2_m100"] == 100  # "do not multiply"
+    assert (defaults["rule1_b100"], defaults["rule1_tau_us"]) == (-30, 20_000)
+    assert [one.name for one in knobs(RULES, ("tau_us",), (1,))] == ["rule2_tau_us"]
+
+
+def test_values_come_back_as_rules() -> None:
+    turned = with_values(RULES, {"rule2_m100": 50, "rule2_b100": 200, "rule1_tau_us": 0})
+    assert [one.action for one in turned.rules] == [Action(100, -30, 0), Action(50, 200, 20_000)]
+    assert [one.region for one in turned.rules] == [one.region for one in RULES.rules]
+    assert RuleSet.parse(turned.text()) == turned
+    assert with_values(RULES, {}) == RULES
+
+
+def test_any_configuration_of_the_space_is_a_rule_set() -> None:
+    space = space_of(RULES)
+    default = space.default()
+    assert with_values(RULES, dict(default)) == RULES
+    low = {one.name: int(FIELDS[one.name.partition("_")[2]].lower) for one in space.parameters}
+    assert {one.action for one in with_values(RULES, low).rules} == {Action(30, -234, 0)}
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"rule3_m100": 100}, "is no knob"),
+        ({"rule0_m100": 100}, "is no knob"),
+        ({"rule01_m100": 100}, "is no knob"),
+        ({"rule1_window": 100}, "is no knob"),
+        ({"x" * 500: 1}, "is no knob"),
+        ({"rule1_tau_us": 70_001}, "rule1_tau_us"),
+        ({"rule1_m100": 99.5}, "rule1_m100"),
+        ({"rule1_m100": "many"}, "rule1_m100"),
+    ],
+)
+def test_refused_values(values: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        with_values(RULES, values)
+
+
+def test_refused_knobs() -> None:
+    for arguments in (((),), (("window",),), (("m100",), (2,)), (("m100",), (-1,))):
+        with pytest.raises(InputError):
+            knobs(RULES, *arguments)
+    with pytest.raises(InputError, match="rule1_tau_us = 90000: must be from 0 to 70000"):
+        knobs(RuleSet.uniform(Action(100, 0, 90_000)))
