@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from ascar.errors import Exhausted
+from ascar.optimizers.freezing import frozen_parameters
 from ascar.optimizers.gp import gene_weights
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
 from ascar.optimizers.recommendation import Recommendation
@@ -25,11 +26,12 @@ from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert, within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from ascar.optimizers.surrogates.candidates import Found
+    from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
 
 __all__ = ["Auto", "AutoOptions"]
@@ -41,7 +43,10 @@ _DRAWS = 4
 _GAIN_MIN = 1e-3
 # Repetitions before a space that is known whole can count as exhausted.
 _REPEATS_MIN = 6
-_HYPER = 4  # what a random decision is about, beside those of `ModelSearch`
+# Worse than any expected improvement on a logarithmic scale.
+_FAR = 1e9
+# What a random decision is about, beside those of `ModelSearch`.
+_HYPER, _FREEZE = 4, 5
 
 
 class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +63,8 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rough: whether the model has a part that no neighbour tells of.
         logarithmic: whether the loss may be modelled on a logarithmic scale.
         recommendation: the lowest posterior mean, or the lowest mean observed.
+        freeze: parameters that explain less than this share of the losses' variance, with 95% confidence,
+            keep the values of the best known while that holds; 0: none.
     """
 
     design: int = 10
@@ -68,6 +75,7 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rough: bool = True
     logarithmic: bool = True
     recommendation: Literal["posterior", "observed"] = "posterior"
+    freeze: float = 0.0
 
 
 class Auto(ModelSearch):
@@ -91,6 +99,7 @@ class Auto(ModelSearch):
     ) -> None:
         self.options = convert(options or {}, AutoOptions, "optimizer")
         within("optimizer.design", self.options.design, 1, 10_000)
+        within("optimizer.freeze", self.options.freeze, 0, 1)
         super().__init__(space, seed, start, self.options.design, self.options.initialization)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
@@ -121,10 +130,13 @@ class Auto(ModelSearch):
         guide = _guide(Fitted(fitted.evidence, process))
         best = float(guide.mean.min())
 
+        thawed = self._thawed(guide, fitted.evidence)
+
         def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-            return log_expected_improvement(*process.predict(columns), best)
+            return log_expected_improvement(*process.predict(columns), best) - _FAR * ~thawed(columns)
 
         found = self.candidates.search(promise, guide.centres(_CENTRES), guide.weights, self.rng())
+        found = found.where(thawed(found.columns))
         if self.options.acquisition == "expected-improvement":
             return self._first_fresh(found, range(len(found)))
         rows = np.flatnonzero(fitted.evidence.measured)
@@ -168,6 +180,16 @@ class Auto(ModelSearch):
         loss = scale.original(float(mean[at]), noise)
         beyond = scale.original(float(mean[at]) + sd, noise)
         return Recommendation(guides[0].measured[at], loss, abs(beyond - loss))
+
+    def _thawed(self, guide: Guide, evidence: Evidence) -> Callable[[NDArray[np.float64]], NDArray[np.bool_]]:
+        """Says of encoded configurations (m, D) whether they differ from the best in no frozen parameter."""
+        frozen = np.empty(0, np.intp)
+        if self.options.freeze > 0:
+            rng = self.ledger.rng(_FREEZE, self.ledger.step)
+            genes = frozen_parameters(evidence, self.columns, self.options.freeze, rng)
+            frozen = np.flatnonzero(genes[self.columns.groups])
+        kept = self.columns.rows(guide.centres(1))[0, frozen]
+        return lambda columns: (columns[:, frozen] == kept).all(1)
 
     def _contender(self, guide: Guide, repeats: NDArray[np.float64], again: NDArray[np.float64]) -> int:
         """Which measured configuration to measure again.

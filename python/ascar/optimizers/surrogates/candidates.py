@@ -70,6 +70,13 @@ class Found:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def where(self, kept: NDArray[np.bool_]) -> Found:
+        """Some of them; all, where none would be left."""
+        if kept.all() or not kept.any():
+            return self
+        likes = [like for like, keep in zip(self.likes, kept.tolist(), strict=True) if keep]
+        return Found(self.codes[kept], self.columns[kept], likes)
+
 
 class Candidates:
     """Proposals for a model to judge, all valid."""
