@@ -1,0 +1,1 @@
+"""The rule library: rule sets, the features of their workloads, and which new workloads they serve."""

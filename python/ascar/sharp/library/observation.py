@@ -1,0 +1,90 @@
+"""Features of what runs on the simulated cluster: its operations are recorded, and make a trace as any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.errors import WorkError
+from ascar.features import Operation, Trace
+from ascar.sharp.library.features import Seen, workload_features
+from ascar.simulation import INDICATORS, Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.simulation import Recorded, Scenario
+
+__all__ = ["OBSERVED_S", "observed", "observed_on", "trace_of"]
+
+OBSERVED_S = 20.0
+"""Seconds of a workload that its features are taken from: as long as a signature (section 3.1.6)."""
+
+_OPERATIONS: Mapping[str, Operation] = {
+    "read": Operation.READ,
+    "readwholefile": Operation.READ,
+    "write": Operation.WRITE,
+    "writewholefile": Operation.WRITE,
+    "appendfile": Operation.WRITE,
+    "appendfilerand": Operation.WRITE,
+    "createfile": Operation.CREATE,
+    "deletefile": Operation.DELETE,
+    "statfile": Operation.STAT,
+    "sync": Operation.SYNC,
+    "openfile": Operation.OPEN,
+    "closefile": Operation.CLOSE,
+}
+
+
+_WAITING, _DIRTY, _DIRTY_LIMIT = (
+    INDICATORS.index(name) for name in ("waiting", "dirty_bytes", "dirty_limit_bytes")
+)
+
+
+def trace_of(recorded: Recorded) -> Trace:
+    """A trace of operations on the simulated cluster, as `ascard load --record` would have written them."""
+    return Trace.of(
+        {
+            "seconds": recorded.seconds,
+            "operation": [_OPERATIONS[kind] for kind in recorded.kind],
+            "thread": recorded.thread,
+            "file": recorded.file,
+            "offset_bytes": recorded.offset_bytes,
+            "size_bytes": recorded.size_bytes,
+            "latency_s": recorded.latency_s,
+        }
+    )
+
+
+def observed_on(cluster: Cluster, seconds: float = OBSERVED_S) -> dict[str, float]:
+    """The features of what a cluster does from now on, under the control that is in force.
+
+    Raises:
+        WorkError: it did nothing.
+    """
+    cluster.warm_up()
+    cluster.record()
+    try:
+        ticks = max(1, round(seconds / cluster.scenario.tick_s))
+        streams = np.array([cluster.step() for _ in range(ticks)])
+        trace, requests = trace_of(cluster.recorded()), trace_of(cluster.recorded_requests())
+    finally:
+        cluster.record(0)
+    if len(trace) + len(requests) == 0:
+        raise WorkError(
+            f"workload {cluster.scenario.name!r}: did nothing in {seconds:g} s; observe it for longer"
+        )
+    dirty, limit = (float(np.mean(streams[:, :, column])) for column in (_DIRTY, _DIRTY_LIMIT))
+    seen = Seen(
+        requests=requests,
+        clients=cluster.scenario.client_count,
+        waiting_mean=float(np.mean(streams[:, :, _WAITING])),
+        dirty_share=dirty / limit if limit > 0 else 0.0,
+    )
+    return workload_features(trace, seen)
+
+
+def observed(scenario: Scenario, seconds: float = OBSERVED_S) -> dict[str, float]:
+    """The features of a scenario's workload on the system as it is: no rules, after the warm-up."""
+    return observed_on(Cluster(scenario), seconds)
