@@ -9,6 +9,7 @@ import typer
 from ascar.cli import (
     analyze,
     apply,
+    capes,
     compare,
     doctor,
     explore,
@@ -60,6 +61,7 @@ _COMMANDS = (
 )
 for _command, _examples, _summary in _COMMANDS:
     app.command(_command.__name__, epilog=_examples, short_help=_summary)(_command)
+app.add_typer(capes.app, name="capes")
 app.add_typer(history.app, name="history")
 app.add_typer(lab.app, name="lab")
 app.add_typer(sharp.app, name="sharp")

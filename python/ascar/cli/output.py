@@ -18,6 +18,7 @@ __all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_f
 SCHEMAS: dict[str, int] = {
     "analyze": 1,
     "apply": 1,
+    "capes-game": 1,
     "compare": 1,
     "doctor": 1,
     "error": 1,
@@ -37,8 +38,8 @@ SCHEMAS: dict[str, int] = {
     "restore": 1,
     "sharp-candidates": 1,
     "sharp-deploy": 1,
-    "sharp-refine": 1,
     "sharp-explain": 1,
+    "sharp-refine": 1,
     "sharp-search": 1,
     "sharp-show": 1,
     "sharp-split": 1,

@@ -1,0 +1,114 @@
+"""The classic learner: CAPES's deep Q-learning as published (Li et al., SC'17, section 3; Li, section 5.1).
+
+Needs the extra `drl`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ascar.capes.deep import DeepState, first_state, make_step, sizes_of, values_of
+from ascar.capes.mind import Mind
+from ascar.learning import Transitions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.policy import Seen
+
+__all__ = ["Classic", "ClassicCrowd"]
+
+_ERROR_WEIGHT = 0.01
+
+
+class Classic:
+    """One learner.
+
+    Args:
+        knobs: what it turns, by steps.
+        width: indicators of all nodes together.
+        hyper: how it learns.
+        rng: of everything it draws.
+
+    Attributes:
+        mind: its replay, rewards and exploration.
+        state: its networks.
+        sizes: of their layers.
+        steps: of training so far.
+        prediction_error: moving average over minibatches, in units of the largest performance; NaN before
+            the first.
+    """
+
+    def __init__(
+        self, knobs: Sequence[Knob], width: int, hyper: Hyperparameters, rng: np.random.Generator
+    ) -> None:
+        self.hyper = hyper
+        self.mind = Mind(knobs, width, hyper, rng)
+        self.sizes = sizes_of(hyper, self.mind.inputs, self.mind.actions)
+        self.state: DeepState = first_state(hyper, self.sizes, rng)
+        self.steps = 0
+        self.prediction_error = math.nan
+        self._step = make_step(hyper)
+
+    def decide(self, seen: Seen) -> Setting:
+        """Learn from a tick, and take one of the 2n + 1 actions."""
+        observation = self.mind.take(seen)
+        for _ in range(self.hyper.steps_per_tick):
+            self.train()
+        if observation is None or self.mind.explores():
+            return self.mind.act(seen, None)
+        return self.mind.act(seen, values_of(self.state, observation[None])[0])
+
+    def announce(self, _workload: str) -> None:
+        """Another workload has begun: more random actions for a while (Li 5.1.6)."""
+        self.mind.exploration.announce()
+
+    def train(self) -> bool:
+        """One step of training; False while there is not enough to learn from."""
+        batch = self.mind.batch()
+        if batch is None:
+            return False
+        self.state, error = self._step(self.state, batch)
+        self.steps += 1
+        before = float(error) if math.isnan(self.prediction_error) else self.prediction_error
+        self.prediction_error = before + _ERROR_WEIGHT * (float(error) - before)
+        return True
+
+
+class ClassicCrowd:
+    """Many learners that train at once, each of its own system, to see how often they converge.
+
+    Args:
+        minds: one a learner, all of one shape.
+        hyper: how all of them learn.
+    """
+
+    def __init__(self, minds: Sequence[Mind], hyper: Hyperparameters) -> None:
+        self._minds, self._hyper = tuple(minds), hyper
+        sizes = sizes_of(hyper, minds[0].inputs, minds[0].actions)
+        states = [first_state(hyper, sizes, one.rng) for one in minds]
+        self._state: DeepState = jax.tree.map(lambda *parts: jnp.stack(parts), *states)
+        self._step = make_step(hyper, many=True)
+
+    def decide(self, seen: Sequence[Seen]) -> list[Setting]:
+        """The next setting of each system."""
+        observed = [mind.take(one) for mind, one in zip(self._minds, seen, strict=True)]
+        for _ in range(self._hyper.steps_per_tick):
+            batches: list[Any] = [mind.batch() for mind in self._minds]
+            if all(one is not None for one in batches):
+                stacked = Transitions(*[np.stack(parts) for parts in zip(*batches, strict=True)])
+                self._state = self._step(self._state, stacked).state
+        empty = np.zeros(self._minds[0].inputs, np.float32)
+        inputs = np.stack([empty if one is None else one for one in observed])[:, None]
+        values = values_of(self._state, inputs, many=True)[:, 0]
+        return [
+            mind.act(one, None if looked is None or mind.explores() else row)
+            for mind, one, looked, row in zip(self._minds, seen, observed, values, strict=True)
+        ]

@@ -1,0 +1,107 @@
+"""The simulated cluster as a system to tune: one window and one gap for all streams, a tick a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from ascar.capes.knobs import Knob, Setting, checked, initial
+from ascar.capes.policy import Seen
+from ascar.errors import InputError
+from ascar.simulation import INDICATORS, Cluster
+from ascar.simulation.scales import scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.objective import Objective
+    from ascar.simulation import Scenario
+
+__all__ = ["CLUSTER_KNOBS", "METRICS", "ClusterSystem"]
+
+CLUSTER_KNOBS: Final = (
+    Knob("window", 8, 1, 256, 1, logarithmic=True),
+    Knob("tau_us", 0, 0, 200_000, 1_000, logarithmic=True),
+)
+"""max_rpcs_in_flight, and the least gap between requests; as a Lustre client has them at first."""
+
+METRICS: Final = ("throughput_mb_per_s", "read_mb_per_s", "write_mb_per_s", "ping_us", "in_flight")
+"""What an objective may be made of: totals over the streams, the ping's mean."""
+
+_COLUMNS: Final = {name: INDICATORS.index(name) for name in METRICS[1:]}
+
+
+class ClusterSystem:
+    """A cluster whose workload may change while it is tuned.
+
+    Args:
+        scenarios: what is run, in turn, each for `ticks_each`; their controller must be "fixed".
+        seed: of the run.
+        ticks_each: until the next scenario begins, its caches cold; None: the first one goes on.
+        objective: of the performance; None: the total throughput.
+
+    Attributes:
+        knobs: what can be turned.
+        workload: the name of the scenario that runs.
+
+    Raises:
+        InputError: a scenario's controller decides by itself, or the objective names an unknown metric.
+        ScenarioError: a key of a scenario is out of range.
+    """
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        seed: int,
+        ticks_each: int | None = None,
+        objective: Objective | None = None,
+    ) -> None:
+        for one in scenarios:
+            if one.control.controller != "fixed":
+                raise InputError(
+                    f"control.controller = {one.control.controller!r} of {one.name!r}: must be 'fixed', so "
+                    "that actions decide"
+                )
+        unknown = sorted(set(() if objective is None else objective.formula.names) - set(METRICS))
+        if unknown:
+            raise InputError(f"objective: metric {unknown[0]!r}: must be one of {', '.join(METRICS)}")
+        self.knobs = CLUSTER_KNOBS
+        self._scenarios = tuple(scenarios)
+        self._seed, self._ticks_each, self._objective = seed, ticks_each, objective
+        self._tick = 0
+        self._begin(0)
+
+    def step(self, setting: Setting) -> Seen:
+        """A tick under a setting.
+
+        Raises:
+            InputError: the setting is out of range.
+        """
+        setting = checked(self.knobs, setting)
+        if self._ticks_each and self._tick and self._tick % self._ticks_each == 0:
+            self._begin(self._tick // self._ticks_each)
+        self._cluster.set(window=setting[0], tau_us=setting[1])
+        observed = self._cluster.step()
+        self._tick += 1
+        metrics = {name: float(observed[:, column].sum()) for name, column in _COLUMNS.items()}
+        metrics["ping_us"] /= len(observed)
+        metrics["throughput_mb_per_s"] = metrics["read_mb_per_s"] + metrics["write_mb_per_s"]
+        if self._objective is None:
+            performance = metrics["throughput_mb_per_s"]
+        else:
+            performance = self._objective.sign * self._objective.score(metrics)
+        clients = self._cluster.scenario.client_count
+        return Seen(self._tick, performance, scaled(observed).reshape(clients, -1), setting)
+
+    def start(self) -> Setting:
+        """Where the knobs stand at first."""
+        return initial(self.knobs)
+
+    def _begin(self, turn: int) -> None:
+        scenario = self._scenarios[turn % len(self._scenarios)]
+        seed = int(np.random.default_rng([self._seed, turn]).integers(2**31))
+        self._cluster = Cluster(msgspec.structs.replace(scenario, seed=seed))
+        self._cluster.warm_up()
+        self.workload = scenario.name

@@ -1,0 +1,155 @@
+"""A learner at StorageGameSim, again and again: how often it converges, and when."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from ascar.capes.blind import RandomPolicy, SweepPolicy
+from ascar.capes.convergence import converged_tick
+from ascar.capes.game import TICKS, Game, drawn
+from ascar.capes.hyperparameters import GAME
+from ascar.capes.knobs import initial
+from ascar.capes.modern import Modern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.capes.game import GameKind
+    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.knobs import Setting
+    from ascar.capes.policy import Policy, Seen
+
+__all__ = ["ALGORITHMS", "Algorithm", "Contest", "Played", "Standing", "play"]
+
+Algorithm = Literal["modern", "classic", "sweep", "random"]
+ALGORITHMS: Final[tuple[Algorithm, ...]] = ("modern", "classic", "sweep", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What is played.
+
+    Attributes:
+        game: which, and by which criterion it is won.
+        algorithm: who plays.
+        noise: standard deviation as a share of the throughput.
+        delay_ticks: until a change of the window shows.
+        runs: how many.
+        seed: of the first run; each has its own.
+        hyper: of the classic learner.
+    """
+
+    game: GameKind
+    algorithm: Algorithm
+    noise: float
+    delay_ticks: int
+    runs: int
+    seed: int = 1
+    hyper: Hyperparameters = GAME
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One run.
+
+    Attributes:
+        seed: of it.
+        ticks: until it had converged; None where it had not.
+        near_share: of all ticks, those near the ideal.
+    """
+
+    seed: int
+    ticks: int | None
+    near_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a contest has come.
+
+    Attributes:
+        share: of the ticks of all runs.
+        done: runs.
+        wanted: runs.
+        left_s: about so long it goes on; None while nobody knows.
+    """
+
+    share: float
+    done: int
+    wanted: int
+    left_s: float | None
+
+
+def play(contest: Contest, listener: Callable[[Standing], None] | None = None) -> list[Played]:
+    """Play all runs.
+
+    Args:
+        contest: what is played.
+        listener: is told now and then how far it is.
+
+    Raises:
+        EnvironmentLacks: the classic learner's libraries are not installed.
+        InputError: noise or delay are out of range.
+    """
+    games = [
+        Game(drawn(contest.game, contest.noise, contest.delay_ticks, contest.seed + run))
+        for run in range(contest.runs)
+    ]
+    begun_s = time.monotonic()
+
+    def tell(ticks: int, done: int) -> None:
+        if listener is not None:
+            share = ticks / (TICKS * len(games))
+            past_s = time.monotonic() - begun_s
+            left_s = past_s / share - past_s if share else None
+            listener(Standing(share, done, len(games), left_s))
+
+    if contest.algorithm == "classic":
+        _play_together(games, contest, tell)
+    else:
+        for done, game in enumerate(games):
+            _play_one(game, _policy(game, contest), lambda tick, done=done: tell(done * TICKS + tick, done))
+    return [
+        Played(game.rules.seed, converged_tick(contest.game, game.near), float(np.mean(game.near)))
+        for game in games
+    ]
+
+
+def _policy(game: Game, contest: Contest) -> Policy:
+    rng = np.random.default_rng([game.rules.seed, 3])
+    if contest.algorithm == "sweep":
+        return SweepPolicy(game.knobs)
+    if contest.algorithm == "random":
+        return RandomPolicy(game.knobs, rng)
+    return Modern(game.knobs, rng)
+
+
+def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
+    setting: Setting = initial(game.knobs)
+    for tick in range(TICKS):
+        setting = policy.decide(game.step(setting))
+        if tick % 50 == 0:
+            tell(tick)
+
+
+def _play_together(games: list[Game], contest: Contest, tell: Callable[[int, int], None]) -> None:
+    """Networks train in one compiled step for all runs."""
+    from ascar.capes.classic import ClassicCrowd
+    from ascar.capes.mind import Mind
+
+    settings: list[Setting] = [initial(one.knobs) for one in games]
+    seen: list[Seen] = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
+    width = seen[0].indicators.size
+    minds = [
+        Mind(one.knobs, width, contest.hyper, np.random.default_rng([one.rules.seed, 3])) for one in games
+    ]
+    crowd = ClassicCrowd(minds, contest.hyper)
+    for tick in range(1, TICKS):
+        settings = crowd.decide(seen)
+        seen = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
+        if tick % 10 == 0:
+            tell(tick * len(games), 0)

@@ -1,0 +1,127 @@
+"""The deep Q-network's steps, compiled: JAX and optax over the values of `ascar.learning`.
+
+Needs the extra `drl`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ascar.errors import EnvironmentLacks
+from ascar.learning import Network, Transitions, forward, loss, targets
+from ascar.learning.network import initialized, views
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import optax
+except ModuleNotFoundError as error:  # pragma: no cover - tested in a process without it
+    raise EnvironmentLacks(
+        f"{error.name} is not installed: the classic learner needs it; install ascar with the extra 'drl'"
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.hyperparameters import Hyperparameters
+
+__all__ = ["DeepState", "Stepped", "first_state", "make_step", "sizes_of", "values_of"]
+
+
+class DeepState(NamedTuple):
+    """All that training changes.
+
+    Attributes:
+        network: theta.
+        target: theta minus, which follows it (Li 5.1.4).
+        moments: of the optimizer.
+    """
+
+    network: Any
+    target: Any
+    moments: Any
+
+
+class Stepped(NamedTuple):
+    """After a step.
+
+    Attributes:
+        state: the new one.
+        prediction_error: mean of |Q(s, a) - (r + discount max Q'(s', a'))| over the minibatch.
+    """
+
+    state: DeepState
+    prediction_error: Any
+
+
+def sizes_of(hyper: Hyperparameters, inputs: int, actions: int) -> tuple[int, ...]:
+    """Widths from the input to the output."""
+    return (inputs, *[hyper.hidden_size or inputs] * hyper.hidden_layers, actions)
+
+
+def first_state(hyper: Hyperparameters, sizes: Sequence[int], rng: np.random.Generator) -> DeepState:
+    """A network that knows nothing, its copy, and moments of zero."""
+    layers: Any = jax.tree.map(_array, views(initialized(sizes, rng), sizes))
+    copy = jax.tree.map(_array, layers)
+    return DeepState(layers, copy, _optimizer(hyper).init(layers))
+
+
+def make_step(hyper: Hyperparameters, *, many: bool = False) -> Any:
+    """The compiled step of training: (state, batch) -> Stepped. The state given is used up.
+
+    Args:
+        hyper: what it trains by.
+        many: whether states and batches come stacked, one learner each along the first axis.
+    """
+    optimizer = _optimizer(hyper)
+
+    def step(state: DeepState, batch: Transitions) -> Stepped:
+        wanted = targets(state.target, batch, hyper.discount, jnp)
+
+        def objective(network: Network) -> Any:
+            return loss(network, batch, wanted, jnp)
+
+        slope = cast("Any", jax).grad(objective)(state.network)
+        rows = jnp.arange(batch.actions.shape[0])
+        error = jnp.abs(forward(state.network, batch.states, jnp)[rows, batch.actions] - wanted).mean()
+        updates, moments = optimizer.update(slope, state.moments, state.network)
+        network = optax.apply_updates(state.network, updates)
+        target = optax.incremental_update(network, state.target, hyper.target_update)
+        return Stepped(DeepState(network, target, moments), error)
+
+    return jax.jit(jax.vmap(step) if many else step, donate_argnums=0)
+
+
+@jax.jit
+def _values(network: Any, states: Any) -> Any:
+    return forward(network, states, jnp)
+
+
+@jax.jit
+def _many_values(network: Any, states: Any) -> Any:
+    return jax.vmap(partial(forward, xp=jnp))(network, states)
+
+
+def values_of(state: DeepState, states: NDArray[np.float32], *, many: bool = False) -> NDArray[np.float32]:
+    """(n, actions): Q of every action; with `many`, states are (k, 1, inputs), row i of learner i."""
+    network = cast("Any", _many_values if many else _values)
+    return np.asarray(network(state.network, states))
+
+
+def _array(part: Any) -> Any:
+    """A copy for the compiled step."""
+    return jnp.array(part)
+
+
+def _optimizer(hyper: Hyperparameters) -> optax.GradientTransformation:
+    descent = (
+        optax.adam(hyper.learning_rate)
+        if hyper.optimizer == "adam"
+        else optax.rmsprop(hyper.learning_rate, decay=hyper.rmsprop_decay)
+    )
+    return optax.chain(optax.clip_by_global_norm(hyper.gradient_norm_max), descent)

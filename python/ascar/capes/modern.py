@@ -1,0 +1,229 @@
+"""The modern learner: a model of performance over settings with its uncertainty, and a step where it pays.
+
+CAPES's deep Q-learning learns from transitions which step raises throughput. What it has to find out, on the
+systems of its paper, is a surface: performance as a function of where the knobs stand. This learner models
+that surface directly (`ascar.capes.surface`), moves by Thompson sampling (draw a surface that may be the true
+one, go where that is highest; Thompson 1933, Russo and others 2018), and waits after each change until it
+shows (`ascar.capes.settling`). An action sets levels, it does not step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.capes.guard import Guard
+from ascar.capes.knobs import initial, levels, units
+from ascar.capes.settling import Settling
+from ascar.capes.surface import Surface
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.policy import Seen
+
+__all__ = ["Modern", "ModernOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModernOptions:
+    """How it learns.
+
+    Attributes:
+        settle_ticks_max: the largest delay between a change and what it shows that is looked for.
+        visit_ticks_min: measured at a setting, once it has settled, before the next choice.
+        visit_ticks_max: the same, where ticks are noisy.
+        visit_error: the standard error of a visit's mean that is aimed at, as a share.
+        stay_ticks_max: where the choice is to stay, the next one is due later and later, at most so late.
+        worth: a change must promise at least this share more.
+        first_ticks: at the initial setting, before anything is tried.
+        budget: of a minute's performance, the share that may be lost to trying things out.
+    """
+
+    settle_ticks_max: int = 12
+    visit_ticks_min: int = 3
+    visit_ticks_max: int = 10
+    visit_error: float = 0.1
+    stay_ticks_max: int = 24
+    worth: float = 0.01
+    first_ticks: int = 16
+    budget: float = 0.05
+
+
+_NEAR, _ANYWHERE, _LINES_MAX, _SPREAD = 48, 64, 3, 0.2
+_STEPS = np.array([-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
+_DESIGN, _DESIGN_MAX = 3, 12
+_LONG_VISITS, _LONG_EVERY = 3, 6
+
+
+class Modern:
+    """See the module.
+
+    Args:
+        knobs: what it turns; it begins where they stand.
+        rng: of everything it draws.
+        options: how it learns.
+    """
+
+    def __init__(
+        self, knobs: Sequence[Knob], rng: np.random.Generator, options: ModernOptions | None = None
+    ) -> None:
+        self.knobs, self.options = tuple(knobs), options or ModernOptions()
+        self._rng = rng
+        self._levels = [levels(one) for one in self.knobs]
+        self._shares = [
+            np.array([knob.unit(value) for value in values])
+            for knob, values in zip(self.knobs, self._levels, strict=True)
+        ]
+        self.surface = Surface(self.knobs)
+        self.settling = Settling(self.options.settle_ticks_max)
+        self._guard = Guard(self.options.budget)
+        self._start = self._setting = initial(self.knobs)
+        self._design = min(_DESIGN + 2 * len(self.knobs), _DESIGN_MAX)
+        self._refused: dict[Setting, NDArray[np.float64]] = {}
+        self._values: list[float] = []
+        self._moves = self._stays = 0
+        self._left: float | None = None
+        self._wait, self._wanted = 0, self.options.first_ticks
+
+    def decide(self, seen: Seen) -> Setting:
+        """Where the knobs shall stand from now on."""
+        if seen.setting != self._setting:  # refused, or somebody else's hand
+            self._refused[self._setting] = units(self.knobs, self._setting)
+            self._enter(seen.setting)
+        self._values.append(seen.performance)
+        if len(self._values) >= self._wait + self._wanted:
+            self._leave()
+        return self._setting
+
+    def announce(self, _workload: str) -> None:
+        """What was learnt is of another workload."""
+        self.surface = Surface(self.knobs)
+
+    def _leave(self) -> None:
+        """The visit is over: learn from it, and choose the next one."""
+        values = np.array(self._values)
+        settled = values[self._wait :]
+        settled = settled[np.isfinite(settled)]
+        if not len(settled):
+            self._values.clear()
+            return
+        self.surface.add(self._setting, settled)
+        fitted = self.surface.fitted()
+        here = float(fitted.predict(units(self.knobs, self._setting)[None])[0][0])
+        if self._left is not None:
+            sd = self.surface.tick_sd() * max(abs(here), abs(self._left))
+            self.settling.learn(values, self._left, here, sd)
+        self._guard.spent(here, len(values))
+        following = self._choose()
+        if following != self._setting:
+            self._left = here
+            self._moves += 1
+            self._enter(following)
+        else:
+            self._left = None
+            self._values.clear()
+            self._wait = 0
+            self._stays += 1
+        self._wanted = min(self._visit_ticks() << min(self._stays, 8), self.options.stay_ticks_max)
+
+    def _enter(self, setting: Setting) -> None:
+        self._setting = setting
+        self._values.clear()
+        self._stays = 0
+        long = self._moves <= _LONG_VISITS or self._moves % _LONG_EVERY == 0
+        self._wait = self.options.settle_ticks_max if long else self.settling.ticks
+
+    def _visit_ticks(self) -> int:
+        options = self.options
+        wanted = (self.surface.tick_sd() / options.visit_error) ** 2
+        return int(np.clip(round(wanted), options.visit_ticks_min, options.visit_ticks_max))
+
+    def _choose(self) -> Setting:
+        """By Thompson sampling among what the guard allows."""
+        fitted = self.surface.fitted()
+        known = list(self.surface.places)
+        visited = np.array([self.surface.places[one].columns for one in known])
+        others = self._others(visited[int(np.argmax(fitted.predict(visited)[0]))])
+        ends = np.array([units(self.knobs, self._setting), units(self.knobs, self._start)])
+        columns = np.concatenate([ends, visited, self._columns(others)])
+        look = fitted.look(columns)
+        mean, sd = fitted.of(look)
+        low = mean - sd
+        ticks = self._visit_ticks() + (self._wait or self.settling.ticks)
+        allowed = self._guard.allowed(low, float(mean[1]), ticks)
+        allowed &= ~self._likely_refused(columns, visited)
+        allowed[2 + int(np.argmax(low[2 : 2 + len(known)]))] = True  # the best one known is always allowed
+        if len(known) < self._design:
+            drawn = -_nearest(columns, self._design_point(len(known))[None])
+            drawn[0] = -np.inf
+        else:
+            drawn = fitted.sample(look, self._rng)
+        best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
+        if (
+            len(known) >= self._design
+            and allowed[0]
+            and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0])
+        ):
+            return self._setting
+        if best < 2:
+            return (self._setting, self._start)[best]
+        if best < 2 + len(known):
+            return known[best - 2]
+        at = others[best - 2 - len(known)]
+        return tuple(float(values[index]) for values, index in zip(self._levels, at, strict=True))
+
+    def _design_point(self, index: int) -> NDArray[np.float64]:
+        """Of a sequence that fills the cube evenly, by multiples of a golden ratio (Roberts 2018)."""
+        count = len(self.knobs)
+        ratio = 2.0
+        for _ in range(30):
+            ratio = (1 + ratio) ** (1 / (count + 1))
+        return (0.5 + index / ratio ** np.arange(1, count + 1)) % 1
+
+    def _likely_refused(
+        self, columns: NDArray[np.float64], visited: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Which settings are nearer to one that the action checker refused than to any that it let pass."""
+        if not self._refused:
+            return np.zeros(len(columns), bool)
+        refused = np.array(list(self._refused.values()))
+        return _nearest(columns, refused) < _nearest(columns, visited)
+
+    def _columns(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
+        """(m, knobs): shares of the ranges, for indices of levels."""
+        return np.stack([shares[indices[:, at]] for at, shares in enumerate(self._shares)], axis=1)
+
+    def _others(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
+        """(m, knobs): indices of levels to choose from: lines through the best, near it, anywhere.
+
+        Args:
+            best: shares of the ranges.
+        """
+        sizes: Any = np.array([len(one) for one in self._levels])
+        few = len(sizes) <= _LINES_MAX
+        middle: Any = np.array(
+            [np.argmin(np.abs(one - at)) for one, at in zip(self._shares, best, strict=True)]
+        )
+        found: list[NDArray[np.intp]] = []
+        for at, size in enumerate(sizes):
+            steps = np.arange(0, int(size), 2) if few else np.add(middle[at], _STEPS)
+            line = np.tile(middle, (len(steps), 1))
+            line[:, at] = steps
+            found.append(line)
+        near = np.tile(middle, (_NEAR, 1))
+        spread = _SPREAD * self._rng.random((_NEAR, 1)) * sizes
+        moves = np.rint(spread * self._rng.standard_normal(near.shape)).astype(np.intp)
+        turned = self._rng.random(near.shape) < (0.5 if few else 2 / len(sizes))
+        found += [near + moves * turned, self._rng.integers(sizes, size=(_ANYWHERE, len(sizes)))]
+        return np.clip(np.concatenate(found), 0, sizes - 1).astype(np.intp)
+
+
+def _nearest(columns: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m,): squared distance of each place to the nearest of some others."""
+    return ((columns[:, None] - others[None]) ** 2).sum(2).min(1)

@@ -1,0 +1,43 @@
+"""What a policy sees each tick, and what it answers: where the knobs shall stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ascar.capes.knobs import Setting
+
+__all__ = ["Policy", "Seen"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """One sampling tick.
+
+    Attributes:
+        tick: its number; numbers may be missing, and never go back.
+        performance: the objective's value, more is better; NaN where it was not measured.
+        indicators: float32 (nodes, indicators); NaN where a value is missing.
+        setting: what was in force while it was measured.
+    """
+
+    tick: int
+    performance: float
+    indicators: NDArray[np.float32]
+    setting: Setting
+
+
+class Policy(Protocol):
+    """Decides once a tick."""
+
+    def decide(self, seen: Seen, /) -> Setting:
+        """The setting that is in force from now on."""
+        ...
+
+    def announce(self, workload: str, /) -> None:
+        """Another workload has begun (Li 5.1.6); its name, where one is known."""
+        ...

@@ -1,0 +1,190 @@
+"""What is known of the performance at each setting: a Gaussian process over visits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.capes.knobs import units
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters, Look, Observations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.knobs import Knob, Setting
+
+__all__ = ["Fitted", "Place", "Surface"]
+
+_SETTINGS_MAX = 160
+_TICK_SD_FIRST = 0.1
+_FLOOR = 0.05
+_SCALE_MIN = 0.1
+_GROWTH = 1.3
+_ITERATIONS_MAX = 25
+
+
+@dataclass(slots=True)
+class Place:
+    """A setting that was visited.
+
+    Attributes:
+        columns: float64 (knobs,), where it is in the unit cube.
+        visits: how often; a long stay counts as several.
+        ticks: measured in all.
+        mean: over the ticks.
+        between: sum over visits of the squared difference of their mean from the mean of all.
+        within: sum over ticks of the squared difference from their visit's mean.
+        last: the visit's number among all when it was here last.
+    """
+
+    columns: NDArray[np.float64]
+    visits: int = 0
+    ticks: int = 0
+    mean: float = 0.0
+    between: float = 0.0
+    within: float = 0.0
+    last: int = 0
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """One more visit's ticks (Chan, Golub and LeVeque 1979, for the sums)."""
+        mean, n = float(values.mean()), len(values)
+        self.within += float(((values - mean) ** 2).sum())
+        self.visits += 1
+        step = mean - self.mean
+        self.mean += step * n / (self.ticks + n)
+        self.between += step * (mean - self.mean) if self.ticks else 0.0
+        self.ticks += n
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """The posterior over the surface, in the objective's units.
+
+    Attributes:
+        process: over the standardised loss.
+        centre: of the performance.
+        scale: of it.
+    """
+
+    process: GaussianProcess
+    centre: float
+    scale: float
+
+    def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of the performance without noise, each (m,)."""
+        return self.of(self.look(columns))
+
+    def look(self, columns: NDArray[np.float64]) -> Look:
+        """The posterior at some places, for `of` and `sample`."""
+        return self.process.look(columns)
+
+    def of(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of the performance without noise, each (m,)."""
+        return self.centre - self.scale * look.mean, self.scale * look.sd
+
+    def sample(self, look: Look, rng: np.random.Generator) -> NDArray[np.float64]:
+        """(m,): one surface that may be the true one, at some places."""
+        covariance = self.process.covariance(look, look)
+        covariance[np.diag_indices_from(covariance)] += 1e-6 * max(1e-9, float(np.diag(covariance).max()))
+        factor = np.linalg.cholesky(covariance)
+        loss = look.mean + factor @ rng.standard_normal(len(look.mean))
+        return self.centre - self.scale * loss
+
+
+@dataclass(slots=True)
+class Surface:
+    """Visits to settings, and the model fitted to them.
+
+    The noise of a tick is taken to be a share of the performance (the thesis' "percentage of the
+    throughput"), estimated from ticks of the same visit; what differs between visits to the same setting
+    beyond that (traffic of others, caches) is estimated with the model.
+
+    Attributes:
+        knobs: of the settings.
+        places: what was visited.
+    """
+
+    knobs: Sequence[Knob]
+    places: dict[Setting, Place] = field(default_factory=dict["Setting", Place])
+    _visits: int = 0
+    _hyper: Hyperparameters | None = None
+    _refit_at: float = 0.0
+    _fitted: Fitted | None = None
+
+    @property
+    def visits(self) -> int:
+        """In all."""
+        return self._visits
+
+    def add(self, setting: Setting, values: NDArray[np.float64]) -> None:
+        """A visit's ticks, those after it had settled."""
+        place = self.places.get(setting)
+        if place is None:
+            place = self.places[setting] = Place(units(self.knobs, setting))
+        place.add(values)
+        self._visits += 1
+        place.last = self._visits
+        self._fitted = None
+        if len(self.places) > _SETTINGS_MAX:
+            best = max(self.places, key=lambda one: self.places[one].mean)
+            oldest = min((one for one in self.places if one != best), key=lambda one: self.places[one].last)
+            del self.places[oldest]
+
+    def tick_sd(self) -> float:
+        """Standard deviation of a tick, as a share of the performance."""
+        top = self._top()
+        squares = freedom = 0.0
+        for place in self.places.values():
+            spread = max(abs(place.mean), _FLOOR * top)
+            squares += place.within / (spread * spread) if spread > 0 else 0.0
+            freedom += place.ticks - place.visits
+        # As if a few ticks of a moderate noise had been seen before.
+        return float(np.sqrt((squares + 2 * _TICK_SD_FIRST**2) / (freedom + 2)))
+
+    def fitted(self) -> Fitted:
+        """The posterior, given at least one visit."""
+        if self._fitted is None:
+            self._fitted = self._fit()
+        return self._fitted
+
+    def _top(self) -> float:
+        return max((abs(one.mean) for one in self.places.values()), default=0.0) or 1.0
+
+    def _fit(self) -> Fitted:
+        places = list(self.places.values())
+        means = np.array([one.mean for one in places])
+        ticks = np.array([one.ticks for one in places], float)
+        visits = np.array([one.visits for one in places], float)
+        between = np.array([one.between for one in places])
+        top = self._top()
+        noise = self.tick_sd()
+        if self._fitted_before is not None:
+            expected = self._fitted_before.predict(np.array([one.columns for one in places]))[0]
+        else:
+            expected = means
+        variance = (noise * np.maximum(np.abs(expected), _FLOOR * top)) ** 2 / ticks
+        centre = float(np.average(means, weights=1 / (variance + means.var() + 1e-12 * top * top)))
+        scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), _SCALE_MIN * top)
+        observations = Observations(
+            np.array([one.columns for one in places]),
+            np.arange(len(self.knobs)),
+            (centre - means) / scale,
+            variance / scale**2,
+            visits,
+            between / scale**2,
+        )
+        if self._visits >= self._refit_at or self._hyper is None:
+            starts = () if self._hyper is None else (self._hyper, Hyperparameters.prior(len(self.knobs)))
+            process = GaussianProcess.fit(observations, starts, rough=False, iterations_max=_ITERATIONS_MAX)
+            self._hyper = process.hyper
+            self._refit_at = max(self._visits + 2, self._visits * _GROWTH)
+        else:
+            process = GaussianProcess.condition(observations, self._hyper)
+        self._fitted_before = Fitted(process, centre, scale)
+        return self._fitted_before
+
+    _fitted_before: Fitted | None = None

@@ -1,0 +1,82 @@
+"""What a contest brought, as a table for people and as a document."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING, Any, cast
+
+from ascar.capes.contest import ALGORITHMS
+from ascar.capes.game import GAMES, TICKS
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ascar.capes.contest import Algorithm, Contest, Played
+    from ascar.capes.game import GameKind
+
+__all__ = ["chosen", "document", "print_contest", "share"]
+
+
+def chosen(game: str, algorithm: str) -> tuple[GameKind, Algorithm]:
+    """Both names, where they are known.
+
+    Raises:
+        InputError: one is not.
+    """
+    for option, value, allowed in (("--game", game, GAMES), ("--algorithm", algorithm, ALGORITHMS)):
+        if value not in allowed:
+            raise InputError(f"{option} {value!r}: must be one of {', '.join(allowed)}")
+    return cast("Any", (game, algorithm))
+
+
+def share(text: str) -> float:
+    """`0.1` or `10%`.
+
+    Raises:
+        InputError: it is neither, or below zero.
+    """
+    number = text.strip()
+    try:
+        found = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise InputError(f"--noise {text!r}: must be a share from 0 on, such as 0.1 or 10%")
+    return found
+
+
+def document(contest: Contest, played: Sequence[Played]) -> dict[str, Any]:
+    """The JSON document."""
+    ticks = sorted(one.ticks for one in played if one.ticks is not None)
+    return {
+        "noise": contest.noise,
+        "delay": contest.delay_ticks,
+        "algorithm": contest.algorithm,
+        "game": contest.game,
+        "runs": len(played),
+        "success_rate": len(ticks) / len(played),
+        "ticks_median": median(ticks) if ticks else None,
+        "ticks_max": ticks[-1] if ticks else None,
+        "ticks_limit": TICKS,
+        "played": [{"seed": one.seed, "ticks": one.ticks, "near_share": one.near_share} for one in played],
+    }
+
+
+def print_contest(console: Console, contest: Contest, played: Sequence[Played]) -> None:
+    """A few lines."""
+    found = document(contest, played)
+    won = sum(one.ticks is not None for one in played)
+    console.print(
+        f"{contest.algorithm} at the {contest.game} game: noise {contest.noise:.4g}, delay "
+        f"{contest.delay_ticks} ticks"
+    )
+    console.print(f"converged        {won} of {len(played)} runs ({found['success_rate']:.0%})")
+    if won:
+        console.print(f"ticks, median    {found['ticks_median']:g}   of the runs that converged")
+        console.print(f"ticks, most      {found['ticks_max']}")
+    near = sum(one.near_share for one in played) / len(played)
+    console.print(f"near the ideal   {near:.0%} of all ticks")

@@ -1,0 +1,62 @@
+"""`ascar capes game`: does the learner converge?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+__all__ = ["EXAMPLES", "game"]
+
+EXAMPLES = examples(
+    "ascar capes game --noise 50% --delay 3 --runs 20",
+    "ascar capes game --noise 0.1 --algorithm sweep          a sweep does not stay at the peak",
+    "ascar capes game --noise 0.1 --algorithm classic --game thesis",
+)
+
+
+def game(
+    noise: Annotated[
+        str, typer.Option(metavar="SD", help="Of a measurement: a share of the throughput, as 0.1 or 10%.")
+    ] = "10%",
+    delay: Annotated[
+        int, typer.Option(metavar="N", help="Ticks after which a change of the window shows.")
+    ] = 3,
+    runs: Annotated[int, typer.Option(min=1, max=100_000, help="Each has a seed of its own.")] = 10,
+    algorithm: Annotated[
+        str, typer.Option(metavar="NAME", help="Who plays: modern, classic (DQN), sweep or random.")
+    ] = "modern",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--game",
+            metavar="hard|thesis",
+            help="hard: peak and start are drawn, who stays at the peak wins; thesis: peak at 50, who is "
+            "near it for more than 20 ticks wins.",
+        ),
+    ] = "hard",
+    seed: Annotated[int, typer.Option(min=0, help="Of the first run.")] = 1,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Let a learner play StorageGameSim, and say how often and how soon it converges.
+
+    Two knobs, a window and a gap between requests, decide a throughput that is measured with noise and, as
+    for the window, with a delay. A run takes 3,600 ticks of a second. In the hard game a run has converged at
+    the first tick from which to the end at least 90% of the ticks are within 10% of the ideal, noise aside.
+    """
+    from ascar.capes.contest import Contest, play
+    from ascar.cli.capes.contest_result import chosen, document, print_contest, share
+    from ascar.cli.capes.progress import showing
+    from ascar.cli.output import emit, people
+
+    contest = Contest(*chosen(kind, algorithm), share(noise), delay, runs, seed)
+    with showing(quiet=quiet) as listener:
+        played = play(contest, listener)
+    if json:
+        emit("capes-game", document(contest, played))
+    else:
+        print_contest(people(), contest, played)
+    return 0
