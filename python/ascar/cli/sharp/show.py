@@ -75,10 +75,11 @@ async def _show(
     expected = [one for one in map(known.expected, names) if one is not None]
     async with await Link.open(settings, name="ascar sharp show") as link:
         shown, problems = await Manager(link).show(workload, sum(len(one.controllers) for one in expected))
-    told = {one.controller for one in shown} | {one.controller for one in problems}
+    silent = {one.controller for one in problems}
     missing: list[Problem] = []
     for one in expected:
-        gone = sorted(set(one.controllers) - told)
+        there = {at.controller for at in shown if at.workload == one.workload}
+        gone = sorted(set(one.controllers) - there - silent)
         missing += [Problem(name, f"is missing; it was to follow {one.rules}") for name in gone]
     return shown, [*problems, *missing]
 

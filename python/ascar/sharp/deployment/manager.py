@@ -47,7 +47,7 @@ class Patience:
         trial_s: after which a controller puts back rules that were not kept.
     """
 
-    find_s: float = 1.0
+    find_s: float = 0.5
     answer_s: float = 5.0
     trial_s: float = 30.0
 

@@ -1,0 +1,273 @@
+"""Rules put in force from the command line on a simulated cluster in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.sharp import Action, RuleSet, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WAIT_S = 90.0
+TWO_LOADS = """
+name = "two"
+duration_s = 5
+[[clients]]
+count = 2
+workload = "writers"
+[[clients]]
+count = 1
+workload = "readers"
+[[workloads]]
+name = "writers"
+filesets = [{ name = "file", size_mib = 256 }]
+[[workloads.threads]]
+instances = 4
+flowops = [{ op = "write", iosize_kib = 1024, random = true, directio = true }]
+[[workloads]]
+name = "readers"
+filesets = [{ name = "file", size_mib = 256 }]
+[[workloads.threads]]
+instances = 4
+flowops = [{ op = "read", iosize_kib = 1024, random = true, directio = true }]
+"""
+
+
+@dataclass
+class Served:
+    """A simulated cluster that runs in a process of its own."""
+
+    process: subprocess.Popen[str]
+    document: dict[str, Any]
+
+    @property
+    def server_pid(self) -> int:
+        """Of its nats-server."""
+        children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        pids = [int(pid) for one in children for pid in one.read_text().split()]
+        return next(pid for pid in pids if b"nats-server" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def start(scenario: object, *options: str) -> Served:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ascar", "sim", "serve", str(scenario), "--json", *options],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    text = ""
+    while not text.endswith("\n}\n"):
+        line = process.stdout.readline()
+        assert line, f"ended with {process.wait()}: {text}"
+        text += line
+    return Served(process, json.loads(text))
+
+
+def end(served: Served, number: int = signal.SIGTERM) -> int:
+    served.process.send_signal(number)
+    status = served.process.wait(WAIT_S)
+    assert served.process.stdout is not None
+    served.process.stdout.close()
+    return status
+
+
+@contextmanager
+def runtime(folder: Path) -> Iterator[None]:
+    """Processes of a test find each other there, and no others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASCAR_RUNTIME_DIR", str(folder / "run"))
+        for name in ("ASCAR_NATS_URL", "ASCAR_NATS_CREDENTIALS"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    scenario = folder / "two.toml"
+    scenario.write_text(TWO_LOADS)
+    with runtime(folder):
+        found = start(scenario, "--speed", "5")
+        yield found
+        assert end(found) == 0  # how it is meant to end
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.txt"
+    path.write_text(RuleSet.uniform(Action(100, 0, 20_000)).text())
+    return path
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Path:
+    path = tmp_path / "others.txt"
+    path.write_text(split(RuleSet.uniform(Action(90, 100, 5_000))).text())
+    return path
+
+
+def in_force(document: dict[str, Any]) -> dict[str, set[str | None]]:
+    return {one["workload"]: {at["rules"] for at in one["controllers"]} for one in document["workloads"]}
+
+
+def test_from_deployment_to_counts_and_back(
+    ascar: Callable[..., Any], served: Served, rules: Path, others: Path, tmp_path: Path
+) -> None:
+    assert [one["controller"] for one in served.document["controllers"]] == [
+        "client-0",
+        "client-1",
+        "client-2",
+    ]
+    several = ascar("sharp", "deploy", rules)
+    assert (several.status, several.error) == (
+        2,
+        "--workload: is missing; controllers run readers, writers",
+    )
+    one = ascar("sharp", "deploy", rules, "--workload", "writers", "--least", "2", "--json")
+    assert one.status == 0
+    assert one.document["controllers"] == ["client-0", "client-1"]
+    two = ascar("sharp", "deploy", others, "--workload", "readers", "--json").document
+    assert one.document["rules"] != two["rules"]
+
+    end_s = time.monotonic() + WAIT_S
+    while True:  # until the streams have used their rules
+        shown = ascar("sharp", "show", "--json")
+        assert shown.status == 0
+        document = shown.document
+        used = {
+            at["workload"]: sum(rule["used_times"] for rule in at["rule_set"]["rules"])
+            for at in document["workloads"]
+        }
+        if all(used.values()):
+            break
+        assert time.monotonic() < end_s
+    assert in_force(document) == {"readers": {two["rules"]}, "writers": {one.document["rules"]}}
+    assert document["problems"] == []
+    means = document["workloads"][1]["rule_set"]["rules"][0]["means"]
+    assert means["pt_ratio_x100"] >= 100 and means["ack_ewma_us"] > 0
+
+    with_use = tmp_path / "used.txt"
+    assert ascar("sharp", "show", "--workload", "writers", "--out", with_use).status == 0
+    assert ascar("sharp", "split", with_use, "--json").document["split_rule"] == 1
+
+    stopped = ascar("sharp", "stop", "--workload", "writers", "--json")
+    assert stopped.document["controllers"] == ["client-0", "client-1"]
+    assert in_force(ascar("sharp", "show", "--json").document) == {
+        "readers": {two["rules"]},
+        "writers": {None},
+    }
+    assert ascar("sharp", "stop", "--workload", "readers").status == 0
+
+
+def test_rules_that_leave_a_gap_are_refused_before_anybody_hears(
+    ascar: Callable[..., Any], served: Served, tmp_path: Path
+) -> None:
+    before = in_force(ascar("sharp", "show", "--json").document)
+    gap = tmp_path / "gap.txt"
+    gap.write_text("1,2\n0,5,0,2147483647,100,2147483647,100,0,0\n")
+    done = ascar("sharp", "deploy", gap, "--workload", "writers")
+    assert done.status == 2
+    assert "gap.txt: rule set: " in done.error
+    assert in_force(ascar("sharp", "show", "--json").document) == before
+
+
+def test_the_message_server_is_killed_and_rules_stay(
+    ascar: Callable[..., Any], served: Served, rules: Path, others: Path
+) -> None:
+    first = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
+    os.kill(served.server_pid, signal.SIGKILL)
+    end_s = time.monotonic() + WAIT_S
+    while True:  # it comes back where it was, with the same passwords, and the controllers find it
+        shown = ascar("sharp", "show", "--json")
+        if shown.status == 0 and len(shown.document["workloads"]) == 2:
+            break
+        assert time.monotonic() < end_s, shown.err
+        time.sleep(0.1)
+    assert in_force(shown.document)["writers"] == {first["rules"]}
+    second = ascar("sharp", "deploy", others, "--workload", "writers", "--least", "2", "--json")
+    assert second.status == 0, second.err
+
+
+def test_refinement_over_the_wire(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
+    """A few quick steps: what is told fits the schema, and nobody is left on trial."""
+    ascar("sharp", "stop", "--workload", "writers")
+    none = ascar("sharp", "refine", "--workload", "writers")
+    assert (none.status, none.error) == (2, "rules: none are in force; `ascar sharp deploy` some first")
+    before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
+    for wrong, words in (
+        (("--objective", "latency:99"), "--objective names 'latency_ms_p99'"),
+        (("--rule", "2"), "--rule = 2"),
+        (("--m", "0.1,9"), "--m = '0.1,9': must be two numbers from 0.3 to 2"),
+    ):
+        refused = ascar("sharp", "refine", "--workload", "writers", *wrong)
+        assert (refused.status, words in refused.error) == (2, True)
+    done = ascar(
+        "sharp", "refine", "--workload", "writers", "--steps", "2", "--restarts", "0", "--settle", "1 ms",
+        "--interval", "1 s", "--tau-us", "15000,25000", "--m", "1,1", "--b", "0,0", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    document = done.document
+    assert document["before"] == before["rules"]
+    assert 1 <= len(document["steps"]) <= 4
+    assert all(15_000 <= step["new"]["tau_us"] <= 25_000 for step in document["steps"])
+    shown = ascar("sharp", "show", "--json")
+    assert in_force(shown.document)["writers"] == {document["rules"]}
+    assert not any(at["on_trial"] for one in shown.document["workloads"] for at in one["controllers"])
+
+
+def test_the_cluster_is_killed_and_who_is_missing_is_told(
+    ascar: Callable[..., Any], rules: Path, tmp_path: Path
+) -> None:
+    """Controllers that took rules and are gone are named; so is a message server that went with them."""
+    scenario = tmp_path / "two.toml"
+    scenario.write_text(TWO_LOADS)
+    with runtime(tmp_path):
+        first = start(scenario, "--speed", "5")
+        assert ascar("sharp", "deploy", rules, "--workload", "writers", "--least", "2").status == 0
+        server_pid = first.server_pid
+        end(first, signal.SIGKILL)
+        end_s = time.monotonic() + WAIT_S
+        while alive(server_pid):
+            assert time.monotonic() < end_s, "the server outlives what started it"
+            time.sleep(0.02)
+        gone = ascar("sharp", "deploy", rules, "--workload", "writers")
+        assert gone.status == 1
+        assert "message server nats://127.0.0.1" in gone.error
+
+        scenario.write_text(TWO_LOADS.replace("count = 2", "count = 1"))
+        again = start(scenario, "--speed", "5")
+        missing = ascar("sharp", "deploy", rules, "--workload", "writers")
+        assert missing.status == 1
+        assert missing.error.endswith("client-1: does not answer; nothing was changed")
+        shown = ascar("sharp", "show")
+        assert shown.status == 1
+        assert "client-1: is missing; it was to follow" in shown.out
+        assert ascar("sharp", "deploy", rules, "--workload", "writers", "--forget").status == 0
+        assert end(again) == 0
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
+    with runtime(tmp_path):
+        for command in (("deploy", rules), ("show",), ("stop",), ("refine",)):
+            done = ascar("sharp", *command)
+            assert done.status == 2
+            assert "no message server" in done.error
