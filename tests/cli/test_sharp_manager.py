@@ -99,7 +99,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     scenario = folder / "two.toml"
     scenario.write_text(TWO_LOADS)
     with runtime(folder):
-        found = start(scenario, "--speed", "5")
+        found = start(scenario, "--speed", "50")
         yield found
         assert end(found) == 0  # how it is meant to end
 
