@@ -27,7 +27,7 @@ def openssl(*arguments: str, cwd: Path) -> None:
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ca.pem; server.pem and server.key of localhost; client.pem and client.key; other-ca.pem."""
+    """ca.pem, other-ca.pem; server.pem and its key, of localhost by that name alone; client.pem and its key."""
     folder = tmp_path_factory.mktemp("certificates")
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     for name in ("ca", "other-ca"):
@@ -36,7 +36,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-subj", f"/CN={name}", cwd=folder,
         )  # fmt: skip
     names = {
-        "server": "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth",
+        "server": "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth",
         "client": "subjectAltName=email:manager@ascar\nextendedKeyUsage=clientAuth",
     }
     for name, extensions in names.items():

@@ -102,8 +102,7 @@ class Link:
         except AscarError:
             raise
         except Exception as error:  # noqa: BLE001  # by what it hears from whoever listens there, the client raises any
-            with contextlib.suppress(Exception):
-                await client.close()
+            await link._leave()
             raise MessagingError(_no_connection(settings, error)) from None
         client.options["allow_reconnect"] = True
         link._opening = False
@@ -134,8 +133,12 @@ class Link:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_CLOSE_S):
                 await self._client.flush()
+        await self._leave()
+
+    async def _leave(self) -> None:
         with contextlib.suppress(Exception):
-            await self._client.close()
+            async with asyncio.timeout(_CLOSE_S):  # after a failed handshake the client would wait for ever
+                await self._client.close()
 
     async def publish(self, subject: str, message: Message) -> None:
         """Send to whoever listens.

@@ -1,0 +1,156 @@
+"""TLS: the documented server, and who is not spoken to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ascar.errors import InputError, MessagingError
+from ascar.messaging import Link, MessageServer, Settings, Tls, read_settings
+from ascar.messaging.server import find_nats_server
+from ascar.sharp.deployment.messages import ask, beat, controller_user, manager_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "messaging.md"
+MANAGER = ("manager", "a long random word")
+
+
+@pytest.fixture(scope="module")
+def port(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A server with the documented configuration."""
+    folder = tmp_path_factory.mktemp("tls")
+    text = re.search(r"tests start a server with it -->\n```\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    assert text is not None
+    config = text[1].replace('"0.0.0.0:4222"', '"127.0.0.1:-1"')
+    (folder / "server.conf").write_text(f"ports_file_dir: {json.dumps(str(folder))}\n{config}")
+    for name in ("server.pem", "server.key", "ca.pem"):
+        (folder / name).write_bytes((certificates / name).read_bytes())
+    with subprocess.Popen(
+        [find_nats_server(), "-c", "server.conf"], cwd=folder, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            end_s = time.monotonic() + 60
+            while not (files := list(folder.glob("*.ports"))) or not files[0].read_text().endswith("}"):
+                assert process.poll() is None, process.stderr and process.stderr.read().decode()
+                assert time.monotonic() < end_s
+                time.sleep(0.02)
+            yield int(json.loads(files[0].read_text())["nats"][0].rsplit(":", 1)[1])
+        finally:
+            process.kill()
+
+
+def settings(
+    port: int, certificates: Path, ca: str = "ca", *, host: str = "localhost", own: bool = True
+) -> Settings:
+    files = (str(certificates / "client.pem"), str(certificates / "client.key")) if own else (None, None)
+    tls = Tls(ca=str(certificates / f"{ca}.pem"), certificate=files[0], key=files[1])
+    return Settings(url=f"tls://{host}:{port}", user=MANAGER[0], password=MANAGER[1], tls=tls)
+
+
+async def connect(given: Settings) -> bool:
+    async with await Link.open(given, name="test") as link:
+        await link.flush()
+        return link.connected
+
+
+def test_the_documented_server_lets_in_whom_it_is_told_to(port: int, certificates: Path) -> None:
+    assert asyncio.run(connect(settings(port, certificates)))
+
+
+def test_a_connection_file_with_all_of_it(port: int, certificates: Path) -> None:
+    path = certificates / "connection.toml"
+    path.write_text(
+        f'url = "tls://localhost:{port}"\nuser = "manager"\npassword = "a long random word"\n'
+        '[tls]\nca = "ca.pem"\ncertificate = "client.pem"\nkey = "client.key"\n'
+    )
+    path.chmod(0o600)
+    found = read_settings(path)
+    assert asyncio.run(connect(found))
+    again = certificates / "again.toml"
+    again.write_text(found.to_toml())
+    again.chmod(0o600)
+    assert read_settings(again) == found
+
+
+def test_a_server_of_another_authority_is_not_spoken_to(port: int, certificates: Path) -> None:
+    with pytest.raises(MessagingError, match="certificate verify failed"):
+        asyncio.run(connect(settings(port, certificates, ca="other-ca")))
+
+
+def test_a_server_of_another_name_is_not_spoken_to(port: int, certificates: Path) -> None:
+    with pytest.raises(MessagingError, match="certificate is not valid|certificate verify failed"):
+        asyncio.run(connect(settings(port, certificates, host="127.0.0.1")))
+
+
+def test_without_a_certificate_of_our_own_we_are_not_let_in(port: int, certificates: Path) -> None:
+    with pytest.raises(MessagingError, match="message server tls://localhost"):
+        asyncio.run(connect(settings(port, certificates, own=False)))
+
+
+def test_a_wrong_password_is_not_let_in(port: int, certificates: Path) -> None:
+    wrong = settings(port, certificates)
+    wrong = Settings(url=wrong.url, user="manager", password="guess", tls=wrong.tls)
+    with pytest.raises(MessagingError, match="does not let manager in"):
+        asyncio.run(connect(wrong))
+
+
+def test_a_server_without_tls_hears_nothing_where_tls_was_asked_for(
+    tmp_path: Path, certificates: Path
+) -> None:
+    """Somebody in between who says that there is no TLS gets no password."""
+
+    async def run() -> bytes:
+        heard = bytearray()
+
+        async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(
+                b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576,"auth_required":true}\r\n'
+            )
+            await writer.drain()
+            heard.extend(await reader.read())
+            writer.close()
+
+        between = await asyncio.start_server(speak, "127.0.0.1", 0)
+        port = between.sockets[0].getsockname()[1]
+        with pytest.raises(MessagingError, match="offers no TLS"):
+            await connect(settings(port, certificates))
+        between.close()
+        await asyncio.sleep(0.1)
+        return bytes(heard)
+
+    assert b"long random" not in (heard := asyncio.run(run())) and b"CONNECT" not in heard
+    with MessageServer(tmp_path, [manager_user()]) as server:
+        own = server.settings("manager")
+        plain = Settings(url=own.url.replace("nats://", "tls://"), user=own.user, password=own.password)
+        with pytest.raises(MessagingError, match="offers no TLS"):
+            asyncio.run(connect(plain))
+
+
+def test_files_that_are_no_certificates(port: int, certificates: Path, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage.pem"
+    garbage.write_bytes(os.urandom(200))
+    for name in (str(garbage), str(tmp_path / "missing.pem")):
+        given = Settings(url=f"tls://localhost:{port}", tls=Tls(ca=name))
+        with pytest.raises(InputError, match=re.escape(name)):
+            asyncio.run(connect(given))
+
+
+def test_the_documented_permissions_are_those_of_our_own_server() -> None:
+    text = DOCUMENTED.read_text()
+    manager, controller = manager_user(), controller_user("controller")
+    for subject in (*manager.publish, *manager.subscribe, *controller.publish):
+        assert f'"{subject}"' in text, subject
+    assert controller.subscribe == ("ascar.rules.find", "ascar.rules.*.*")
+    assert (ask("load", "a"), beat("a")) == ("ascar.rules.load.a", "ascar.rules.beat.a")
+    for verb in ("find", "load.NAME", "keep.NAME", "back.NAME", "stop.NAME", "show.NAME", "beat.NAME"):
+        assert f"`ascar.rules.{verb}`" in text
