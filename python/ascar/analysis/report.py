@@ -14,6 +14,8 @@ from ascar.analysis.labels import metric_label, number, percent
 from ascar.analysis.marginals import marginal_figure, marginals
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.several import several_section
+from ascar.analysis.spectra_section import importance_section
+from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
 from ascar.outcome import Purpose, TrialState
 from ascar.space import study_space
@@ -100,6 +102,7 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
             several_section(run, outcome, trials),
             _search(trials, outcome, objective),
             _parameters(trials, run),
+            variation_section(run, trials),
             tag("h2", "What the time went on"),
             _figure(figures.stages(outcome.stage_s), "stages", ""),
             sections.time_section(outcome, trials),
@@ -246,6 +249,7 @@ def _parameters(trials: Sequence[Trial], run: Run) -> Html:
         ),
         tag("div", *drawn[:_MARGINALS_SHOWN], class_="grid"),
         more,
+        importance_section(run, trials),
     )
 
 

@@ -99,7 +99,7 @@ def _below(
     # Percentiles of a histogram can be equal; the function jumps there, to the greatest of their levels.
     rising = np.maximum.accumulate(points)
     last = np.concatenate([np.diff(rising) > 0, [True]]).astype(np.bool_)
-    return np.interp(at, rising[last], levels[last], left=levels[0])
+    return np.asarray(np.interp(at, rising[last], levels[last], left=float(levels[0])), np.float64)
 
 
 @dataclass(frozen=True, slots=True)

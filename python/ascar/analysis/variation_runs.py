@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "Runs", "runs_of"]
 
 _NAMES_SHOWN = 40
+_LARGEST = 1e100  # its square is a number too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +156,8 @@ def runs_of(frame: pl.DataFrame, layout: Layout) -> Runs:
     _check_columns(frame, layout)
     scores = frame[layout.objective].cast(pl.Float64).fill_null(math.nan).to_numpy()
     measured = np.isfinite(scores)
+    if measured.any() and np.abs(scores[measured]).max() > _LARGEST:
+        raise InputError(f"column {layout.objective!r}: holds numbers beyond {_LARGEST:g}; use a larger unit")
     instants = None if layout.order is None else _instants(frame[layout.order])
     if instants is not None and layout.order is not None and np.isnan(instants[0][measured]).any():
         raise InputError(f"column {layout.order!r}: some runs have none; it must place every run in time")

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from ascar.analysis.variation_runs import Layout
+from ascar.errors import StudyError
 from ascar.history.table import trials_table
 from ascar.measurement import Series
 from ascar.outcome import Purpose, TrialState
@@ -25,6 +26,8 @@ __all__ = ["SETUP", "initialises_lazily", "readings", "trial_material", "unselec
 
 SETUP = "#setup"
 """The column that numbers set-ups in the order of time."""
+
+_LARGEST = 1e100  # what is done in a run is a product of the two, and a sum of many
 
 # A search measures a configuration again because its score was good, so the score it has from the search is
 # too good by what chance added; runs that reuse the state of the run before are no repetitions.
@@ -70,8 +73,15 @@ def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.
         SETUP,
         series if any(one is not None for one in series) else (),
         objective.unit,
-        lazily=initialises_lazily(run.study),
+        lazily=_lazily(run),
     )
+
+
+def _lazily(run: Run) -> bool | None:
+    try:
+        return initialises_lazily(run.study)
+    except StudyError:  # of an older version
+        return None
 
 
 def initialises_lazily(study: Study) -> bool | None:
@@ -86,5 +96,7 @@ def readings(seconds: NDArray[np.float64], values: NDArray[np.float64]) -> Serie
     finite = np.isfinite(seconds) & np.isfinite(values)
     seconds, values = seconds[finite], values[finite]
     if not len(seconds) or seconds[0] <= 0 or (np.diff(seconds) <= 0).any():
+        return None
+    if max(np.abs(values).max(), seconds[-1]) > _LARGEST:
         return None
     return Series(seconds, values)

@@ -1,0 +1,105 @@
+"""Which parameters matter, in the report: the ranking as a figure and a table, mean against deviation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar.analysis.drawing import Drawing, svg
+from ascar.analysis.frames import trials_frame
+from ascar.analysis.labels import metric_label, percent
+from ascar.analysis.markup import Html, each, tag
+from ascar.analysis.sections import table
+from ascar.analysis.spectra import Sheet, fixed_values, observations_of
+from ascar.analysis.spectra_figures import fixed_figure, ranking_figure
+from ascar.analysis.tables import ended_trials
+from ascar.errors import InputError
+from ascar.importance import Rules, select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from ascar.history import Run
+    from ascar.importance import Selection
+    from ascar.outcome import Trial
+
+__all__ = ["importance_section"]
+
+_TRIALS_MIN = 16  # of fewer every order is chance
+_FIXED = 3
+_SHOWN = 4
+
+
+def importance_section(run: Run, trials: Sequence[Trial]) -> Html:
+    """Nothing where too little was measured, or only one parameter varies."""
+    frame = ended_trials(trials_frame(trials, run.objective))
+    names = tuple(name for name in run.space.names if name in frame.columns)
+    try:
+        observations = observations_of(frame, "trial.score", Sheet(names))
+        if len(observations.values) < _TRIALS_MIN or len(observations.factors) < 2:
+            return Html("")
+        selection = select(observations, Rules(), np.random.default_rng(1))
+        first = [one.parameter for one in selection.ranking[:_SHOWN]]
+        sets = {
+            count: fixed_values(observations, first, count) for count in range(1, min(len(first), _FIXED) + 1)
+        }
+    except InputError:  # e.g. text of thousands of values
+        return Html("")
+    if not selection.ranking or not selection.variance:
+        return Html("")
+    ranked = ", ".join(
+        _said(one.parameter, one.importance / selection.variance) for one in selection.ranking[:5]
+    )
+    stable = "" if selection.stability is None else (
+        f" The order of those selected is the same in {percent(selection.stability)} of the resamples."
+    )  # fmt: skip
+    chosen = ", ".join(selection.selected) or "none"
+    return each(
+        tag("h3", "Which of them matter"),
+        tag(
+            "p",
+            f"By the variance that each explains, given those before it (Spectra): {chosen}.{stable} "
+            "A search samples where scores are good, so this is of what was tried; a sweep tells of all.",
+        ),
+        _figure(
+            ranking_figure(selection),
+            f"Importance of parameters, over the variance of all trials: {ranked}.",
+            "importance",
+            "Importance, given the parameters above; the lines are 95% intervals.",
+        ),
+        table("Importance of parameters", _HEADS, _rows(selection)),
+        _figure(
+            fixed_figure(sets, metric_label(run.objective.unit)),
+            f"Mean against relative deviation of trials in which values of {', '.join(first)} are fixed.",
+            "fixed", "Each dot is the trials in which so many of the first parameters have certain values.",
+        ),
+    )  # fmt: skip
+
+
+_HEADS = ("parameter", "of variance ", "95% interval ", "alone ", "cannot be told from")
+
+
+def _rows(selection: Selection) -> list[list[str]]:
+    rows: list[list[str]] = []
+    for one in selection.ranking[:12]:
+        interval = "\N{EN DASH}"
+        if one.ci_low is not None and one.ci_high is not None:
+            low, high = (end / selection.variance for end in (one.ci_low, one.ci_high))
+            interval = f"{percent(low)} to {percent(high)}"
+        share, alone = one.importance / selection.variance, one.alone / selection.variance
+        rows.append([one.parameter, percent(share), interval, percent(alone), ", ".join(one.same_as)])
+    return rows
+
+
+def _said(name: str, share: float) -> str:
+    return f"{name} {percent(share)}"
+
+
+def _figure(figure: Figure, alt: str, name: str, caption: str) -> Html:
+    figure.set_facecolor("none")  # the page's own colour, light or dark
+    inside = Html(svg(Drawing(figure, alt), name))
+    wide = tag("div", inside, class_="wide", tabindex="0", role="group", aria_label=name)
+    return tag("figure", wide, tag("figcaption", caption))
