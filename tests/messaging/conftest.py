@@ -27,7 +27,7 @@ def openssl(*arguments: str, cwd: Path) -> None:
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ca.pem, other-ca.pem; server.pem and its key, of localhost by that name alone; client.pem and its key."""
+    """ca.pem, other-ca.pem; server.pem and its key, of localhost by name alone; client.pem and its key."""
     folder = tmp_path_factory.mktemp("certificates")
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     for name in ("ca", "other-ca"):
