@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ascar.capes.deep import DeepState, first_state, make_step, sizes_of, values_of
+from ascar.capes.deep import DeepState, first_state, make_step, sizes_of, stacked, values_of
 from ascar.capes.mind import Mind
 from ascar.learning import Transitions
 
@@ -93,8 +91,7 @@ class ClassicCrowd:
     def __init__(self, minds: Sequence[Mind], hyper: Hyperparameters) -> None:
         self._minds, self._hyper = tuple(minds), hyper
         sizes = sizes_of(hyper, minds[0].inputs, minds[0].actions)
-        states = [first_state(hyper, sizes, one.rng) for one in minds]
-        self._state: DeepState = jax.tree.map(lambda *parts: jnp.stack(parts), *states)
+        self._state = stacked([first_state(hyper, sizes, one.rng) for one in minds])
         self._step = make_step(hyper, many=True)
 
     def decide(self, seen: Sequence[Seen]) -> list[Setting]:
@@ -103,8 +100,8 @@ class ClassicCrowd:
         for _ in range(self._hyper.steps_per_tick):
             batches: list[Any] = [mind.batch() for mind in self._minds]
             if all(one is not None for one in batches):
-                stacked = Transitions(*[np.stack(parts) for parts in zip(*batches, strict=True)])
-                self._state = self._step(self._state, stacked).state
+                together = Transitions(*[np.stack(parts) for parts in zip(*batches, strict=True)])
+                self._state = self._step(self._state, together).state
         empty = np.zeros(self._minds[0].inputs, np.float32)
         inputs = np.stack([empty if one is None else one for one in observed])[:, None]
         values = values_of(self._state, inputs, many=True)[:, 0]

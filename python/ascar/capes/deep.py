@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 
     from ascar.capes.hyperparameters import Hyperparameters
 
-__all__ = ["DeepState", "Stepped", "first_state", "make_step", "sizes_of", "values_of"]
+__all__ = [
+    "DeepState",
+    "Stepped",
+    "first_state",
+    "leaves_of",
+    "make_step",
+    "sizes_of",
+    "stacked",
+    "values_of",
+    "with_leaves",
+]
 
 
 class DeepState(NamedTuple):
@@ -111,6 +121,26 @@ def values_of(state: DeepState, states: NDArray[np.float32], *, many: bool = Fal
     """(n, actions): Q of every action; with `many`, states are (k, 1, inputs), row i of learner i."""
     network = cast("Any", _many_values if many else _values)
     return np.asarray(network(state.network, states))
+
+
+def stacked(states: Sequence[DeepState]) -> DeepState:
+    """The states of many learners as one, each along the first axis."""
+
+    def together(*parts: Any) -> Any:
+        return jnp.stack(parts)
+
+    return jax.tree.map(together, *states)
+
+
+def leaves_of(state: DeepState) -> list[Any]:
+    """All arrays of a state, in a fixed order."""
+    return list(jax.tree.leaves(state))
+
+
+def with_leaves(state: DeepState, leaves: Sequence[Any]) -> DeepState:
+    """A state of the same structure with other arrays, as `leaves_of` has them."""
+    tree = cast("Any", jax).tree
+    return tree.unflatten(tree.structure(state), [_array(one) for one in leaves])
 
 
 def _array(part: Any) -> Any:

@@ -36,6 +36,7 @@ class Mind:
 
     Attributes:
         actions: how many there are.
+        knob_names: in their order.
         inputs: of the network.
         scale: by which rewards are divided, the largest performance so far.
     """
@@ -45,6 +46,7 @@ class Mind:
     ) -> None:
         self._knobs, self._hyper, self.rng = tuple(knobs), hyper, rng
         self.actions = action_count(self._knobs)
+        self.knob_names = tuple(one.name for one in self._knobs)
         self.inputs = width * hyper.ticks_per_observation
         self.replay = TickReplay(
             width, hyper.ticks_per_observation, hyper.missing_tolerance, hyper.memory_ticks

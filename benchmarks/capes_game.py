@@ -1,0 +1,133 @@
+"""Learners at StorageGameSim: Li's Table 5.1 and Fig. 5.3 again, and the harder game.
+
+    python -m benchmarks.capes_game --budget 20min
+
+The thesis' game, with its criterion: deep Q-learning with three forms of reward at 1, 10 and 50% noise, as
+many runs as published; a sweep and chance beside it. The harder game: the modern learner 50 times at each
+noise, delay 3, and the others. Results are kept; the same command goes on.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.capes.contest import Algorithm, Contest, play
+from ascar.capes.game import GameKind
+from ascar.capes.hyperparameters import GAME, RewardForm
+
+from .harness import Benchmark, Piece, percent, share, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOISES = (0.01, 0.1, 0.5)
+PUBLISHED: dict[RewardForm, tuple[int, int, int]] = {
+    "difference": (100, 76, 94),
+    "difference-of-means": (100, 100, 56),
+    "difference-of-ewma": (97, 94, 82),
+}
+"""Success in percent at each noise: Li, Table 5.1."""
+SAMPLES = {0.01: 36, 0.1: 17, 0.5: 18}
+SLICE, RUNS = 10, 50
+_PLAIN: tuple[Algorithm, ...] = ("modern", "sweep", "random")
+
+
+def main() -> None:
+    """Play, as far as the budget reaches, and print tables."""
+    benchmark = Benchmark.from_arguments(__doc__ or "", "20min")
+    found = benchmark.run(list(_pieces()))
+    _thesis(found)
+    _hard(found)
+
+
+def _pieces() -> Iterator[Piece]:
+    for algorithm in _PLAIN:
+        for noise in NOISES:
+            for first in range(0, RUNS, SLICE):
+                yield _piece(("hard", algorithm), noise, first, SLICE)
+    for algorithm in _PLAIN:
+        for noise in NOISES:
+            yield _piece(("thesis", algorithm), noise, 0, SAMPLES[noise])
+    for form in (*PUBLISHED, "level"):
+        for noise in NOISES:
+            yield _piece(("thesis", "classic"), noise, 0, SAMPLES[noise], form)
+    for noise in NOISES:
+        yield _piece(("hard", "classic"), noise, 0, SAMPLES[noise], "level")
+
+
+def _piece(
+    who: tuple[GameKind, Algorithm], noise: float, first: int, runs: int, form: RewardForm | None = None
+) -> Piece:
+    hyper = GAME if form is None else msgspec.structs.replace(GAME, reward=form)
+    contest = Contest(*who, noise, 3, runs, 1 + first, hyper)
+
+    def run() -> dict[str, Any]:
+        played = play(contest)
+        return {"ticks": [one.ticks for one in played], "near": [one.near_share for one in played]}
+
+    return Piece(_key(*who, noise, first, form), run)
+
+
+def _key(game: str, algorithm: str, noise: float, first: int, form: str | None) -> str:
+    return f"{game}/{algorithm}{'' if form is None else '-' + form}/{noise:g}/{first}"
+
+
+def _thesis(found: dict[str, dict[str, Any]]) -> None:
+    print("\nThe thesis' game: share of runs that won within 3,600 ticks, median ticks of those\n")
+    rows: list[list[str]] = []
+    for form, published in PUBLISHED.items():
+        rows.append([f"published, {form}", *(f"{one}%" for one in published)])
+        rows.append([f"classic, {form}", *(_cell(found, "classic", one, form) for one in NOISES)])
+    rows.append(["classic, level", *(_cell(found, "classic", one, "level") for one in NOISES)])
+    rows += [[name, *(_cell(found, name, one) for one in NOISES)] for name in ("modern", "sweep", "random")]
+    table(("reward", *(f"noise {one:.0%}" for one in NOISES)), rows)
+
+
+def _hard(found: dict[str, dict[str, Any]]) -> None:
+    print(
+        "\nThe harder game: converged (95% interval); ticks, median and most; near the ideal, of all ticks\n"
+    )
+    rows: list[list[str]] = []
+    for name, form in (("modern", None), ("classic", "level"), ("sweep", None), ("random", None)):
+        for noise in NOISES:
+            ticks, near = _collected(found, ("hard", name), noise, form)
+            if not ticks:
+                continue
+            won = sorted(one for one in ticks if one is not None)
+            rows.append(
+                [
+                    name,
+                    f"{noise:.0%}",
+                    str(len(ticks)),
+                    percent(share(len(won), len(ticks)), 0),
+                    f"{median(won):g}" if won else "-",
+                    str(won[-1]) if won else "-",
+                    f"{sum(near) / len(near):.0%}",
+                ]
+            )
+    table(("learner", "noise", "runs", "converged", "median", "most", "near"), rows)
+
+
+def _cell(found: dict[str, dict[str, Any]], name: str, noise: float, form: str | None = None) -> str:
+    ticks, _ = _collected(found, ("thesis", name), noise, form)
+    if not ticks:
+        return "-"
+    won = [one for one in ticks if one is not None]
+    return percent(share(len(won), len(ticks)), 0) + (f", {median(won):g}" if won else "")
+
+
+def _collected(
+    found: dict[str, dict[str, Any]], who: tuple[str, str], noise: float, form: str | None
+) -> tuple[list[int | None], list[float]]:
+    pieces = [found.get(_key(*who, noise, first, form)) for first in range(0, RUNS, SLICE)]
+    known = [one for one in pieces if one is not None]
+    return [one for piece in known for one in piece["ticks"]], [
+        one for piece in known for one in piece["near"]
+    ]
+
+
+if __name__ == "__main__":
+    main()
