@@ -5,8 +5,9 @@
 
 Debian's Chromium, without a window, on a made-up table of 12 parameters and 4 metrics that a running
 `ascar explore` serves. First paint: from the start of the navigation to the first frame that has bars, of a
-browser that has seen nothing of the page before. A click: from the input event to the frame after the one in
-which every bar was drawn anew. Prints one JSON document.
+browser that has seen nothing of the page before. A click: from the input event to the frame in which every
+bar was drawn anew, as the browser itself reports it (Event Timing): to 8 ms, and as 16 where it took less.
+Prints one JSON document.
 """
 
 from __future__ import annotations
@@ -45,18 +46,12 @@ const look = () => {{
 }};
 look();
 """
-CLICKED = f"""
+# The browser's own measure of a click: from the input to the frame that shows what came of it (to 8 ms).
+CLICKED = """
 window.clicks = [];
-addEventListener("click", (event) => {{
-  const before = document.body.dataset.drawn;
-  const look = () => {{
-    if (document.body.dataset.drawn !== before) {{
-      const done = () => window.clicks.push(performance.now() - event.timeStamp);
-      {AFTER_FRAME};
-    }} else setTimeout(look, 0);
-  }};
-  look();
-}}, true);
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (entry.name === "click") window.clicks.push(entry.duration);
+}).observe({ type: "event", durationThreshold: 16 });
 """
 
 
@@ -101,6 +96,7 @@ def clicks_ms(page: Page, url: str, count: int) -> list[float]:
     page.wait_for_selector("body[data-settled]", timeout=60_000)
     page.evaluate(CLICKED)
     rng = np.random.default_rng(2)
+    found: list[float] = []
     for at in range(count):
         if at % 6 == 5:
             page.keyboard.press("Escape")
@@ -108,9 +104,10 @@ def clicks_ms(page: Page, url: str, count: int) -> list[float]:
         which = int(rng.integers(len(VALUES)))
         code = int(rng.integers(VALUES[which]))
         page.locator(f'.bar[data-place="{which}.{code}"] .box').click()
-        until(page, f"window.clicks.length === {at + 1}")
         until(page, "document.body.dataset.settled === document.body.dataset.drawn")
-    return [float(one) for one in page.evaluate("window.clicks")]
+        page.wait_for_timeout(200)
+        found.append(max([16.0, *page.evaluate("window.clicks.splice(0)")]))
+    return found
 
 
 def summary(values: list[float]) -> dict[str, float]:

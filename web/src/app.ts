@@ -187,8 +187,16 @@ export class App {
     byId("bars").hidden = look !== "bars";
     byId("parallel").hidden = look !== "parallel";
     const order = table.dimensions.map((_, which) => which);
-    if (sort === "importance") order.sort((a, b) => bars.importance[b]! - bars.importance[a]!);
-    const y = scaleLinear(this.domain(scene), [...PLOT_RANGE]).nice(5);
+    if (sort === "importance") {
+      // What is restricted explains nothing more; it comes first, in the order of the path, and stays there.
+      const path = [...scene.standing.values.keys()];
+      const place = (which: number) => {
+        const at = path.indexOf(table.dimensions[which]!.name);
+        return at < 0 ? path.length : at;
+      };
+      order.sort((a, b) => place(a) - place(b) || bars.importance[b]! - bars.importance[a]!);
+    }
+    const y = scaleLinear(this.domain(scene), [...PLOT_RANGE]).nice(5).clamp(true);
     if (look === "bars") this.bars.draw({ table, bars, chosen, order, y, objective: metric.name });
     else this.parallel.draw({ ...scene, order });
     this.whole.draw(bars.all, y, scene.engine.order.length);
@@ -275,11 +283,17 @@ export class App {
         if (value > most) most = value;
       }
     } else {
-      const shown = table.dimensions.flatMap((_, which) => (chosen[which] === null ? [] : bars.dimensions[which]!));
-      for (const bar of [bars.all, ...shown]) {
+      // What other values would give is shown too, but at most as far again as what is left reaches.
+      const others = table.dimensions.flatMap((_, which) => (chosen[which] === null ? [] : bars.dimensions[which]!));
+      const room = bars.all.max - bars.all.min;
+      for (const bar of bars.all.count === 0 ? others : [bars.all, ...others]) {
         if (bar.count === 0) continue;
         least = Math.min(least, bar.min);
         most = Math.max(most, bar.max);
+      }
+      if (room > 0) {
+        least = Math.max(least, bars.all.min - room);
+        most = Math.min(most, bars.all.max + room);
       }
     }
     if (!(least <= most)) return [0, 1];

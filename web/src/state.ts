@@ -1,5 +1,7 @@
 // Where the exploration stands: the steps taken, how many of them hold now, and how it is looked at.
 
+import { type Spread } from "./engine/configurations";
+
 export type Step =
   /** These values of a dimension alone; none: all of them again. */
   | { readonly kind: "values"; readonly dimension: string; readonly labels: readonly string[] }
@@ -14,7 +16,7 @@ export interface View {
   readonly scale: "left" | "all";
   readonly table: "best" | "stable" | "pareto";
   /** How unlike runs of one configuration are: the measure of stability. */
-  readonly spread: "range" | "iqr" | "rsd";
+  readonly spread: Spread;
   /** The second metric of the Pareto set; empty: none chosen yet. */
   readonly second: string;
   readonly secondMinimize: boolean;

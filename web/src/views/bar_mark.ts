@@ -2,7 +2,7 @@
 
 import { type ScaleLinear } from "d3-scale";
 
-import { DENSITY, INK, INNER, MIDDLE, OUTER } from "../colours";
+import { DENSITY, FAINT, INK, INNER, MIDDLE, OUTER } from "../colours";
 import { set, svg } from "../dom";
 import { BINS, type Bar } from "../engine/bar";
 
@@ -21,10 +21,11 @@ export class BarMark {
   private readonly density = svg("path", { fill: DENSITY, "fill-opacity": 0.85 });
   private readonly lines = svg("path", { fill: "none", stroke: INK, "stroke-width": 1 });
   private readonly median = svg("path", { fill: "none", stroke: INK, "stroke-width": 2 });
+  private readonly beyond = svg("path", { fill: FAINT });
   private readonly mean = svg("circle", { r: 3.6, fill: INK, stroke: "#fff", "stroke-width": 1.2 });
 
   constructor() {
-    const parts = [...this.shades, this.density, this.lines, this.median, this.mean];
+    const parts = [...this.shades, this.density, this.lines, this.median, this.mean, this.beyond];
     this.element = svg("g", { class: "mark" }, ...parts);
   }
 
@@ -44,8 +45,18 @@ export class BarMark {
     const at = (value: number) => `M0 ${y(value).toFixed(1)}h${width}`;
     set(this.lines, { d: flat ? "" : [bar.p10, bar.p25, bar.p75, bar.p90].map(at).join("") });
     set(this.median, { d: at(bar.p50) });
-    set(this.mean, { cx: width / 2, cy: y(bar.mean) });
+    const [low, high] = y.domain() as [number, number];
+    set(this.mean, { cx: width / 2, cy: y(bar.mean), visibility: bar.mean < low || bar.mean > high ? "hidden" : null });
+    set(this.beyond, { d: arrows(bar, width / 2, y) });
   }
+}
+
+/** Arrows where a bar goes on beyond the plot. */
+function arrows(bar: Bar, middle: number, y: ScaleLinear<number, number>): string {
+  const [low, high] = y.domain() as [number, number];
+  const up = `M${middle - 5} ${y(high) - 3}h10l-5 -6Z`;
+  const down = `M${middle - 5} ${y(low) + 3}h10l-5 6Z`;
+  return `${bar.max > high ? up : ""}${bar.min < low ? down : ""}`;
 }
 
 /** The density, mirrored about the middle: a violin. */

@@ -3,7 +3,7 @@
 import { type Dimension, textAt, type Table } from "../data/table";
 import { button, choice, html } from "../dom";
 import { type Bar } from "../engine/bar";
-import { meansOf, pareto, type Point, type Summary, summaries } from "../engine/configurations";
+import { Groups, type Spread, type Summary } from "../engine/configurations";
 import { type Bars } from "../engine/engine";
 import { count, number, share } from "../format";
 import { type View } from "../state";
@@ -41,7 +41,7 @@ export function drawTables(place: HTMLElement, listed: Listed, acts: TableActs):
     tabs.append(tab);
   }
   const content = html("div", { class: "listing" });
-  const made = summaries(listed.table, listed.bars.rows, listed.values);
+  const made = new Groups(listed.table, listed.bars.rows, listed.values);
   switch (listed.view.table) {
     case "best":
       content.append(...best(listed, made, acts));
@@ -55,9 +55,8 @@ export function drawTables(place: HTMLElement, listed: Listed, acts: TableActs):
   place.replaceChildren(tabs, content);
 }
 
-function best(listed: Listed, made: Summary[], acts: TableActs): HTMLElement[] {
-  const sign = listed.minimize ? 1 : -1;
-  const ordered = made.sort((a, b) => sign * (a.mean - b.mean)).slice(0, SHOWN);
+function best(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
+  const ordered = made.best(listed.minimize, SHOWN);
   const columns: Column[] = [
     [`mean ${listed.metric}`, (one) => number(one.mean)],
     ["runs", (one) => count(one.count)],
@@ -73,15 +72,12 @@ const SPREADS = [
 ] as const;
 
 /** The narrowest: values of dimensions, over all that is left; and configurations, over their own runs. */
-function stable(listed: Listed, made: Summary[], acts: TableActs): HTMLElement[] {
+function stable(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
   const spread = listed.view.spread;
-  const measure = choice("Measured by", SPREADS, spread, (value) => acts.view({ spread: value as View["spread"] }));
+  const measure = choice("Measured by", SPREADS, spread, (value) => acts.view({ spread: value as Spread }));
   const name = SPREADS.find(([key]) => key === spread)![1];
   const shown = (value: number) => (spread === "rsd" ? share(value) : number(value));
-  const repeated = made
-    .filter((one) => one.count > 1)
-    .sort((a, b) => a[spread] - b[spread])
-    .slice(0, SHOWN);
+  const repeated = made.stable(spread, SHOWN);
   const columns: Column[] = [
     [name, (one) => shown(one[spread])],
     [`mean ${listed.metric}`, (one) => number(one.mean)],
@@ -103,7 +99,7 @@ function stable(listed: Listed, made: Summary[], acts: TableActs): HTMLElement[]
 
 function values(
   listed: Listed,
-  spread: View["spread"],
+  spread: Spread,
   name: string,
   shown: (value: number) => string,
   acts: TableActs,
@@ -137,12 +133,12 @@ function values(
   return tableOf("Values by variation", head, body);
 }
 
-function widthOf(bar: Bar, spread: View["spread"]): number {
+function widthOf(bar: Bar, spread: Spread): number {
   if (spread === "range") return bar.max - bar.min;
   return spread === "iqr" ? bar.p75 - bar.p25 : bar.deviation / Math.abs(bar.mean);
 }
 
-function front(listed: Listed, made: Summary[], acts: TableActs): HTMLElement[] {
+function front(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
   const metrics = listed.table.metrics
     .filter((one) => one.name !== listed.metric)
     .map((one) => [one.name, one.name] as const);
@@ -159,20 +155,15 @@ function front(listed: Listed, made: Summary[], acts: TableActs): HTMLElement[] 
   const direction = choice("Direction", ways, view.secondMinimize ? "min" : "max", (way) =>
     acts.view({ secondMinimize: way === "min" }),
   );
-  const means = meansOf(listed.table, listed.bars.rows, second.values);
-  const points = made.flatMap((summary): Point[] => {
-    const value = means[listed.table.configuration[summary.row]!]!;
-    return Number.isFinite(value) ? [{ summary, first: summary.mean, second: value }] : [];
-  });
-  const held = pareto(points, listed.minimize, view.secondMinimize);
-  const seconds = new Map(held.map((point) => [point.summary.row, point.second]));
+  const { front: held, known } = made.pareto(listed.minimize, second.values, view.secondMinimize);
+  const seconds = new Map(held.map((pair) => [pair.summary.id, pair.second]));
   const columns: Column[] = [
     [`mean ${listed.metric}`, (one) => number(one.mean)],
-    [`mean ${second.name}`, (one) => number(seconds.get(one.row)!)],
+    [`mean ${second.name}`, (one) => number(seconds.get(one.id)!)],
     ["runs", (one) => count(one.count)],
   ];
   const shown = held.slice(0, 4 * SHOWN);
-  const told = `${count(held.length)} of ${count(points.length)} configurations are beaten by no other in both metrics${
+  const told = `${count(held.length)} of ${count(known)} configurations are beaten by no other in both metrics${
     held.length > shown.length ? `; the first ${shown.length} are listed` : ""
   }.`;
   return [
