@@ -22,6 +22,9 @@ help: ## Show what there is
 setup: ## Install what `ascar` needs (SYSTEM=no: leave the system alone)
 	@SYSTEM=$(SYSTEM) scripts/setup run
 
+online: ## Build what tuning a running system needs as well: ascard agent, ascard interface
+	@SYSTEM=$(SYSTEM) scripts/setup online
+
 setup-dev:
 	@SYSTEM=$(SYSTEM) scripts/setup dev
 
@@ -53,7 +56,7 @@ docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
 
 static: ## Build the node binary with no shared libraries
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package ascard \
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package ascard --features online \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
 c-library: ## Build the C library (pilot.h) into target/c
@@ -67,4 +70,4 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup setup-dev tune explore page test lint bench docs static c-library install-c clean
+.PHONY: help setup online setup-dev tune explore page test lint bench docs static c-library install-c clean

@@ -9,9 +9,10 @@ Usage: ascard COMMAND [OPTIONS]
        ascard --help | --version
 
 Commands:
-  agent   sample this node's indicators once a tick, and set its knobs when told
-  keeper  change the machine on behalf of ascar, and put everything back
-  load    run a workload written in Filebench's language, and tell how each second went
+  agent      sample this node's indicators once a tick, and set its knobs when told
+  interface  gather agents' frames into ticks, check and relay actions
+  keeper     change the machine on behalf of ascar, and put everything back
+  load       run a workload written in Filebench's language, and tell how each second went
 
 `ascard COMMAND --help` tells more.
 ";
@@ -24,6 +25,10 @@ fn main() -> ExitCode {
         Some("agent") => ascar_agent::cli::run(arguments),
         #[cfg(not(feature = "agent"))]
         Some("agent") => not_built("agent"),
+        #[cfg(feature = "interface")]
+        Some("interface") => ascar_interface::cli::run(arguments),
+        #[cfg(not(feature = "interface"))]
+        Some("interface") => not_built("interface"),
         #[cfg(feature = "keeper")]
         Some("keeper") => ascar_keeper::cli::run(arguments),
         #[cfg(feature = "load")]
@@ -47,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[cfg(not(feature = "agent"))]
+#[cfg(not(all(feature = "agent", feature = "interface")))]
 fn not_built(command: &str) -> ExitCode {
     eprintln!("ascard: {command}: this ascard was built without it: run `make online`");
     ExitCode::from(2)

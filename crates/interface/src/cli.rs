@@ -1,0 +1,107 @@
+//! `ascard interface`: arguments -> configuration -> session.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ascar_messaging::Fault;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+use crate::checker::Checker;
+use crate::config::Config;
+use crate::session::Session;
+
+/// What `ascard interface --help` prints.
+pub const HELP: &str = "\
+ascard interface: gathers agents' frames into ticks, writes the replay database, checks and relays actions
+
+Usage: ascard interface --config FILE [--check]
+
+Ends on SIGTERM or Ctrl-C. Knobs stay as they are then, until the agents miss it or another interface comes.
+
+Options:
+  --config FILE  the session, its database, knobs, rules and service level (TOML)
+  --check        only say whether the file is right
+  --help         print this
+";
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: i32) {
+    STOPPED.store(true, Ordering::SeqCst);
+}
+
+fn stopped() -> bool {
+    STOPPED.load(Ordering::SeqCst)
+}
+
+fn parse(
+    arguments: impl Iterator<Item = OsString>,
+) -> Result<(bool, bool, Option<PathBuf>), Fault> {
+    let (mut help, mut check, mut config) = (false, false, None);
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--help" | "-h") => help = true,
+            Some("--check") => check = true,
+            Some("--config") => {
+                let file = arguments
+                    .next()
+                    .ok_or_else(|| Fault("--config: names no file".to_owned()))?;
+                config = Some(PathBuf::from(file));
+            }
+            _ => {
+                return Err(Fault(format!(
+                    "{argument:?}: unknown argument: see `ascard interface --help`"
+                )));
+            }
+        }
+    }
+    Ok((help, check, config))
+}
+
+/// Runs the subcommand. Exit status: 0 ended as told, 1 the work failed, 2 bad arguments, file or database.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let say = |fault: Fault, status: u8| {
+        eprintln!("ascard interface: {fault}");
+        ExitCode::from(status)
+    };
+    let (help, check, path) = match parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(fault) => return say(fault, 2),
+    };
+    if help {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    let read = path
+        .ok_or_else(|| Fault("--config: is missing: see `ascard interface --help`".to_owned()))
+        .and_then(|path| Config::read(&path))
+        .and_then(|config| config.options().map(|_| config));
+    let config = match read {
+        Ok(config) => config,
+        Err(fault) => return say(fault, 2),
+    };
+    if check {
+        return match Checker::new(&config) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(fault) => say(fault, 2),
+        };
+    }
+    let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        // SAFETY: the handler only stores into an atomic.
+        if let Err(error) = unsafe { sigaction(signal, &action) } {
+            return say(Fault(format!("{signal}: {error}")), 1);
+        }
+    }
+    let mut session = match Session::new(config, stopped) {
+        Ok(session) => session,
+        Err(fault) => return say(fault, 2),
+    };
+    match session.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => say(fault, 1),
+    }
+}

@@ -1,0 +1,26 @@
+//! The interface daemon (thesis 5.1.3): between agents and learner. It alone writes the replay database, and every
+//! action goes through its checker.
+//!
+//! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames; [`ticks`] gathers frames
+//! into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
+//! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`guard`] holds the
+//! service level; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
+
+pub mod checker;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod guard;
+pub mod history;
+pub mod key;
+pub mod live;
+pub mod metrics;
+pub mod nodes;
+pub mod prometheus;
+pub mod relay;
+pub mod replay;
+pub mod schema;
+pub mod session;
+pub mod setting;
+pub mod ticks;

@@ -1,0 +1,292 @@
+//! What is known of the agents: their layouts, their knobs, the state of their frames.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ascar_wire::{Decoder, INDICATORS_MAX, Malformed};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A list of names, shared by all nodes that have the same.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Eight hexadecimal digits.
+    pub id: String,
+    /// The same as a number.
+    pub number: u32,
+    /// The names.
+    pub names: Vec<String>,
+}
+
+/// What an agent says of itself.
+#[derive(Debug, Deserialize)]
+pub struct Hello {
+    /// Of the message.
+    pub version: u64,
+    /// Its layout's id.
+    #[serde(default)]
+    pub layout: String,
+    /// Its indicators.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Whether it sets nothing.
+    #[serde(default)]
+    pub monitor_only: bool,
+    /// Whether knobs may differ from what they were before the agent.
+    #[serde(default)]
+    pub touched: bool,
+    /// Its knobs.
+    #[serde(default)]
+    pub knobs: Vec<KnobState>,
+    /// It ends, and has put everything back.
+    #[serde(default)]
+    pub leaving: bool,
+}
+
+/// A knob of a node.
+#[derive(Clone, Debug, Deserialize)]
+pub struct KnobState {
+    /// Its name.
+    pub name: String,
+    /// What is in force.
+    pub value: Value,
+    /// What `*` stands for, and each one's value.
+    #[serde(default)]
+    pub streams: std::collections::BTreeMap<String, Value>,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its indicators.
+    pub layout: Option<Arc<Layout>>,
+    /// Its knobs.
+    pub knobs: Vec<KnobState>,
+    /// Sets nothing.
+    pub monitor_only: bool,
+    /// The last tick that it sent.
+    pub seen_tick: i64,
+    /// Sends now.
+    pub here: bool,
+    /// When a key frame was last asked for.
+    asked_tick: i64,
+    decoder: Decoder,
+}
+
+/// What came of a frame.
+#[derive(Debug)]
+pub enum Received {
+    /// A node's tick and values.
+    Values(i64, Arc<Layout>, Vec<f32>),
+    /// A key frame or a hello is needed first; ask for it if true.
+    Ask(bool),
+}
+
+/// All agents.
+#[derive(Debug)]
+pub struct Nodes {
+    nodes: Vec<Node>,
+    places: HashMap<Arc<str>, usize>,
+    layouts: HashMap<u32, Arc<Layout>>,
+    most: usize,
+}
+
+impl Nodes {
+    /// At most so many.
+    pub fn new(most: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            places: HashMap::new(),
+            layouts: HashMap::new(),
+            most,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One by its place.
+    pub fn node(&mut self, place: usize) -> &mut Node {
+        &mut self.nodes[place]
+    }
+
+    /// One by its name.
+    pub fn find(&self, name: &str) -> Option<&Node> {
+        self.places.get(name).map(|place| &self.nodes[*place])
+    }
+
+    /// The place of a name, which is given one if it is new; None where there are too many.
+    pub fn place(&mut self, name: &str) -> Option<usize> {
+        if let Some(place) = self.places.get(name) {
+            return Some(*place);
+        }
+        if self.nodes.len() >= self.most {
+            return None;
+        }
+        let name: Arc<str> = name.into();
+        self.places.insert(Arc::clone(&name), self.nodes.len());
+        self.nodes.push(Node {
+            name,
+            layout: None,
+            knobs: Vec::new(),
+            monitor_only: true,
+            seen_tick: i64::MIN,
+            here: false,
+            asked_tick: i64::MIN,
+            decoder: Decoder::new(),
+        });
+        Some(self.nodes.len() - 1)
+    }
+
+    /// Takes in what an agent says of itself.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn hello(&mut self, place: usize, hello: Hello) -> Result<(), String> {
+        if hello.version != 1 {
+            return Err(format!(
+                "version = {}: this interface speaks 1",
+                hello.version
+            ));
+        }
+        if hello.names.len() > INDICATORS_MAX
+            || hello
+                .names
+                .iter()
+                .any(|name| name.is_empty() || name.len() > 200)
+        {
+            return Err("names: too many, or one too long".to_owned());
+        }
+        let number = u32::from_str_radix(&hello.layout, 16)
+            .map_err(|_| format!("layout = {:?}", hello.layout))?;
+        if hello.knobs.len() > 1024
+            || hello
+                .knobs
+                .iter()
+                .any(|knob| knob.name.len() > 200 || knob.streams.len() > 4096)
+        {
+            return Err("knobs: too many, or a name too long".to_owned());
+        }
+        let layout = match self.layouts.get(&number) {
+            Some(known) if known.names == hello.names => Arc::clone(known),
+            _ => Arc::new(Layout {
+                id: format!("{number:08x}"),
+                number,
+                names: hello.names,
+            }),
+        };
+        if self.layouts.len() > 4096 {
+            self.layouts.clear();
+        }
+        self.layouts.insert(number, Arc::clone(&layout));
+        let node = &mut self.nodes[place];
+        node.layout = Some(layout);
+        node.knobs = hello.knobs;
+        node.monitor_only = hello.monitor_only;
+        Ok(())
+    }
+
+    /// Reads a frame; `tick` is the interface's own.
+    ///
+    /// # Errors
+    /// Bytes that are no frame; a key frame is asked for all the same.
+    pub fn frame(
+        &mut self,
+        place: usize,
+        bytes: &[u8],
+        tick: i64,
+    ) -> (Received, Option<Malformed>) {
+        let node = &mut self.nodes[place];
+        let ask = |node: &mut Node| {
+            let is_due = tick > node.asked_tick.saturating_add(1);
+            if is_due {
+                node.asked_tick = tick;
+            }
+            Received::Ask(is_due)
+        };
+        match node.decoder.decode(bytes) {
+            Err(malformed) => (ask(node), Some(malformed)),
+            Ok(frame) => match &node.layout {
+                Some(layout)
+                    if layout.number == frame.layout
+                        && layout.names.len() == frame.values.len() =>
+                {
+                    (
+                        Received::Values(frame.tick, Arc::clone(layout), frame.values),
+                        None,
+                    )
+                }
+                _ => (ask(node), None),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ascar_wire::{Encoder, Frame};
+
+    fn hello(names: &[&str]) -> Hello {
+        serde_json::from_value(
+            serde_json::json!({"version": 1, "layout": "00000007", "names": names}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn frames_need_a_hello_and_a_key_frame() {
+        let mut nodes = Nodes::new(2);
+        let place = nodes.place("a").unwrap();
+        let mut encoder = Encoder::new(100);
+        let mut frame = |tick: i64| {
+            let mut bytes = Vec::new();
+            encoder.encode(
+                &Frame {
+                    tick,
+                    layout: 7,
+                    values: vec![1.0],
+                },
+                &mut bytes,
+            );
+            bytes
+        };
+        assert!(matches!(
+            nodes.frame(place, &frame(1), 1),
+            (Received::Ask(true), None)
+        ));
+        // Not asked again at once.
+        assert!(matches!(
+            nodes.frame(place, &frame(2), 2),
+            (Received::Ask(false), None)
+        ));
+        nodes.hello(place, hello(&["x"])).unwrap();
+        assert!(matches!(
+            nodes.frame(place, &frame(3), 3),
+            (Received::Values(3, _, _), None)
+        ));
+        assert!(matches!(
+            nodes.frame(place, b"garbage", 9),
+            (Received::Ask(true), Some(_))
+        ));
+    }
+
+    #[test]
+    fn garbage_and_too_many_nodes_are_refused() {
+        let mut nodes = Nodes::new(1);
+        let place = nodes.place("a").unwrap();
+        assert_eq!(nodes.place("b"), None);
+        assert_eq!(nodes.place("a"), Some(place));
+        let mut wrong = hello(&["x"]);
+        wrong.version = 2;
+        assert!(nodes.hello(place, wrong).is_err());
+        let mut wrong = hello(&["x"]);
+        wrong.layout = "zz".to_owned();
+        assert!(nodes.hello(place, wrong).is_err());
+        assert!(nodes.hello(place, hello(&[""])).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! The replay database's form, in SQLite.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+/// Version of the form; greater ones are refused.
+pub const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE nodes(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE layouts(id INTEGER PRIMARY KEY, names TEXT NOT NULL UNIQUE);
+CREATE TABLE ticks(tick INTEGER, node INTEGER, layout INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY(tick, node)) WITHOUT ROWID;
+CREATE TABLE metric_names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE metrics(tick INTEGER, metric INTEGER, value REAL NOT NULL, PRIMARY KEY(tick, metric)) WITHOUT ROWID;
+CREATE TABLE actions(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, id TEXT NOT NULL, content TEXT NOT NULL,
+    verdict TEXT NOT NULL, reason TEXT, why TEXT NOT NULL, actor TEXT NOT NULL);
+CREATE INDEX actions_by_tick ON actions(tick);
+CREATE TABLE settings(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, content TEXT NOT NULL);
+CREATE INDEX settings_by_tick ON settings(tick);
+CREATE TABLE audit(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, unix_s REAL NOT NULL, actor TEXT NOT NULL,
+    what TEXT NOT NULL, why TEXT NOT NULL, detail TEXT NOT NULL);
+";
+
+/// Opens a database to write, and makes it where there is none.
+///
+/// # Errors
+/// When it cannot be opened, is none, or is of a newer version.
+pub fn open(path: &Path) -> Result<Connection, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("database {}: {error}", path.display());
+    let connection = Connection::open(path).map_err(|error| wrong(&error))?;
+    let prepare = || -> rusqlite::Result<i64> {
+        connection.busy_timeout(Duration::from_secs(5))?;
+        // Before the first table, or never.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // A tick that was told to the learner survives the loss of power.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+    };
+    let version = prepare().map_err(|error| wrong(&error))?;
+    let count: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+        .map_err(|error| wrong(&error))?;
+    match (version, count) {
+        (0, 0) => connection
+            .execute_batch(&format!(
+                "BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+            ))
+            .map_err(|error| wrong(&error))?,
+        (VERSION, _) => {}
+        (0, _) => return Err(wrong(&"is another program's: name a file of its own")),
+        (newer, _) => {
+            return Err(wrong(&format!(
+                "is of version {newer}: this interface knows {VERSION}: install a newer ascard"
+            )));
+        }
+    }
+    Ok(connection)
+}
+
+/// Opens a database to read.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_to_read(path: &Path) -> Result<Connection, String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(connection)
+    };
+    open().map_err(|error| format!("database {}: {error}", path.display()))
+}
+
+/// The last tick that is in it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn last_tick(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    // One at a time: SQLite then takes each index's end.
+    let of = |table: &str| {
+        connection.query_row(&format!("SELECT max(tick) FROM {table}"), [], |row| {
+            row.get(0)
+        })
+    };
+    let (ticks, metrics, actions): (Option<i64>, Option<i64>, Option<i64>) =
+        (of("ticks")?, of("metrics")?, of("actions")?);
+    Ok(ticks.max(metrics).max(actions))
+}

@@ -1,0 +1,286 @@
+"""Ticks, actions, modes, the service level: agent, interface and keeper as processes."""
+
+import json
+import sqlite3
+import struct
+import sys
+
+import pytest
+
+KNOBS = """
+[[knob]]
+name = "vm.page-cluster"
+minimum = 0
+maximum = 8
+change_max = 4
+"""
+AGENT = """
+calendar = true
+[[collector]]
+kind = "cpu"
+[[collector]]
+kind = "vm"
+[[collector]]
+kind = "memory"
+[[collector]]
+kind = "block"
+[[knob]]
+name = "vm.page-cluster"
+maximum = 9
+"""
+METRIC = """
+[[metric]]
+name = "free_bytes"
+indicators = ["memory.free_bytes"]
+[[metric]]
+name = "cpus_max"
+indicators = ["cpu.count"]
+aggregate = "max"
+"""
+
+
+def has_values(message):
+    return "node1" in message["nodes"]
+
+
+def act(bus, name, value, number=1, **keys):
+    return bus.ask(
+        "actions", {"version": 1, "id": f"a-{number}", "set": {name: value}, "actor": "test", **keys}
+    )
+
+
+def outcome(bus, number=1):
+    is_end = ("applied", "failed")
+    return bus.json("outcomes", lambda it: it["id"] == f"a-{number}" and it["verdict"] in is_end)
+
+
+def test_ticks_come_are_stored_and_are_read_again(system):
+    bus = system.bus()
+    system.interface(KNOBS + METRIC)
+    system.agent(AGENT)
+    first = bus.json("ticks", has_values)
+    ticks = [first]
+    while len(ticks) < 8:
+        ticks.append(bus.json("ticks", has_values))
+    assert [it["tick"] for it in ticks] == list(range(first["tick"], first["tick"] + 8))
+    last = ticks[-1]
+    assert last["stored"] and last["parts"] == 1 and last["missing"] == [] and last["holding"] is None
+    layout, values = last["nodes"]["node1"]
+    names = last["layouts"][layout]
+    found = dict(zip(names, values, strict=True))
+    assert found["memory.free_bytes"] == pytest.approx(last["metrics"]["free_bytes"], rel=1e-6)
+    assert {"calendar.hour", "cpu.idle_share", "knob.vm.page-cluster", "vm.faults_per_s"} <= set(names)
+    assert last["setting"] == {"vm.page-cluster": found["knob.vm.page-cluster"]}
+
+    parts = bus.history(from_tick=first["tick"], to_tick=last["tick"] + 1)
+    rows = {}
+    for header, block in parts:
+        if "rows" in header:
+            count, width = header["rows"], len(header["names"])
+            numbers = struct.unpack(f"<{count}q", block[: 8 * count])
+            cells = struct.unpack(f"<{count * width}f", block[8 * count :])
+            for row, tick in enumerate(numbers):
+                rows[header["node"], tick] = dict(
+                    zip(header["names"], cells[row * width : (row + 1) * width], strict=True)
+                )
+    assert parts[-1][0]["next_tick"] is None
+    for tick in ticks:
+        layout, values = tick["nodes"]["node1"]
+        stored = rows["node1", tick["tick"]]
+        for name, value in zip(tick["layouts"][layout], values, strict=True):
+            assert value is None or abs(stored[name] - value) <= 1e-6 * abs(value), name
+        assert rows[None, tick["tick"]]["cpus_max"] == tick["metrics"]["cpus_max"]
+    extent = bus.history(extent=True)[0][0]
+    assert extent["nodes"] == ["node1"] and extent["first_tick"] <= first["tick"] <= extent["last_tick"]
+
+
+def test_an_action_is_checked_applied_recorded_and_put_back_at_the_end(system, sysctl, until):
+    bus = system.bus()
+    rules = "[[rule]]\nforbid = 'vm_page_cluster == 4'\nwhy = 'unlucky'\n"
+    system.interface(KNOBS + rules)
+    agent = system.agent(AGENT)
+    bus.json("ticks", has_values)
+    for set_, reason in [
+        ({"vm.nothing": 1}, "unknown: vm.nothing"),
+        ({"vm.page-cluster": 9}, "range: vm.page-cluster = 9"),
+        ({"vm.page-cluster@node1": 5}, "scope: "),
+        ({"vm.page-cluster": 4}, "rule: vm_page_cluster == 4 (unlucky)"),
+        ({"vm.page-cluster": 8}, "rate: vm.page-cluster from 3 to 8"),
+    ]:
+        verdict = bus.ask("actions", {"id": "x", "set": set_})
+        assert verdict["verdict"] == "refused" and verdict["reason"].startswith(reason), verdict
+    assert sysctl.read() == sysctl.default
+    assert act(bus, sysctl.name, 5, tick=7, why="policy")["verdict"] == "accepted"
+    assert outcome(bus)["verdict"] == "applied"
+    assert sysctl.read() == 5
+    assert bus.json("ticks")["setting"] == {"vm.page-cluster": 5}
+    assert bus.ask("actions", {"id": "nothing", "set": {}})["verdict"] == "accepted"
+    status = bus.control("status")
+    assert status["changed"] == ["vm.page-cluster"] and status["defaults"] == {
+        "vm.page-cluster": sysctl.default
+    }
+    assert status["counters"]["refusals"] == {"range": 1, "rate": 1, "rule": 1, "scope": 1, "unknown": 1}
+    agent.terminate()
+    assert agent.wait(10) == 0
+    assert sysctl.read() == sysctl.default
+    with sqlite3.connect(system.folder / "replay.sqlite") as database:
+        sql = "SELECT verdict, content, why FROM actions WHERE id = 'a-1' ORDER BY n"
+        until(lambda: len(database.execute(sql).fetchall()) == 2, "two entries")
+        assert database.execute(sql).fetchall()[0] == ("accepted", '{"vm.page-cluster":5}', "policy")
+        refused = database.execute("SELECT count(*) FROM actions WHERE reason IS NOT NULL").fetchone()
+        assert refused == (5,)
+        assert database.execute("SELECT count(*) FROM audit WHERE actor = 'test'").fetchone()[0] >= 1
+    database.close()
+
+
+def test_modes_approval_the_kill_switch_and_the_audit(system, sysctl, until):
+    bus = system.bus()
+    system.interface(KNOBS, mode="observe")
+    system.agent(AGENT)
+    bus.json("ticks", has_values)
+    assert act(bus, sysctl.name, 5)["verdict"] == "observed"
+    bus.control("mode", mode="approve")
+    assert act(bus, sysctl.name, 5, 2)["verdict"] == "waiting"
+    assert sysctl.read() == sysctl.default
+    assert bus.control("reject", id="a-2")["verdict"] == "refused"
+    assert act(bus, sysctl.name, 6, 3)["verdict"] == "waiting"
+    assert bus.control("status")["waiting"][0]["set"] == {"vm.page-cluster": 6}
+    bus.control("approve", id="a-3")
+    assert outcome(bus, 3)["verdict"] == "applied"
+    assert sysctl.read() == 6
+    bus.control("kill")
+    until(lambda: sysctl.read() == sysctl.default, "the kill switch")
+    assert act(bus, sysctl.name, 5, 4)["reason"].startswith("killed")
+    bus.control("revive")
+    bus.control("mode", mode="automatic")
+    assert act(bus, sysctl.name, 5, 5)["verdict"] == "accepted"
+    assert outcome(bus, 5)["verdict"] == "applied"
+    bus.control("restore")
+    until(lambda: sysctl.read() == sysctl.default, "restore")
+    whats = [entry["what"] for entry in bus.control("audit", limit=50)["audit"]]
+    assert [what for what in whats if what in ("kill", "revive", "restore", "set", "approve", "reject")] == [
+        "restore",
+        "set",
+        "revive",
+        "kill",
+        "approve",
+        "set",
+        "reject",
+    ]
+    wrong = bus.ask("control", {"op": "explode"})
+    assert "allowed are status, mode" in wrong["error"]
+
+
+def test_below_the_floor_the_last_good_setting_comes_back_and_is_held(system, sysctl):
+    # A system that suffers when the knob is high.
+    program = system.folder / "application.py"
+    program.write_text(
+        "import json, time\n"
+        "while True:\n"
+        "    value = int(open('/proc/sys/vm/page-cluster').read())\n"
+        "    print(json.dumps({'ops_per_s': 100 if value < 6 else 10}), flush=True)\n"
+        "    time.sleep(0.05)\n"
+    )
+    floor = """
+    [[metric]]
+    name = "ops_per_s"
+    indicators = ["app.ops_per_s"]
+    [[floor]]
+    metric = "ops_per_s"
+    minimum = 50
+    window_ticks = 4
+    hold_ticks = 500
+    """
+    bus = system.bus()
+    system.interface(KNOBS + floor)
+    command = json.dumps([sys.executable, str(program)])
+    system.agent(AGENT + f"[[collector]]\nkind = 'program'\nname = 'app'\ncommand = {command}\n")
+    bus.json("ticks", lambda it: it["metrics"]["ops_per_s"] == 100)
+    assert act(bus, sysctl.name, 5)["verdict"] == "accepted"
+    assert outcome(bus)["verdict"] == "applied"
+    good = bus.json("ticks", lambda it: it["setting"].get("vm.page-cluster") == 5)["tick"]
+    bus.json("ticks", lambda it: it["tick"] > good + 8)
+    assert act(bus, sysctl.name, 7, 2)["verdict"] == "accepted"
+    assert outcome(bus, 2)["verdict"] == "applied"
+    breach = bus.json("events", lambda it: it["event"] == "breach")
+    assert breach["metric"] == "ops_per_s" and breach["minimum"] == 50 > breach["mean"]
+    bus.json("outcomes", lambda it: it["id"].startswith("guard-") and it["verdict"] == "applied")
+    assert sysctl.read() == 5
+    assert act(bus, sysctl.name, 6, 3)["reason"].startswith("holding until tick")
+
+
+def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, until):
+    # Three nodes, each with a program that keeps its knob in a file.
+    program = system.folder / "controller.py"
+    program.write_text(
+        "import json, pathlib, sys\n"
+        "path = pathlib.Path(sys.argv[1]); path.write_text('8'); most = int(sys.argv[2])\n"
+        "for line in sys.stdin:\n"
+        "    order = json.loads(line)\n"
+        "    if order.get('set', {}).get('depth', 0) > most:\n"
+        "        print(json.dumps({'error': 'too deep'}), flush=True); continue\n"
+        "    if 'set' in order: path.write_text(str(order['set']['depth']))\n"
+        "    if 'restore' in order: path.write_text('8')\n"
+        "    print(json.dumps({'ok': {'depth': int(path.read_text())}}), flush=True)\n"
+        "path.write_text('8')\n"
+    )
+    bus = system.bus()
+    system.interface(
+        "[[knob]]\nname = 'depth'\nminimum = 1\nmaximum = 99\n[rollout]\nshare = 0.3\nticks = 5\n"
+    )
+    for number, most in enumerate((99, 99, 50), 1):
+        command = json.dumps([sys.executable, str(program), str(system.folder / f"depth{number}"), str(most)])
+        knob = "[[program.knob]]\nname = 'depth'\nminimum = 1\nmaximum = 99\n"
+        system.agent(f"[[program]]\ncommand = {command}\n{knob}", node=f"node{number}")
+
+    def depths():
+        return [int((system.folder / f"depth{number}").read_text() or 0) for number in (1, 2, 3)]
+
+    bus.json("ticks", lambda it: len(it["nodes"]) == 3)
+    assert act(bus, "depth", 16)["verdict"] == "accepted"
+    until(lambda: 16 in depths(), "the first node")
+    assert depths().count(16) == 1
+    assert act(bus, "depth", 17, 2)["reason"].startswith("busy")
+    assert outcome(bus)["verdict"] == "applied"
+    assert depths() == [16, 16, 16]
+    # One of them refuses.
+    assert act(bus, "depth", 60, 3)["verdict"] == "accepted"
+    failed = outcome(bus, 3)
+    assert failed["verdict"] == "failed" and "too deep" in failed["reason"]
+    until(lambda: depths() == [16, 16, 16], "everything back")
+
+
+def test_a_workload_has_a_database_of_its_own(system):
+    bus = system.bus()
+    system.interface("database_per_workload = true\n")
+    system.agent(AGENT)
+    bus.json("ticks", has_values)
+    watcher = system.bus()
+    bus.control("workload", phase="start", name="fileserver", job="17")
+    event = watcher.json("events", lambda it: it["event"] == "workload")
+    assert (event["phase"], event["name"], event["job"]) == ("start", "fileserver", "17")
+    tick = bus.json("ticks", lambda it: it["workload"] == "fileserver" and it["tick"] > event["tick"] + 3)[
+        "tick"
+    ]
+    extent = bus.history(extent=True)[0][0]
+    assert extent["first_tick"] >= event["tick"] - 2 and extent["last_tick"] >= tick
+    bus.control("workload", phase="end", name="fileserver")
+    assert (system.folder / "replay-fileserver.sqlite").exists()
+    wrong = bus.ask("control", {"op": "workload", "phase": "start", "name": "../../etc"})
+    assert "name" in wrong["error"]
+
+
+def test_prometheus_reads_what_is_counted(system):
+    import socket
+    import urllib.request
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    bus = system.bus()
+    system.interface(f"prometheus = '127.0.0.1:{port}'\n" + METRIC.replace("[[metric]]", "[[metric]]", 1))
+    system.agent(AGENT)
+    bus.json("ticks", lambda it: it["metrics"].get("free_bytes"))
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+        text = page.read().decode()
+    assert "ascar_capes_nodes 1" in text
+    assert 'ascar_capes_metric{name="free_bytes"}' in text
