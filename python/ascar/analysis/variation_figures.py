@@ -87,7 +87,7 @@ def scatter_figure(
                 color=colour, alpha=0.65, mew=0, label=f"{name} ({int((of == place).sum())})",
             )  # fmt: skip
         scale = _range_axis(axes, spread.range)
-        axes.set_xlabel(f"mean {metric_label(runs.objective)} of a configuration's runs")
+        axes.set_xlabel(f"mean {metric_label(runs.title)} of a configuration's runs")
         axes.set_ylabel(f"relative range of the runs{scale}")
         if float(np.abs(spread.mean).max()) > _WIDE * float(np.abs(spread.mean).min()):
             log_axis(axes)
@@ -142,7 +142,7 @@ def across_figure(
             lower.plot(at, np.abs(spread.mean[places]), marker, ms=5, color=colour, mew=0)
         upper.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
         upper.set_ylabel("relative range")
-        lower.set_ylabel(f"mean {metric_label(runs.objective)}", fontsize=8)
+        lower.set_ylabel(f"mean {metric_label(runs.title)}", fontsize=8)
         lower.set_yscale("log")
         _log_labels(lower, "y")
         labels = [_values(runs, next(iter(one.values())), by) for one in shown]
@@ -187,7 +187,7 @@ def boxes_figure(runs: Runs, spread: Spread) -> Drawing:
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=None))
-        axes.set_xlabel(f"{metric_label(runs.objective)} of each run, over the mean of its configuration")
+        axes.set_xlabel(f"{metric_label(runs.title)} of each run, over the mean of its configuration")
     said = "; ".join(f"{label_of(runs, int(p))}: {percent(float(spread.range[p]))}" for p in order[:3])
     return Drawing(figure, f"Runs of the {len(order)} configurations with the widest relative range. {said}.")
 

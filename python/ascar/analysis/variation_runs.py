@@ -36,6 +36,7 @@ class Layout:
         order: the column that sorts runs by time: numbers, or instants in ISO 8601; None: unknown.
         setup: the column that names the set-up of a run (which format, which image); None: unknown.
         series: readings of each row, None where there are none; empty: of no row.
+        title: what was measured, for people; empty: the column's name.
         rate: what the readings are of.
         note: what a reader of the readings must know; empty: nothing.
         lazily: whether a file system may have been initialised after its set-up; None: unknown.
@@ -46,6 +47,7 @@ class Layout:
     order: str | None = None
     setup: str | None = None
     series: Sequence[Series | None] = ()
+    title: str = ""
     rate: str = ""
     note: str = ""
     lazily: bool | None = None
@@ -56,7 +58,7 @@ class Runs:
     """Configurations with at least two runs each.
 
     Attributes:
-        objective: what was measured.
+        objective: the column that was measured.
         names: of the parameters.
         values: (k, names) what the configurations are; null where a parameter does not apply.
         bounds: intp (k + 1,); the runs of configuration i are those from bounds[i] to bounds[i + 1], in the
@@ -70,6 +72,7 @@ class Runs:
         alone: configurations left out because they were measured once.
         failed: rows left out because they have no finite objective.
         zero: configurations left out because the mean of their runs is 0.
+        title: see `Layout`.
         rate: see `Layout`.
         note: see `Layout`.
         lazily: see `Layout`.
@@ -88,6 +91,7 @@ class Runs:
     alone: int = 0
     failed: int = 0
     zero: int = 0
+    title: str = ""
     rate: str = ""
     note: str = ""
     lazily: bool | None = None
@@ -194,7 +198,8 @@ def runs_of(frame: pl.DataFrame, layout: Layout) -> Runs:
         columns,
         alone,
         int((~measured).sum()),
-        rate=layout.rate or layout.objective,
+        title=layout.title or layout.objective,
+        rate=layout.rate or layout.title or layout.objective,
         note=layout.note,
         lazily=layout.lazily,
     )

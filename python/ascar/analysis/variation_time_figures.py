@@ -230,7 +230,7 @@ def latency_figure(known: Sequence[Percentiles], runs: Runs, place: int) -> Draw
                 values[0], one.levels, f"-{MARKERS[at]}", ms=4, lw=1.2, color=PALETTE[at], label=operation
             )
         left.set_title("operations of one run, the slowest", fontsize=8.5, loc="left")
-        left.legend(fontsize=7, loc="lower right")
+        left.legend(fontsize=7, loc="best")
         log_axis(left)
         left.set_xlabel(f"latency ({drawn[0][1].unit})")
         left.set_ylabel("operations at or below")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.history import Run
+    from ascar.objective import Objective
     from ascar.outcome import Trial
     from ascar.study import Study
 
@@ -62,9 +63,7 @@ def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.
         trial.change is None or "format" in trial.change.step_s or not trial.change.filled for trial in kept
     ]
     frame = frame.with_columns(pl.Series(SETUP, np.cumsum(np.array(fresh, np.int64)), pl.Int64))
-    objective = run.objective
-    known = [objective.series(trial.series, trial.metrics) for trial in kept]
-    series = [None if one is None else readings(one.seconds, one.values) for one in known]
+    rate, series = _over_time(kept, run.objective)
     dated = bool(kept) and all(trial.started_at for trial in kept)
     return frame, Layout(
         "trial.score",
@@ -72,9 +71,24 @@ def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.
         "trial.started_at" if dated else "trial.number",
         SETUP,
         series if any(one is not None for one in series) else (),
-        objective.unit,
+        run.objective.unit,
+        rate,
+        f"readings over time are of {rate}" if rate != run.objective.unit and rate else "",
         lazily=_lazily(run),
     )
+
+
+def _over_time(trials: Sequence[Trial], objective: Objective) -> tuple[str, list[Series | None]]:
+    """The objective over time; where it is no rate, e.g. a total, the one series that was recorded."""
+    known = [objective.series(trial.series, trial.metrics) for trial in trials]
+    name = objective.unit
+    if all(one is None for one in known):
+        names = {name for trial in trials for name in trial.series}
+        if len(names) != 1:
+            return "", list(known)
+        (name,) = names
+        known = [trial.series.get(name) for trial in trials]
+    return name, [None if one is None else readings(one.seconds, one.values) for one in known]
 
 
 def _lazily(run: Run) -> bool | None:

@@ -69,7 +69,7 @@ def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]
     left += [f"{runs.failed} failed runs"] if runs.failed else []
     left += [f"{runs.zero} with a mean of 0"] if runs.zero else []
     line(
-        f"{runs.objective} in {name}: {len(runs)} configurations, {len(runs.scores)} runs, {each} each"
+        f"{runs.title} in {name}: {len(runs)} configurations, {len(runs.scores)} runs, {each} each"
         + (f"; left out: {', '.join(left)}" if left else "")
     )
     if runs.note:

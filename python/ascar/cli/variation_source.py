@@ -237,6 +237,7 @@ def joined(sources: Sequence[Source]) -> Source:
         first.order if all(one.order == first.order for one in layouts) else None,
         first.setup if all(one.setup == first.setup for one in layouts) else None,
         series if any(one is not None for one in series) else (),
+        first.title,
         " and ".join(dict.fromkeys(one.rate for one in layouts if one.rate)),
         "; ".join(dict.fromkeys(one.note for one in layouts if one.note)),
         False if all(one.lazily is False for one in layouts) else None,
