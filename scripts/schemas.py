@@ -335,6 +335,15 @@ RULE_SET: dict[str, Schema] = {
     "updates_per_second": about(COUNT, "window changes at most"),
     "rules": items(record("of those that hold the first counts", **RULE)),
 }
+CHOICE: dict[str, Schema] = {
+    "rules": about(TEXT, "their id"),
+    "made_for": about(TEXT, "a workload of the library"),
+    "gain": about(NUMBER, "that is expected, relative"),
+    "gain_low": about(NUMBER, "its lower bound"),
+    "nearest": about(TEXT, "the workload of the library that is most alike"),
+    "distance": about(NUMBER, "to that one"),
+}
+
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "measure": (
         "What a session of rounds of a command came to; the mean that decided first, then all of them.",
@@ -933,6 +942,111 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "plots": about(items(TEXT), "files"),
         },
     ),
+    "sharp-library-add": (
+        "A workload added to a rule library, with the rules made for it.",
+        {
+            "workload": about(TEXT, "its name in the library"),
+            "source": about(TEXT, "what its features were taken from"),
+            "rules": about(maybe(TEXT), "their id; null where none were given"),
+            "objective": TEXT,
+            "gain": about(maybe(NUMBER), "of these rules on this workload, relative; null where unknown"),
+            "gain_low": about(maybe(NUMBER), "95% interval"),
+            "gain_high": maybe(NUMBER),
+        },
+    ),
+    "sharp-library-bootstrap": (
+        "What a rule library holds after a bootstrap.",
+        {
+            "library": about(TEXT, "its file"),
+            "complete": about(FLAG, "false: the budget was spent, and the same command goes on"),
+            "workloads": COUNT,
+            "rules": about(COUNT, "different rule sets"),
+            "gains": about(COUNT, "of rule sets on workloads"),
+        },
+    ),
+    "sharp-library-find": (
+        "The rules of which the most gain is to be expected on a workload.",
+        {
+            "workload": TEXT,
+            "objective": TEXT,
+            "choice": about(maybe(record(**CHOICE)), "null where no gain is to be expected"),
+            "nearest": about(
+                items(record(workload=TEXT, distance=about(NUMBER, "0 alike, 1 nothing in common"))),
+                "workloads of the library that are most alike",
+            ),
+            "out": about(maybe(TEXT), "the file that the rules were written to"),
+        },
+    ),
+    "sharp-library-ls": (
+        "What a rule library holds.",
+        {
+            "workloads": items(record(name=TEXT, source=TEXT)),
+            "rules": items(
+                record(
+                    id=TEXT,
+                    workload=about(TEXT, "that they were made for"),
+                    objective=TEXT,
+                    gain=about(maybe(NUMBER), "on that workload"),
+                    tried_on=about(COUNT, "workloads"),
+                )
+            ),
+            "gains": COUNT,
+        },
+    ),
+    "sharp-library-predict": (
+        "What the rule sets of a library are expected to gain on a workload, the most first.",
+        {
+            "workload": TEXT,
+            "objective": TEXT,
+            "learned_from": about(COUNT, "gains"),
+            "predicted": items(
+                record(
+                    rules=TEXT,
+                    made_for=TEXT,
+                    gain=about(NUMBER, "relative, above zero is better"),
+                    sd=about(NUMBER, "standard deviation of what may come"),
+                )
+            ),
+        },
+    ),
+    "sharp-library-show": (
+        "A workload or rule set of a library, or what it has learned; the other two are null.",
+        {
+            "objective": TEXT,
+            "workload": maybe(
+                record(
+                    name=TEXT,
+                    source=TEXT,
+                    at=about(TEXT, "when it was added"),
+                    features=table(maybe(NUMBER)),
+                    gains=items(
+                        record(
+                            rules=TEXT,
+                            gain=NUMBER,
+                            gain_low=maybe(NUMBER),
+                            gain_high=maybe(NUMBER),
+                            pairs=about(COUNT, "of runs; 0 where the gain was given"),
+                        )
+                    ),
+                )
+            ),
+            "rules": maybe(record(id=TEXT, text=TEXT, workload=TEXT, objective=TEXT, how=TEXT, at=TEXT)),
+            "learned": maybe(
+                record(
+                    pairs=about(COUNT, "of workloads, that information gains come from"),
+                    gains=about(COUNT, "that the tree comes from"),
+                    features=items(
+                        record(
+                            feature=TEXT,
+                            bits=about(NUMBER, "that a change of it tells about what becomes of a gain"),
+                            share=about(NUMBER, "of all there is to be told"),
+                        )
+                    ),
+                    tree=about(items(TEXT), "a regression tree of gains, indented lines"),
+                )
+            ),
+        },
+    ),
     "sharp-refine": (
         "What refining a rule while it runs came to.",
         {
@@ -1022,6 +1136,37 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "sharp-stop": (
         "Controllers that follow no rules any more.",
         {"workload": TEXT, "controllers": items(TEXT)},
+    ),
+    "sharp-watch": (
+        "Rules found, verified and taken back while a load ran.",
+        {
+            "objective": TEXT,
+            "virtual_seconds": NUMBER,
+            "events": items(
+                record(
+                    kind={
+                        "enum": [
+                            "observed",
+                            "same",
+                            "changed",
+                            "none",
+                            "deployed",
+                            "compared",
+                            "verified",
+                            "rolled-back",
+                        ]
+                    },
+                    at_s=NUMBER,
+                    choice=maybe(record(**CHOICE)),
+                    gain=about(maybe(NUMBER), "shown so far"),
+                    gain_low=about(maybe(NUMBER), "of an interval that holds at all looks together"),
+                    gain_high=maybe(NUMBER),
+                    pairs=about(maybe(COUNT), "of intervals with and without the rules"),
+                    distance=about(maybe(NUMBER), "of the workload from what it was"),
+                )
+            ),
+            "in_force": about(maybe(record(**RULE_SET)), "at the end"),
+        },
     ),
     "capes-game": (
         "How often and how soon a learner converges at StorageGameSim.",

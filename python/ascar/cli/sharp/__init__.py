@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.sharp import candidates, deploy, explain, refine, search, show, split
+from ascar.cli.sharp import candidates, deploy, explain, library, refine, search, show, split, turn, watch
 
 __all__ = ["app"]
 
@@ -21,8 +21,11 @@ app.command("deploy", epilog=deploy.EXAMPLES, short_help="Put rules in force.")(
 app.command("explain", epilog=explain.EXAMPLES, short_help="Say in words and plots what rules do.")(
     explain.explain
 )
+app.add_typer(library.app, name="library")
 app.command("refine", epilog=refine.EXAMPLES, short_help="Improve a rule while it runs.")(refine.refine)
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
+app.command("set", epilog=turn.EXAMPLES, short_help="Change numbers of the rules in force.")(turn.turn)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)
 app.command("split", epilog=split.EXAMPLES, short_help="Split a rule at what was observed.")(split.split)
 app.command("stop", epilog=deploy.STOP_EXAMPLES, short_help="Take rules off.")(deploy.stop)
+app.command("watch", epilog=watch.EXAMPLES, short_help="Find rules for a load while it runs.")(watch.watch)

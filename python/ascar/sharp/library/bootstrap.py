@@ -1,8 +1,8 @@
 """Filling a library: rules for each of the common workloads, and their gains on all others (Li, 3.1.7).
 
 Three passes, each of which goes on where it was left: features of every workload; a search for each common
-one; gains of every rule set on every workload. Runs of searches are in journals beside the library, everything
-else in the library itself.
+one; gains of every rule set on every workload. Runs of searches are in journals beside the library, all else
+in the library itself.
 """
 
 from __future__ import annotations

@@ -173,19 +173,19 @@ class Library:
         self._add(entry)
         return entry
 
-    def rule_set(self, rules: str) -> RuleSet:
-        """The rule set of an id, or of the beginning of one.
+    def rules_named(self, start: str) -> str:
+        """The id that begins so.
 
         Raises:
             InputError: no rule set has it, or several have.
         """
-        found = [key for key in self.rules if key.startswith(rules)] if rules else []
+        found = [key for key in self.rules if key.startswith(start)] if start else []
         if len(found) != 1:
             raise InputError(
-                f"rules {rules[:100]!r}: {len(found) or 'no'} rule sets of the library have an id that "
-                "begins so; see `ascar sharp library ls`"
+                f"{start[:100]!r}: {len(found) or 'no'} rule sets of the library have an id that begins so, "
+                "and no workload has that name; see `ascar sharp library ls`"
             )
-        return RuleSet.parse(self.rules[found[0]].text)
+        return found[0]
 
     def gain(self, rules: str, workload: str, objective: str) -> GainEntry | None:
         """What was measured last; None: nothing was."""

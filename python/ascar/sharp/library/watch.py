@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ascar.errors import ExpressionError, InputError
-from ascar.pilot.pairs import compare_pairs
+from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
 from ascar.sharp.verification import Terms
 
 if TYPE_CHECKING:
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.sharp.library.choice import Choice, Chooser
-    from ascar.sharp.library.controllers import System
+    from ascar.sharp.library.simulated import System
     from ascar.sharp.rules import RuleSet
 
 __all__ = ["Event", "Pace", "Shown", "Watcher"]
 
 Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
+
+
+_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Watcher:
     """Watches one system.
 
     Attributes:
-        system: with its controllers.
+        system: whose load is watched.
         chooser: gives rules for features, or none.
         objective: what gains are measured in.
         pace: of looking.
@@ -119,8 +122,8 @@ class Watcher:
     _known: dict[str, float] | None = None
 
     def run(self, until_s: float) -> None:
-        """Go on until the system's time; what is in force then stays so."""
-        while self.system.now_s < until_s:
+        """Go on until the system's time; rules that were verified by then stay."""
+        while self.system.time_s < until_s:
             self.cycle()
 
     def cycle(self) -> None:
@@ -134,77 +137,78 @@ class Watcher:
         if self._known is not None:
             self.tried.clear()
             self._tell("changed", distance=distance)
-        if self.system.controllers.in_force is not None:
-            # Rules made for another workload are not what features are compared with.
-            self.system.controllers.deploy(None)
-            self.system.measure(max(self.pace.settle_s, 1.0))
+        if self.system.in_force() is not None:
+            # Features in the library are those of workloads without rules.
+            self.system.take_off()
+            self.system.measure(None, 0.0, max(self.pace.settle_s, 1.0))
             features = self.system.observe(self.pace.observe_s)
         self._try_rules(features)
 
     def _try_rules(self, features: dict[str, float]) -> None:
-        """Try what is predicted to be best, and the next best where it disappoints, twice at most."""
-        for _ in range(2):
+        """Try what is predicted to be best, and the next best where it disappoints."""
+        for _ in range(_TRIES):
             choice = self.chooser.choose(features, without=self.tried)
             if choice is None:
                 self._tell("none")
                 break
             if self._verified(choice):
+                # Rules change what is seen: from here on it is compared with this.
                 features = self.system.observe(self.pace.observe_s)
                 break
             self.tried.add(choice.rules)
-        # What is in force now changes what is seen: from here on it is compared with this.
         self._known = features
 
     def _verified(self, choice: Choice) -> bool:
-        """Put rules in force, compare, and put back what was in force unless they are shown to be better."""
-        controllers = self.system.controllers
-        before = controllers.in_force
-        self._tell("deployed", choice)
-        kept = False
+        """Try rules against the system as it is, in turns; keep them if they are shown to be better."""
+        shown = Shown(improved=False, gain=None, low=None, high=None, pairs=0)
         try:
-            shown = self._compared(choice, before)
-            kept = shown.improved
+            shown = self._compared(choice)
+            if shown.improved:
+                self.system.try_out(choice.rule_set)
+                self.system.keep()
         finally:
-            controllers.deploy(choice.rule_set if kept else before)
-        self._tell("verified" if kept else "rolled-back", choice, shown)
-        return kept
+            self.system.back()  # nothing where they are kept
+        self._tell("verified" if shown.improved else "rolled-back", choice, shown)
+        return shown.improved
 
-    def _compared(self, choice: Choice, before: RuleSet | None) -> Shown:
+    def _compared(self, choice: Choice) -> Shown:
         """Intervals with and without in turns, the first of a pair alternating, until told apart or equal."""
         without: list[float] = []
         within: list[float] = []
         shown = Shown(improved=False, gain=None, low=None, high=None, pairs=0)
+        self._tell("deployed", choice)
         for pair in range(self.terms.pairs_max):
-            order = ((choice.rule_set, within), (before, without))
-            for rules, scores in order if pair % 2 else order[::-1]:
+            order: list[tuple[RuleSet | None, list[float]]] = [(None, without), (choice.rule_set, within)]
+            for rules, scores in order[::-1] if pair % 2 else order:
                 score = self._interval(rules)
                 if score is None:
                     return shown
                 scores.append(score)
-            if pair + 1 < 2:
-                continue
-            found = compare_pairs(without, within, self.terms.level, self.terms.margin)
-            sign = self.objective.sign
-            gain, low, high = found.gain_relative, found.gain_low, found.gain_high
-            if sign < 0:
-                gain, low, high = -gain, None if high is None else -high, None if low is None else -low
-            better = found.decision == ("higher" if sign > 0 else "lower")
-            enough = pair + 1 >= self.terms.pairs_min
-            shown = Shown(better and enough, gain, low, high, pair + 1)
-            self._tell("compared", choice, shown)
-            if enough and found.decision != "open":
-                break
+            if pair + 1 >= PAIRS_MIN:
+                shown, decided = self._shown(without, within)
+                self._tell("compared", choice, shown)
+                if decided:
+                    break
         return shown
+
+    def _shown(self, without: list[float], within: list[float]) -> tuple[Shown, bool]:
+        """What the pairs so far show, and whether that is enough."""
+        found = compare_pairs(without, within, self.terms.level, self.terms.margin)
+        gain, low, high = found.gain_relative, found.gain_low, found.gain_high
+        if self.objective.sign < 0:
+            gain, low, high = -gain, None if high is None else -high, None if low is None else -low
+        better = found.decision == ("higher" if self.objective.sign > 0 else "lower")
+        enough = len(without) >= self.terms.pairs_min
+        return Shown(better and enough, gain, low, high, len(without)), enough and found.decision != "open"
 
     def _interval(self, rules: RuleSet | None) -> float | None:
         """The objective's value under these rules; None: the formula has none there."""
-        controllers = self.system.controllers
-        if controllers.in_force is not rules:
-            controllers.deploy(rules)
-        if self.pace.settle_s > 0:
-            self.system.measure(self.pace.settle_s)
+        if rules is None:
+            self.system.back()
+        else:
+            self.system.try_out(rules)
         try:
-            return self.objective.score(self.system.measure(self.pace.measure_s))
+            return self.objective.score(self.system.measure(rules, self.pace.settle_s, self.pace.measure_s))
         except ExpressionError:
             return None
 
@@ -215,4 +219,4 @@ class Watcher:
         shown: Shown | None = None,
         distance: float | None = None,
     ) -> None:
-        self.listener(Event(kind, self.system.now_s, choice, shown, distance))
+        self.listener(Event(kind, self.system.time_s, choice, shown, distance))

@@ -1,0 +1,92 @@
+"""`ascar sharp library add`: a workload, the rules made for it, and what they gain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+
+__all__ = ["EXAMPLES", "add"]
+
+EXAMPLES = examples(
+    "ascar sharp library add random-write --rules rules.txt",
+    "ascar sharp library add trace.csv --name nightly-backup --rules rules.txt --gain 0.12",
+    "ascar sharp library add scenario.toml --name small-files",
+)
+
+
+def add(
+    workload: WorkloadName,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A rule set that was made for it.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In the library; default: the scenario's or file's.")
+    ] = None,
+    gain: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="What the rules gain on it, e.g. 0.12; a scenario is measured."),
+    ] = None,
+    objective: ObjectiveText = "throughput",
+    pairs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each side to measure a gain by.")] = 4,
+    library: LibraryFile = None,
+    json: Json = False,
+) -> int:
+    """Add a workload with its features, a rule set made for it, and the gain of that.
+
+    Of a scenario the gains of all rule sets of the library are measured. A library only grows.
+    """
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.files import read
+    from ascar.cli.sharp.library.workloads import objective_named, path_of, seen
+    from ascar.cli.text import percent
+    from ascar.errors import InputError
+    from ascar.sharp import RuleSet, SimulatedBench
+    from ascar.sharp.library import GainEntry, Library, gains
+
+    if gain is not None and rules is None:
+        raise InputError("--gain: is that of rules; name them with --rules")
+    wanted = objective_named(objective)
+    given = None if rules is None else read(rules)
+    named = seen(workload)
+    if gain is not None and named.scenario is not None:
+        raise InputError("--gain: of a scenario it is measured; leave it out")
+    with Library.writing(path_of(library)) as kept:
+        entry = kept.add_workload(name or named.name, named.features, named.source)
+        made = None if given is None else kept.add_rules(given, entry.name, wanted.text, "given")
+        if made is not None and gain is not None:
+            kept.add_gain(GainEntry(made.id, entry.name, wanted.text, gain))
+        if named.scenario is not None:
+            ids = [one for one in kept.rules if kept.gain(one, entry.name, wanted.text) is None]
+            bench = SimulatedBench(named.scenario, wanted)
+            sets = [RuleSet.parse(kept.rules[one].text) for one in ids]
+            for one, found in zip(ids, gains(bench, wanted, sets, pairs), strict=True):
+                if found is not None:
+                    kept.add_gain(
+                        GainEntry(
+                            one, entry.name, wanted.text, found.mean, found.low, found.high, found.pairs
+                        )
+                    )
+        own = None if made is None else kept.gain(made.id, entry.name, wanted.text)
+    document = {
+        "workload": entry.name,
+        "source": entry.source,
+        "rules": None if made is None else made.id,
+        "objective": wanted.text,
+        "gain": None if own is None else own.gain,
+        "gain_low": None if own is None else own.low,
+        "gain_high": None if own is None else own.high,
+    }
+    if json:
+        emit("sharp-library-add", document)
+        return 0
+    out = people()
+    out.print(f"workload {entry.name} ({entry.source})", soft_wrap=True, markup=False)
+    if made is not None:
+        text = "not measured" if own is None else percent(own.gain)
+        out.print(f"rules {made.id}: gain {text}", soft_wrap=True, markup=False)
+    return 0

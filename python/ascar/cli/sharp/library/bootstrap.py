@@ -1,0 +1,98 @@
+"""`ascar sharp library bootstrap`: rules for the common workloads."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
+from ascar.cli.sim.options import Threads
+
+__all__ = ["EXAMPLES", "bootstrap"]
+
+EXAMPLES = examples(
+    "ascar sharp library bootstrap --budget '20 min'",
+    "ascar sharp library bootstrap --only random-write --only fileserver --altered 0",
+)
+
+
+def bootstrap(
+    objective: ObjectiveText = "throughput",
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="For this call; the same command again goes on."),
+    ] = None,
+    evaluations: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each search at most.")] = 300,
+    pairs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each side for each gain.")] = 3,
+    altered: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Altered workloads to try all rules on.")
+    ] = 160,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Of the common workloads; repeat.")
+    ] = None,
+    library: LibraryFile = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Make rules for each of the common workloads in the simulator, and try them on all others.
+
+    The common workloads are those of section 3.1.7 (ratios of reads to writes, sizes of random reads) and of
+    Table 3.4. Every gain is kept when it is measured; interrupted, or out of time, the same command goes on.
+    """
+    import time
+
+    from ascar.cli.interrupts import Interrupted
+    from ascar.cli.output import emit, people, say
+    from ascar.cli.sharp.library.workloads import objective_named, path_of
+    from ascar.errors import InputError
+    from ascar.sharp.library import (
+        Effort,
+        Library,
+        Step,
+        Workloads,
+        alterations,
+        common_set,
+        fill,
+    )
+    from ascar.sharp.search import Plan
+    from ascar.study import duration
+
+    wanted = objective_named(objective)
+    budget_s = None if budget is None else duration("--budget", budget)
+    common = common_set()
+    for name in only or ():
+        if name not in common:
+            raise InputError(f"--only = {name[:80]!r}: must be one of {', '.join(common)}")
+    common = {name: one for name, one in common.items() if not only or name in only}
+    mixes = alterations(altered) if altered else {}
+    workloads = Workloads(common, {name: mix.scenario(name) for name, mix in mixes.items()})
+    effort = Effort(Plan(), evaluations, pairs, threads, budget_s)
+    said_s = time.monotonic()
+
+    def tell(step: Step) -> None:
+        nonlocal said_s
+        if quiet or time.monotonic() < said_s:
+            return
+        said_s = time.monotonic() + 10.0
+        say(f"{step.what}: {step.done} of {step.of}, {step.workload}")
+
+    path = path_of(library)
+    try:
+        with Library.writing(path) as kept:
+            done = fill(kept, workloads, wanted, effort, listener=tell)
+            counts = {"workloads": len(kept.workloads), "rules": len(kept.rules), "gains": len(kept.gains)}
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; all that was measured is kept: the same command goes on") from None
+    if json:
+        emit("sharp-library-bootstrap", {"library": str(path), "complete": done.complete, **counts})
+    else:
+        people().print(
+            f"{path}: {counts['workloads']} workloads, {counts['rules']} rule sets, {counts['gains']} gains"
+            + ("" if done.complete else "; the budget is spent: the same command goes on"),
+            soft_wrap=True,
+            markup=False,
+        )
+    return 0 if done.complete else 3

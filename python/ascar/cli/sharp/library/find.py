@@ -1,0 +1,97 @@
+"""`ascar sharp library find`: rules for a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+
+if TYPE_CHECKING:
+    from ascar.sharp.library import Choice
+
+__all__ = ["EXAMPLES", "Caution", "choice_ready", "find"]
+
+EXAMPLES = examples(
+    "ascar sharp library find scenario.toml --out rules.txt",
+    "ascar sharp library find trace.csv --caution 1",
+)
+Caution = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="SDS", help="Standard deviations below its expectation a gain must be positive at."
+    ),
+]
+
+
+def find(
+    workload: WorkloadName,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rules here.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    objective: ObjectiveText = "throughput",
+    caution: Caution = 0.5,
+    library: LibraryFile = None,
+    json: Json = False,
+) -> int:
+    """Find the rules of which the most gain is to be expected, or none where no gain is.
+
+    "None" is a result, too: then nothing is written, and the exit status is 0.
+    """
+    from ascar.cli.file_output import check_new, write_new
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.library.workloads import objective_named, opened, seen
+    from ascar.cli.text import percent
+    from ascar.sharp.library import Chooser
+
+    if out is not None:
+        check_new(out, force=force)
+    wanted = objective_named(objective)
+    kept = opened(library)
+    named = seen(workload, kept)
+    chooser = Chooser(kept, wanted.text, caution)
+    choice = chooser.choose(named.features)
+    nearest = chooser.nearest(named.features, 5)
+    if choice is not None and out is not None:
+        write_new(out, choice.rule_set.bare().text(), force=True)
+    if json:
+        emit(
+            "sharp-library-find",
+            {
+                "workload": named.name,
+                "objective": wanted.text,
+                "choice": None if choice is None else choice_ready(choice),
+                "nearest": [{"workload": name, "distance": distance} for name, distance in nearest],
+                "out": None if out is None or choice is None else str(out),
+            },
+        )
+        return 0
+    console = people()
+    if choice is None:
+        console.print("no rules: of none is a gain to be expected", markup=False)
+    else:
+        console.print(
+            f"rules {choice.rules}, made for {choice.made_for}: {percent(choice.gain)} expected, at least "
+            f"{percent(choice.low)} at a caution of {caution:g}",
+            soft_wrap=True,
+            markup=False,
+        )
+    alike = ", ".join(f"{name} ({distance:.2f})" for name, distance in nearest)
+    console.print(f"most alike: {alike}", soft_wrap=True, markup=False)
+    if choice is not None and out is not None:
+        console.print(f"rules: {out}", soft_wrap=True, markup=False)
+    return 0
+
+
+def choice_ready(choice: Choice) -> dict[str, Any]:
+    """A choice, ready for JSON."""
+    return {
+        "rules": choice.rules,
+        "made_for": choice.made_for,
+        "gain": choice.gain,
+        "gain_low": choice.low,
+        "nearest": choice.nearest,
+        "distance": choice.distance,
+    }

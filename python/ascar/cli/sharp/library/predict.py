@@ -1,0 +1,73 @@
+"""`ascar sharp library predict`: what rule sets would gain on a workload."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+
+__all__ = ["EXAMPLES", "predict"]
+
+EXAMPLES = examples(
+    "ascar sharp library predict scenario.toml",
+    "ascar sharp library predict lib:random-write --rules 3f2a --json",
+)
+_SHOWN = 20
+
+
+def predict(
+    workload: WorkloadName,
+    rules: Annotated[
+        str | None, typer.Option(metavar="ID", help="Of this rule set only; the begin of its id will do.")
+    ] = None,
+    objective: ObjectiveText = "throughput",
+    library: LibraryFile = None,
+    json: Json = False,
+) -> int:
+    """Say what rule sets are expected to gain on a workload, and how sure that is."""
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.library.workloads import objective_named, opened, seen
+    from ascar.cli.text import percent
+    from ascar.sharp.library import Predictor
+
+    wanted = objective_named(objective)
+    kept = opened(library)
+    ids = None if rules is None else [kept.rules_named(rules)]
+    named = seen(workload, kept)
+    predictor = Predictor(kept, wanted.text)
+    found = sorted(predictor.predict(named.features, ids), key=lambda one: (-one.gain, one.rules))
+    if json:
+        emit(
+            "sharp-library-predict",
+            {
+                "workload": named.name,
+                "objective": wanted.text,
+                "learned_from": len(predictor.gains),
+                "predicted": [
+                    {
+                        "rules": one.rules,
+                        "made_for": kept.rules[one.rules].workload,
+                        "gain": one.gain,
+                        "sd": one.sd,
+                    }
+                    for one in found
+                ],
+            },
+        )
+        return 0
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("rules", "made for", "gain expected", "sd"):
+        table.add_column(heading)
+    for one in found[:_SHOWN]:
+        table.add_row(one.rules, kept.rules[one.rules].workload, percent(one.gain), f"{one.sd:.1%}")
+    out = people()
+    out.print(table)
+    out.print(
+        f"{len(found)} rule sets; learned from {len(predictor.gains)} gains", soft_wrap=True, markup=False
+    )
+    return 0
