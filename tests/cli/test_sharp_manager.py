@@ -200,6 +200,24 @@ def test_the_message_server_is_killed_and_rules_stay(
     assert second.status == 0, second.err
 
 
+def test_knobs_of_the_rules_in_force(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--least", "2").status == 0
+    done = ascar("sharp", "set", "--workload", "writers", "rule1_tau_us=12000", "rule1_b100=-30", "--json")
+    assert done.status == 0, done.err
+    assert done.document["controllers"] == ["client-0", "client-1"]
+    shown = ascar("sharp", "show", "--workload", "writers", "--json").document["workloads"][0]
+    rule = shown["rule_set"]["rules"][0]
+    assert (rule["m_x100"], rule["b_x100"], rule["tau_us"]) == (100, -30, 12_000)
+    for wrong, words in (
+        ("rule1_tau_us=70001", "rule1_tau_us"),
+        ("rule9_tau_us=1", "is no knob"),
+        ("rule1_tau_us", "must be KNOB=VALUE"),
+        ("rule1_tau_us=fast", "must be KNOB=VALUE"),
+    ):
+        refused = ascar("sharp", "set", "--workload", "writers", wrong)
+        assert (refused.status, words in refused.error) == (2, True)
+
+
 def test_refinement_over_the_wire(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
     """A few quick steps: what is told fits the schema, and nobody is left on trial."""
     ascar("sharp", "stop", "--workload", "writers")

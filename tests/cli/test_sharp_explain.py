@@ -1,0 +1,98 @@
+"""`ascar sharp explain`: words, counts, plots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from ascar.sharp import Action, RuleSet, split
+from ascar.sharp.deployment import rules_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PUBLISHED = (
+    "4,2\n"
+    "41000,48000,0,2147483647,240,450,100,-170,33000,3011,45000,45000,320\n"
+    "48000,2147483647,0,2147483647,0,450,100,90,40000,7426,60000,60000,260\n"
+    "0,2147483647,0,2147483647,450,2147483647,100,0,38000,0,0,0,0\n"
+    "0,2147483647,0,2147483647,0,450,100,0,38000,0,0,0,0\n"
+)
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    path = tmp_path / "published.txt"
+    path.write_text(PUBLISHED)
+    return path
+
+
+def test_the_published_excerpt(ascar: Callable[..., Any], published: Path) -> None:
+    document = ascar("sharp", "explain", published, "--json").document
+    words = [(one["when"], one["what"]) for one in document["rules"][:2]]
+    assert words == [
+        ("not congested and getting worse", "fewer, faster"),
+        ("congested, but improving", "more, slower"),
+    ]
+    assert document["rules"][1]["used_share"] == pytest.approx(7426 / 10437)
+    assert (document["scenario"], document["plots"]) == (None, [])
+    assert document["id"] == rules_id(RuleSet.parse(PUBLISHED))
+    told = ascar("sharp", "explain", published).out.splitlines()
+    assert told[1].split()[:10] == ["2", "48-", "0-", "0-4.5", "1", "0.9", "40", "7426", "60", "2.6"]
+    assert told[1].rstrip().endswith("more, slower")
+    assert "41-48" in told[2]
+
+
+def test_a_scenario_counts_the_use_and_is_drawn(ascar: Callable[..., Any], tmp_path: Path) -> None:
+    rules = split(RuleSet.uniform(Action(100, 0, 20_000)), axes=(0, 2))
+    path = tmp_path / "four.txt"
+    path.write_text(rules.text())
+    done = ascar(
+        "sharp", "explain", path, "--scenario", "random-write", "--seconds", "3 s",
+        "--plot", tmp_path / "figures", "--stream", "3", "--json",
+    )  # fmt: skip
+    document = done.document
+    assert sum(one["used_times"] for one in document["rules"]) > 100
+    assert sum(one["used_share"] for one in document["rules"]) == pytest.approx(1)
+    names = [tmp_path / "figures" / name for name in ("four-rules.svg", "four-stream-3.svg")]
+    assert document["plots"] == [str(one) for one in names]
+    for name in names:
+        ET.parse(name)
+    assert "ack EWMA = send EWMA (ms)" in names[0].read_text()
+    assert "client 0, server 3" in names[1].read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--seconds", "3 s"), "need --scenario"),
+        (("--scenario", "nobody"), "nobody"),
+        (("--scenario", "random-write", "--stream", "20"), "streams are 0 to 19"),
+        (("--plot-format", "pdf"), "must be svg or png"),
+    ],
+)
+def test_refused(ascar: Callable[..., Any], published: Path, options: tuple[str, ...], words: str) -> None:
+    done = ascar("sharp", "explain", published, *options)
+    assert (done.status, words in done.error) == (2, True)
+
+
+def test_rules_that_are_drawn_are_those_that_hold(tmp_path: Path) -> None:
+    """Every cell of the plot has the rule that the controllers' own look-up finds."""
+    import numpy as np
+
+    from ascar.cli.sharp.explain_plots import _edges, _numbers
+
+    rules = split(split(RuleSet.parse(PUBLISHED).bare(), 0), 0)
+    acks, ratios = _edges(rules, (0, 1), 100.0), _edges(rules, (2,), 100.0)
+    found = _numbers(rules, acks, ratios)
+    for row, column in np.ndindex(found.shape):
+        corner = (acks[column], acks[column], ratios[row])
+        first = next(
+            number
+            for number, rule in enumerate(rules.rules)
+            if all(at.lo <= value < at.hi for at, value in zip(rule.region, corner, strict=True))
+        )
+        assert found[row, column] == first
