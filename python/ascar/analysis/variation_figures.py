@@ -38,6 +38,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDE = 20  # a greatest mean so many times the least asks for a logarithmic axis
 _CROWDED = 8
 _TICKS = (0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+_TICKS_APART = 0.07
 _BOXES_MAX = 10
 _BARS_MAX = 20
 _DOTS_MAX = 20_000
@@ -206,7 +207,12 @@ def _range_axis(axes: Axes, ranges: NDArray[np.float64]) -> str:
         axes.set_ylim(bottom=0)
         return ""
     axes.set_yscale("function", functions=(_root, np.square))
-    axes.set_yticks([tick for tick in _TICKS if tick <= most * 1.05])
+    apart = _TICKS_APART * np.sqrt(most)
+    ticks = [max(tick for tick in _TICKS if tick <= most)]
+    for tick in reversed(_TICKS):
+        if np.sqrt(ticks[-1]) - np.sqrt(tick) >= apart:
+            ticks.append(tick)
+    axes.set_yticks(ticks)
     axes.yaxis.set_major_formatter(FuncFormatter(percent_label))
     axes.set_ylim(0, most * 1.05)
     return " (square roots)"

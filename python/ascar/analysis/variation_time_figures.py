@@ -155,6 +155,8 @@ def ranges_figure(found: Sequence[Windowed]) -> Drawing | None:
             panel.xaxis.set_minor_locator(NullLocator())
             panel.xaxis.set_major_formatter(FuncFormatter(percent_label))
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        for panel in panels[max(0, len(groups) - columns) : len(groups)]:
+            panel.tick_params(labelbottom=True)  # none is below
         for panel in panels[len(groups) :]:
             panel.set_axis_off()
         handles, labels = panels[0].get_legend_handles_labels()
