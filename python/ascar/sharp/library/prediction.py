@@ -85,10 +85,11 @@ class Predictor:
                 for key in ids:
                     homes.setdefault(key, set()).add(workload)
         self.rules = [key for key in library.rules if homes.get(key, set()) - hidden]
+        usable = set(self.rules)
         self.gains: list[GainEntry] = [
             one
             for (key, workload, aim), one in library.gains.items()
-            if aim == objective and workload not in hidden and key in set(self.rules)
+            if aim == objective and workload not in hidden and key in usable
         ]
         if len(self.gains) < GAINS_MIN:
             raise InputError(
