@@ -70,7 +70,7 @@ def test_a_bootstrap_that_was_cut_off_goes_on(tmp_path):
     calls = 0
     while True:
         calls += 1
-        cut = replace(effort, budget_s=20.0)
+        cut = replace(effort, budget_s=6.0)
         with Library.writing(path, clock=lambda: "") as kept:
             if fill(kept, workloads, OBJECTIVE, cut, clock=lambda: float(next(now_s))).complete:
                 break

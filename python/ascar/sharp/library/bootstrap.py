@@ -197,21 +197,19 @@ class _Run:
         begin: Begin = "resume" if path.exists() else "new"
         limits = Limits(effort.evaluations)
         with Journal(path, About.of(bench, self.objective, effort.plan), begin) as journal:
-            judge = Judge(bench, self.objective, journal, limits, listener=self._check)
+            known = len(journal)
+
+            def check(_: object) -> None:
+                # Runs of an earlier call are gone through again first; a call makes one new run at least.
+                if len(journal) > known and self.left_s is not None and self.left_s <= 0:
+                    raise _Spent
+
+            judge = Judge(bench, self.objective, journal, limits, listener=check)
             found = search(judge, effort.plan)
         if found.best is not None:
             how = f"search {effort.plan.schedule}, {judge.evaluations} evaluations, {found.stopped}"
             self.library.add_rules(found.best.observed, name, self.objective.text, how)
         path.unlink()
-
-    def _check(self, _: object) -> None:
-        """In the middle of a search, whose runs so far are in its journal.
-
-        Raises:
-            _Spent: there is no time left.
-        """
-        if self.left_s is not None and self.left_s <= 0:
-            raise _Spent
 
 
 def bootstrap(
