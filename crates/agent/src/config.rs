@@ -123,7 +123,8 @@ impl Config {
         check_name("session", &self.session)?;
         check_name("node", &self.node)?;
         range("interval_s", self.interval_s, 0.05, 3600.0)?;
-        range("contact_s", self.contact_s, 0.1, 86_400.0)?;
+        // The interface is heard every two seconds.
+        range("contact_s", self.contact_s, 3.0, 86_400.0)?;
         if self.connection.is_some() == self.messaging.is_some() {
             return Err(Fault(
                 "connection, [messaging]: give one of them: a connection file or its keys"

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::key::Scope;
 
-/// What happens to actions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// What happens to actions; the careful ones first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// They are recorded and not carried out.

@@ -87,6 +87,8 @@ pub struct Session {
     pub(crate) counters: Counters,
     page: Option<Page>,
     serial: u64,
+    /// What a new start must know is not all on disk yet.
+    unsaved: bool,
     stopped: fn() -> bool,
 }
 
@@ -146,6 +148,7 @@ impl Session {
             counters: Counters::default(),
             page,
             serial: 0,
+            unsaved: false,
             config,
             stopped,
         };
@@ -330,7 +333,8 @@ impl Session {
         let behind = self
             .setting
             .learn(name, &knobs, touched, self.checker.knobs());
-        self.remember();
+        // Thousands may say hello at once.
+        self.unsaved = true;
         // What is on its way has its own answers.
         let may_set =
             self.mode != Mode::Observe && !self.killed && !self.nodes.all()[place].monitor_only;
@@ -697,6 +701,9 @@ impl Session {
         self.settings.insert(number, Arc::clone(&self.setting_json));
         self.writer
             .send(Job::Tick(Arc::new(Record { tick, metrics })));
+        if self.unsaved {
+            self.remember();
+        }
         self.write_page();
     }
 
@@ -879,7 +886,8 @@ impl Session {
     }
 
     /// What a new start must know: beside the database, for the disk may be full.
-    pub(crate) fn remember(&self) {
+    pub(crate) fn remember(&mut self) {
+        self.unsaved = false;
         let state = json!({"version": 1, "setting": self.setting, "killed": self.killed, "mode": self.mode});
         let path = self.state_path();
         let draft = path.with_extension("draft");
@@ -902,6 +910,10 @@ impl Session {
             return;
         };
         self.killed = state["killed"] == json!(true);
+        // Of the file's mode and the one that somebody chose the more careful one.
+        if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
+            self.mode = self.mode.min(mode);
+        }
         if let Ok(setting) = serde_json::from_value(state["setting"].clone()) {
             self.setting = setting;
         }

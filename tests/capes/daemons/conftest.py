@@ -34,13 +34,18 @@ SERVER = Path(sys.executable).parent / "nats-server"
 class Bus:
     """A connection to the message server: a few lines of protocol, so that garbage can be sent as well."""
 
-    def __init__(self, port):
+    def __init__(self, port, login=None, subjects=()):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.buffer = b""
         self.messages = []
         self.serial = 0
         self._line()  # INFO
-        self.socket.sendall(b'CONNECT {"verbose":false,"pedantic":false}\r\nSUB > 1\r\nPING\r\n')
+        greeting = {"verbose": False, "pedantic": False}
+        if login:
+            greeting |= {"user": login[0], "pass": login[1]}
+        subjects = [name if name.startswith("_") else f"{PREFIX}.{name}" for name in subjects] or [">"]
+        listening = "".join(f"SUB {name} {number}\r\n" for number, name in enumerate(subjects, 1))
+        self.socket.sendall(f"CONNECT {json.dumps(greeting)}\r\n{listening}PING\r\n".encode())
         while self._line() != b"PONG":
             pass
 
@@ -143,12 +148,23 @@ class System:
         self.port = None
         self.server = None
         self.buses = []
+        self.credentials = {}
 
-    def start_server(self):
+    def connection(self, user):
+        """A connection file."""
+        path = self.folder / f"{user}-connection.toml"
+        text = f"url = 'nats://127.0.0.1:{self.port}'\n"
+        if user in self.credentials:
+            text += f"user = '{user}'\npassword = '{self.credentials[user]}'\n"
+        path.touch(mode=0o600)
+        path.write_text(text)
+        return path
+
+    def start_server(self, *options):
         if self.port is None:
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 self.port = listener.getsockname()[1]
-        command = [SERVER, "-a", "127.0.0.1", "-p", str(self.port)]
+        command = [SERVER, "-a", "127.0.0.1", "-p", str(self.port), *options]
         self.server = self.start(command, "server")
         end = time.monotonic() + PATIENCE_S
         while True:
@@ -158,8 +174,8 @@ class System:
             assert time.monotonic() < end, "nats-server does not listen"
             time.sleep(0.02)
 
-    def bus(self):
-        bus = Bus(self.port)
+    def bus(self, login=None, subjects=()):
+        bus = Bus(self.port, login, subjects)
         self.buses.append(bus)
         return bus
 
@@ -173,7 +189,7 @@ class System:
         path = self.folder / "interface.toml"
         path.write_text(
             f"session = 'test'\ninterval_s = 0.2\ngrace_s = 0.3\nmode = '{mode}'\ndatabase = '{database}'\n"
-            f"action_timeout_s = 3\nmessaging.url = 'nats://127.0.0.1:{self.port}'\n{text}"
+            f"action_timeout_s = 3\nconnection = '{self.connection('interface')}'\n{text}"
         )
         return self.start([ASCARD, "interface", "--config", path], "interface")
 
@@ -182,7 +198,7 @@ class System:
         path.write_text(
             f"session = 'test'\nnode = '{node}'\ninterval_s = 0.2\ncontact_s = {contact_s}\n"
             f"state_directory = '{self.folder}/journal-{node}'\n"
-            f"messaging.url = 'nats://127.0.0.1:{self.port}'\n{text}"
+            f"connection = '{self.connection(f'agent-{node}')}'\n{text}"
         )
         return self.start([*before, ASCARD, "agent", "--config", path], node)
 

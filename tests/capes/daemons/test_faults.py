@@ -1,6 +1,7 @@
 """Processes that die, servers that go, disks that fill, garbage: tuning goes on or holds safely."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -235,3 +236,30 @@ def test_wrong_files_are_refused_by_their_keys(system):
     interface = system.interface("[[rule]]\nforbid = 'nothing > 1'\nwhy = 'x'\n")
     assert interface.wait(10) == 2
     assert "'nothing > 1'" in system.log("interface") or '"nothing > 1"' in system.log("interface")
+
+
+def test_the_documented_permissions_let_everybody_do_their_part_and_no_more(system, sysctl):
+    text = (Path(__file__).parents[3] / "docs/capes-protocol.md").read_text()
+    server = (
+        re.search(r"<!-- capes.conf.*?```\n(.*?)```", text, re.DOTALL).group(1).replace(".default.", ".test.")
+    )
+    (system.folder / "capes.conf").write_text(server)
+    system.server.kill()
+    system.server.wait()
+    system.start_server("-c", system.folder / "capes.conf")
+    words = dict(re.findall(r'user: "(\S+)", password: "([^"]+)"', server))
+    system.credentials = words
+    system.interface(KNOBS)
+    agent = system.agent(AGENT)
+    # May only listen to what is meant for it.
+    learner = system.bus(("learner", words["learner"]), ("ticks", "outcomes", "events", "_INBOX.>"))
+    learner.json("ticks", has_node)
+    assert set_knob(learner, 6)["verdict"] == "applied"
+    assert sysctl.read() == 6
+    # An order is the interface's alone to give.
+    learner.publish("nodes.node1", {"op": "set", "id": "x", "set": {"vm.page-cluster": 8}})
+    tick = learner.json("ticks", has_node)["tick"]
+    learner.json("ticks", lambda it: it["tick"] > tick + 3)
+    assert sysctl.read() == 6
+    agent.terminate()
+    assert agent.wait(10) == 0
