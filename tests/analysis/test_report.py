@@ -315,3 +315,41 @@ def test_a_sweep(studies, space, make, tmp_path):
     page = Page(write_report(run, outcome, tmp_path).read_text("utf-8"))
     assert "default: " in page.text  # marked in the distribution
     assert re.search(r"default 1,001 ", page.text)
+
+
+def repeated(make, space, runs=3):
+    """A sweep: every one of eight configurations some times; ext4 varies most."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    trials = []
+    for _ in range(runs):
+        for fs in ("ext4", "btrfs"):
+            for size in (0, 128, 1024, 4096):
+                drawn = space.validate({"fs": fs, "read_ahead_kb": size, "barrier": True})
+                mean = 2000 if fs == "ext4" else 500
+                score = mean * rng.normal(1, 0.1 if fs == "ext4" else 0.01)
+                trials.append(make.trial(len(trials) + 1, drawn, score, Purpose.SWEEP))
+    return trials
+
+
+def test_repetitions_are_compared_and_parameters_ranked(studies, space, make, tmp_path):
+    page = page_of(studies.run(repeated(make, space)), tmp_path)
+    titles = [title for level, title in page.headings if level == "h2"]
+    assert titles.index("Parameters") + 1 == titles.index("Variation")
+    assert "Which of them matter" in [title for level, title in page.headings if level == "h3"]
+    assert "8 configurations were measured more than once, 24 runs in all" in page.text
+    assert "given those before it (Spectra): fs" in page.text
+    assert "slow starts" in page.text  # of every run's readings the first four are warm-up
+    drawn = {
+        given["aria-label"]
+        for tag, given in page.tags
+        if str(given.get("aria-label")).startswith("variation: ")
+    }
+    assert {"variation: boxes", "variation: bands", "variation: cumulative", "variation: windows"} <= drawn
+
+
+def test_without_repetitions_nothing_is_said_of_variation(studies, space, make, tmp_path):
+    page = page_of(studies.run(repeated(make, space, 1)), tmp_path)
+    assert "Variation" not in [title for _, title in page.headings]
+    assert "Which of them matter" not in [title for _, title in page.headings]

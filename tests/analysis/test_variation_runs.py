@@ -35,6 +35,12 @@ def test_without_parameters_all_rows_are_one_configuration():
     assert len(runs) == 1 and runs.counts.tolist() == [3]
 
 
+def test_nan_does_not_apply():
+    frame = pl.DataFrame({"a": [1.0, float("nan"), None, 1.0], "y": [1.0, 2, 3, 4]})
+    runs = runs_of(frame, Layout("y", ("a",)))
+    assert [runs.configuration(place) for place in range(2)] == [{"a": 1.0}, {}]
+
+
 def test_instants_sort_too():
     frame = pl.DataFrame(
         {"a": [1, 1], "y": [1.0, 2.0], "at": ["2030-01-02T00:00:00Z", "2030-01-01T23:00:00+00:00"]}

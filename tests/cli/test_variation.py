@@ -158,6 +158,18 @@ def test_a_run_of_the_history(ascar, history, tmp_path):
         assert again[key] == document[key]
 
 
+def test_studies_of_different_objectives_are_not_compared(ascar, history, space, trial_of):
+    other = Study.parse(STUDY.replace("small", "other").replace("maximize throughput", "minimize latency"))
+    with History() as kept, kept.begin(other, space, {}) as run:
+        for number in (1, 2):
+            trial = trial_of(number, space.default(), 3.0 + number, purpose=Purpose.SWEEP)
+            run.start_trial(replace(trial, state=TrialState.RUNNING))
+            run.finish_trial(trial)
+    done = ascar("variation", "small", "other")
+    assert done.status == 2 and "measure different things" in done.error
+    assert ascar("variation", "small", "small").status == 2
+
+
 def test_a_study_without_repetitions(ascar, space, trial_of):
     with History() as history, history.begin(Study.parse(STUDY), space, {}) as run:
         for number, one in enumerate(space.enumerate(), 1):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from ascar.analysis.spectra import text_in
 from ascar.analysis.variation_latency import is_latency
@@ -170,7 +171,11 @@ def runs_of(frame: pl.DataFrame, layout: Layout) -> Runs:
         kept = kept[np.argsort(instants[0][kept], kind="stable")]
     names = layout.parameters
     # Grouping without a name is not defined; one constant stands for the one configuration.
-    keys = frame.select(names)[kept] if names else pl.DataFrame({"": np.zeros(len(kept), np.int8)})
+    keys = (
+        frame.select(names).with_columns(cs.float().fill_nan(None))[kept]
+        if names
+        else pl.DataFrame({"": np.zeros(len(kept), np.int8)})
+    )
     groups = keys.with_row_index("#row").group_by(keys.columns, maintain_order=True).agg(pl.col("#row"))
     counts = groups["#row"].list.len().to_numpy().astype(np.intp)
     rows = groups["#row"].explode().to_numpy().astype(np.intp)

@@ -204,7 +204,7 @@ def joined(sources: Sequence[Source]) -> Source:
     """
     if len(sources) == 1:
         return sources[0]
-    objectives = {one.layout.objective for one in sources}
+    objectives = {one.layout.title or one.layout.objective for one in sources}
     if len(objectives) > 1:
         raise InputError(
             f"sources measure different things: {', '.join(sorted(objectives))}; give those of one"
