@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ascar.abandonment import Rival
 from ascar.errors import InputError
@@ -137,7 +137,7 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose is Purpose.VERIFY and isinstance(bench.target, Reusing):
             bench.target.start_afresh()  # what is claimed must hold on a newly made system
-        evaluator = Evaluator(bench.study, bench.target, bench.workload, self.listener, bench.clock)
+        evaluator = Evaluator(bench.study, bench.target, bench.workload, self._heard, bench.clock)
         try:
             trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:
@@ -146,6 +146,13 @@ class Campaign:
         self._keep(trial)
         self.listener(Event("trial-finished", {"trial": trial.number, "left_s": self.left_s}, trial))
         return trial
+
+    def _heard(self, event: Event) -> None:
+        """Pass on what a trial reports; readings are noted for whoever looks on from outside."""
+        if event.kind == "reading":
+            data = cast("dict[str, Any]", event.data)
+            self.run.note_reading(data["trial"], data["second"], data["score"])
+        self.listener(event)
 
     def of(self, purpose: Purpose) -> list[Trial]:
         """The complete trials made for a purpose."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.history.database import Database
+    from ascar.history.latest import Latest
     from ascar.history.lock import StudyLock
     from ascar.outcome import Outcome, Trial
     from ascar.space import Configuration, Space
@@ -86,7 +87,9 @@ class Run:
         text: the study file.
     """
 
-    def __init__(self, database: Database, row: Any, lock: StudyLock | None, moment: Moment, /) -> None:
+    def __init__(
+        self, database: Database, row: Any, lock: StudyLock | None, moment: Moment, latest: Latest, /
+    ) -> None:
         self.id: int = row.id
         self.name: str = row.name
         self.started_at: str = row.started_at
@@ -104,6 +107,7 @@ class Run:
         self._database = database
         self._lock = lock
         self._moment = moment
+        self._latest = latest
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +128,7 @@ class Run:
         try:
             self._interrupt()
         finally:
+            self._latest.remove()
             self._lock.release()
             self._lock = None
 
@@ -186,9 +191,14 @@ class Run:
             HistoryError: it cannot be written.
         """
         self._assert_owned()
+        self._latest.remove()
         started = replace(trial, started_at=trial.started_at or self._moment.now())
         with self._database.write() as connection:
             self._trials.start(connection, started, self._moment.boot_id)
+
+    def note_reading(self, number: int, second: float, score: float) -> None:
+        """Let others see what the running trial has read; lost where that cannot be written."""
+        self._latest.note(number, second, score)
 
     def finish_trial(self, trial: Trial) -> None:
         """Put on disk what became of a trial, all of it or nothing; may be tried again after an error.
@@ -200,6 +210,7 @@ class Run:
         assert trial.state is not TrialState.RUNNING, "a finished trial has an end"
         with self._database.write() as connection:
             self._trials.put(connection, trial, self._moment.boot_id)
+        self._latest.remove()
 
     def finish(self, outcome: Outcome) -> None:
         """Put on disk what the run came to.
@@ -229,6 +240,10 @@ class Run:
         with self._database.read() as connection:
             found = self._trials.read(connection, _trial.c.number == number, readings=True)
         return found[0] if found else None
+
+    def latest_readings(self, number: int) -> list[tuple[float, float]]:
+        """Seconds and scores that the running trial of that number has read so far, on this machine."""
+        return self._latest.read(number)
 
     def crashed(self) -> list[Configuration]:
         """Configurations whose last trial was running when the machine went down, in that order."""

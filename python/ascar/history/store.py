@@ -19,6 +19,7 @@ from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
 from ascar.history.conclusion import verdict_of
 from ascar.history.database import Database
+from ascar.history.latest import Latest
 from ascar.history.lock import StudyLock, holder
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Moment, Run, RunState
@@ -404,7 +405,7 @@ class History:
                 .select_from(_study.join(_machine))
                 .where(_study.c.id == run_id)
             ).one()
-        run = Run(self._database, row, lock, self._moment)
+        run = Run(self._database, row, lock, self._moment, Latest(self._locks, row.name))
         self._runs.append(run)
         return run
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["standing"]
 
 _RECENT = 300
+_READINGS = 240
 
 
 def standing(history: History, run: Run, now: datetime | None = None) -> dict[str, Any]:
@@ -40,6 +41,7 @@ def standing(history: History, run: Run, now: datetime | None = None) -> dict[st
     if current is not None and current.state is not TrialState.RUNNING:
         current = None
     steps = run.best_so_far()
+    best = next((one for one in trials if steps and one.number == steps[-1].number), None)
     durations = [sum(trial.stage_s.values()) for trial in trials]
     elapsed_s = sum(durations)
     since_s = 0.0 if current is None else _since_s(current.started_at, now or datetime.now(UTC))
@@ -62,8 +64,8 @@ def standing(history: History, run: Run, now: datetime | None = None) -> dict[st
         "best_so_far": [
             {"number": step.number, "elapsed_s": step.elapsed_s, "score": step.score} for step in steps
         ],
-        "best": _trial(run, next((one for one in trials if steps and one.number == steps[-1].number), None)),
-        "trying": None if current is None else _trial(run, current) | {"since_s": since_s},  # type: ignore[operator]
+        "best": None if best is None else _trial(run, best),
+        "trying": None if current is None else _trying(run, current, since_s),
         "trials": [
             {
                 "number": one.number,
@@ -79,10 +81,15 @@ def standing(history: History, run: Run, now: datetime | None = None) -> dict[st
     }
 
 
-def _trial(run: Run, trial: Trial | None) -> dict[str, Any] | None:
+def _trying(run: Run, trial: Trial, since_s: float) -> dict[str, Any]:
+    """The running trial, with its readings so far, evenly thinned out."""
+    readings = run.latest_readings(trial.number)
+    step = max(1, -(-len(readings) // _READINGS))
+    return {**_trial(run, trial), "since_s": since_s, "readings": readings[::-1][::step][::-1]}
+
+
+def _trial(run: Run, trial: Trial) -> dict[str, Any]:
     """A trial and what in its configuration somebody chose."""
-    if trial is None:
-        return None
     measurement = trial.measurement
     return {
         "number": trial.number,

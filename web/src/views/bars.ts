@@ -12,7 +12,7 @@ import { BarMark } from "./bar_mark";
 
 const PITCH = 36;
 const WIDTH = 24;
-const HEAD = 44;
+const HEAD = 52;
 const PLOT = 190;
 const FOOT = 74;
 const AXIS = 56;
@@ -172,7 +172,7 @@ export class BarsView {
       const bar = bars.dimensions[which]![code]!;
       const on = own !== null && own[code] === true;
       column.mark.draw(bar, WIDTH, y);
-      column.rows.textContent = bar.count === 0 ? "none" : short(bar.count);
+      column.rows.textContent = bar.count === 0 ? "0" : short(bar.count);
       const state = own === null ? "free" : on ? "on" : "off";
       set(column.group, {
         class: `bar ${state}${bar.count === 0 ? " empty" : ""}`,

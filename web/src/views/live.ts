@@ -21,6 +21,8 @@ interface TrialTold {
   readonly ci_high: number | null;
   readonly chosen: Readonly<Record<string, unknown>>;
   readonly since_s?: number;
+  /** Seconds and scores. */
+  readonly readings?: readonly (readonly [number, number])[];
 }
 
 export interface Run {
@@ -96,7 +98,7 @@ export class LiveView {
     const parts: Node[] = [html("h2", {}, `${run.study}, run ${run.run_id}`), html("p", { class: "gone" }, "The server does not answer; trying again."), list, trialsPicture(run)];
     if (run.trying !== null) {
       const since = run.trying.since_s === undefined ? "" : `, for ${duration(run.trying.since_s)}`;
-      parts.push(html("p", { class: "trying" }, html("b", {}, `Trying now (trial ${run.trying.number}, ${run.trying.purpose}${since}): `), chosen(run.trying)));
+      parts.push(html("p", { class: "trying" }, html("b", {}, `Trying now (trial ${run.trying.number}, ${run.trying.purpose}${since}): `), chosen(run.trying)), readingsPicture(run.trying));
     }
     if (run.best !== null) parts.push(html("p", { class: "trying" }, html("b", {}, "Best so far: "), chosen(run.best)));
     this.place.replaceChildren(...parts);
@@ -142,5 +144,26 @@ function trialsPicture(run: Run): SVGSVGElement {
     root.append(svg("path", { d: `${path}H${x.range()[1]!}`, fill: "none", stroke: ACCENT, "stroke-width": 2 }));
   }
   root.append(svg("text", { class: "tick", x: (LEFT + WIDTH) / 2, y: HEIGHT - 4, "text-anchor": "middle", fill: FAINT }, `trial ${numbers[0]} to ${numbers.at(-1)}`));
+  return root;
+}
+
+/** What the running trial has read so far. */
+function readingsPicture(trial: TrialTold): Node {
+  const readings = trial.readings ?? [];
+  if (readings.length < 2) return html("p", { class: "told" }, "No readings of it yet.");
+  const root = svg("svg", { width: WIDTH, height: 84, viewBox: `0 0 ${WIDTH} 84`, role: "img", class: "readings" });
+  root.setAttribute("aria-label", `${readings.length} readings of trial ${trial.number}, the last ${number(readings.at(-1)![1])}`);
+  const seconds = readings.map(([second]) => second);
+  const scores = readings.map(([, score]) => score);
+  const x = scaleLinear([seconds[0]!, seconds.at(-1)!], [LEFT + 6, WIDTH - 10]);
+  const y = scaleLinear([Math.min(...scores), Math.max(...scores)], [64, 8]).nice(3);
+  for (const tick of y.ticks(3)) {
+    root.append(svg("line", { x1: LEFT, x2: WIDTH, y1: y(tick), y2: y(tick), stroke: GRID }));
+    root.append(svg("text", { class: "tick", x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end", fill: FAINT }, number(tick)));
+  }
+  const points = readings.map(([second, score]) => `${x(second).toFixed(1)} ${y(score).toFixed(1)}`);
+  root.append(svg("path", { d: `M${points.join("L")}`, fill: "none", stroke: DENSITY, "stroke-width": 1.6 }));
+  const told = `its readings, second ${number(seconds[0]!)} to ${number(seconds.at(-1)!)}`;
+  root.append(svg("text", { class: "tick", x: (LEFT + WIDTH) / 2, y: 80, "text-anchor": "middle", fill: FAINT }, told));
   return root;
 }
