@@ -169,6 +169,16 @@ class Explorer:
             "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
         )
 
+    def serious(self) -> list[tuple[str, list[str]]]:
+        """Serious findings of axe-core about accessibility."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        return [
+            (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+            for one in Axe().run(self.page).response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+
     def saved(self, action: Callable[[], object], path: Path) -> str:
         """The text of the file that an action saves."""
         with self.page.expect_download() as download:

@@ -135,6 +135,7 @@ def test_trials_come_without_a_reload_and_survive_one(tuning, subject, explorer)
         for second in range(5):
             tuning.run.note_reading(1, second + 1.0, 90.0 + second)
         page.get_by_role("img", name="5 readings of trial 1, the last 94").wait_for()
+        assert explorer.serious() == []
         tuning.end(1, configuration("ext4", 128), 100.0)
         tuning.end(2, configuration("xfs", 128), 140.0)
         explorer.until("document.querySelectorAll('#bars .bar').length === 2")

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import numpy as np
 import polars as pl
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from ascar.importance import Factor, Observations, importance
 from ascar.web import Exploration, Fixed, Roles, of_table
@@ -155,6 +154,29 @@ def test_what_is_left_can_be_taken_away(small, served, explorer, tmp_path):
     assert any("mode = lz4" in (text or "") for text in texts)
 
 
+def test_a_brush_sets_limits(small, served, explorer):
+    opened(explorer, served, small, objective="score", parameters=("mode", "cache"))
+    explorer.act(lambda: explorer.page.get_by_label("Constraint", exact=True).select_option("score"))
+    box = explorer.page.locator(".constraint .overlay").bounding_box()
+    mouse, middle = explorer.page.mouse, box["y"] + box["height"] / 2
+
+    def drag():
+        mouse.move(box["x"] + box["width"] / 2, middle)
+        mouse.down()
+        mouse.move(box["x"] + box["width"] * 0.8, middle, steps=3)
+        mouse.move(box["x"] + box["width"] + 20, middle, steps=3)
+        mouse.up()
+
+    explorer.act(drag)
+    low = float(explorer.page.get_by_label("score at least").input_value())
+    scores = small.filter(pl.col("score").is_not_nan())["score"]
+    assert low == pytest.approx((scores.min() + scores.max()) / 2, rel=0.01)
+    assert explorer.page.get_by_label("score at most").input_value() == ""
+    assert explorer.left().startswith(f"{(scores >= low).sum()} rows")
+    explorer.press("Remove the constraint on score")
+    assert explorer.left().startswith("399 rows")
+
+
 def test_parallel_coordinates_restrict_too(small, served, explorer):
     opened(explorer, served, small, objective="score", parameters=("mode", "cache"))
     explorer.press("Parallel coordinates")
@@ -186,21 +208,12 @@ def test_no_serious_finding_of_accessibility(small, served, explorer):
     opened(explorer, served, small, objective="score", parameters=("mode", "size", "cache"))
     explorer.choose("mode", "lz4")
     explorer.act(lambda: explorer.page.get_by_label("Constraint", exact=True).select_option("score"))
-    assert serious(explorer) == []
+    assert explorer.serious() == []
     explorer.press("Pareto")
     explorer.press("Parallel coordinates")
-    assert serious(explorer) == []
+    assert explorer.serious() == []
     explorer.page.get_by_role("button", name="?", exact=True).click()
-    assert serious(explorer) == []
-
-
-def serious(explorer):
-    found = Axe().run(explorer.page).response["violations"]
-    return [
-        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+    assert explorer.serious() == []
 
 
 class TestDropped:

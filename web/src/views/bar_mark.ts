@@ -64,7 +64,7 @@ function outline(bar: Bar, width: number, y: ScaleLinear<number, number>): strin
   let most = 0;
   for (const held of bar.density) if (held > most) most = held;
   const step = (bar.max - bar.min) / BINS;
-  const half = (width / 2) * 0.86;
+  const half = (width / 2) * 0.76;
   const right: string[] = [];
   const left: string[] = [];
   for (let bin = 0; bin < BINS; bin++) {
