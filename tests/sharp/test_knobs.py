@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ascar.errors import InputError
+from ascar.optimizers import Evaluation, open_optimizer
+from ascar.outcome import TrialState
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.knobs import FIELDS, knobs, space_of, with_values
+from ascar.sharp.running import SimulatedRunning
+from ascar.simulation import preset
 
 RULES = split(RuleSet.uniform(Action(-1, -30, 20_000)), axes=(0,))
 
@@ -62,3 +66,24 @@ def test_refused_knobs() -> None:
             knobs(RULES, *arguments)
     with pytest.raises(InputError, match="rule1_tau_us = 90000: must be from 0 to 70000"):
         knobs(RuleSet.uniform(Action(100, 0, 90_000)))
+
+
+def test_an_optimizer_turns_them_while_the_cluster_runs() -> None:
+    """Two rules, six knobs, forty settings of ten seconds each, on a running cluster."""
+    start = split(RuleSet.uniform(Action(100, 0, 20_000)), axes=(2,))
+    running = SimulatedRunning(preset("random-write"), start)
+
+    def measured(rules: RuleSet, seconds: float) -> float:
+        running.try_out(rules)
+        return running.measure(rules, 4.0, seconds)["throughput_mb_per_s"]
+
+    space = space_of(start)
+    optimizer = open_optimizer({"kind": "trees"}, space, seed=1, start=(space.default(),))
+    seen: list[tuple[float, RuleSet]] = []
+    for _ in range(40):
+        asked = optimizer.ask()
+        rules = with_values(start, dict(asked))
+        seen.append((measured(rules, 10.0), rules))
+        optimizer.tell(Evaluation(asked, TrialState.COMPLETE, -seen[-1][0]))
+    best = max(seen, key=lambda one: one[0])[1]
+    assert measured(best, 60.0) > 1.05 * measured(start, 60.0)

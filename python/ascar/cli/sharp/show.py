@@ -20,7 +20,7 @@ __all__ = ["EXAMPLES", "show"]
 
 EXAMPLES = examples(
     "ascar sharp show",
-    "ascar sharp show --workload random --out used.txt && ascar sharp split used.txt",
+    "ascar sharp show --workload random --out used.txt",
 )
 
 

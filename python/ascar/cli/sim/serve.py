@@ -14,6 +14,7 @@ from ascar.cli.sim.options import Seed, Settings
 if TYPE_CHECKING:
     from ascar.messaging import MessageServer
     from ascar.messaging import Settings as Reach
+    from ascar.sharp.deployment import SimulatedControllers
     from ascar.simulation import Scenario
 
 __all__ = ["EXAMPLES", "serve"]
@@ -23,6 +24,7 @@ EXAMPLES = examples(
     "ascar sim serve scenario.toml --speed 20     then, elsewhere: ascar sharp deploy rules.txt",
 )
 _LOOK_S = 1.0
+_LATE_S = 5.0
 _SECONDS_MAX = 1e12
 
 
@@ -91,7 +93,7 @@ async def _run(
         await controllers.serve()
         _announce(_document(scenario, reach, controllers, server), json=json)
         running = asyncio.create_task(controllers.run(ticks))
-        watching = asyncio.create_task(_watched(server))
+        watching = asyncio.create_task(_watched(server, controllers))
         try:
             await asyncio.wait((running, watching), return_when=asyncio.FIRST_COMPLETED)
             for task in (running, watching):
@@ -103,13 +105,18 @@ async def _run(
             await asyncio.gather(running, watching, return_exceptions=True)
 
 
-async def _watched(server: MessageServer | None) -> None:
-    """Ends by an error when the server of our own was given up."""
+async def _watched(server: MessageServer | None, controllers: SimulatedControllers) -> None:
+    """Says once when the machine is too slow; ends by an error when the server of our own was given up."""
     import asyncio
 
+    from ascar.cli.output import say
     from ascar.errors import MessagingError
 
+    told = False
     while server is None or server.problem is None:
+        if controllers.late_s > _LATE_S and not told:
+            told = True
+            say("slower than asked for: this machine cannot keep up; give a lower --speed")
         await asyncio.sleep(_LOOK_S)
     raise MessagingError(f"nats-server: {server.problem}")
 

@@ -60,6 +60,11 @@ class _ClientPlane:
 class SimulatedControllers:
     """A simulated cluster whose clients have controllers that answer a rule manager.
 
+    Attributes:
+        ticks: that have passed.
+        late_s: by so many seconds it is behind the speed asked for.
+        endpoints: the controllers.
+
     Args:
         scenario: what runs, without end.
         link: to the message server.
@@ -112,9 +117,10 @@ class SimulatedControllers:
             while ticks is None or self.ticks < ticks:
                 due_s += self._real_s
                 await self._tick()
-                self.late_s = max(0.0, time.monotonic() - due_s)
-                if self.late_s > self._real_s:  # too slow a machine: no hurry later for what was missed
-                    due_s = time.monotonic()
+                late_s = time.monotonic() - due_s
+                if late_s > self._real_s:  # too slow a machine: no hurry later for what was missed
+                    self.late_s += late_s
+                    due_s += late_s
                 await asyncio.sleep(max(0.0, due_s - time.monotonic()))
         finally:
             for endpoint in self.endpoints:
