@@ -1066,6 +1066,7 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "A search for rules: the best set, how it was found, and what it is worth on fresh seeds.",
         {
             "scenario": about(TEXT, "its name"),
+            "also": about(COUNT, "further scenarios that each run was made in"),
             "first_in": about(maybe(TEXT), "name of the scenario that the search began in"),
             "first_evaluations": about(COUNT, "runs there"),
             "objective": TEXT,

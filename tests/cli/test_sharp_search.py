@@ -112,3 +112,36 @@ def test_bad_input_is_refused_before_anything_is_run(ascar, tmp_path, options, t
     assert told in done.error
     assert list(tmp_path.iterdir()) == []
     assert search(ascar, tmp_path / "no" / "rules.txt", "--evaluations", "5").status == 2
+
+
+def test_rules_for_two_sizes_of_a_cluster(ascar, tmp_path):
+    out = tmp_path / "rules.txt"
+    document = search(ascar, out, "--evaluations", "20", "--also", "clients.count=5", "--json").document
+    assert document["also"] == 1
+    alone = search(ascar, tmp_path / "alone.txt", "--evaluations", "20", "--json").document
+    # Five clients bring more than two: the means over both runs lie above those of two alone.
+    assert document["course"][0]["score"] > alone["course"][0]["score"]
+    again = search(ascar, out, "--evaluations", "20", "--resume")
+    assert "its search had system = " in again.error
+    assert "clients[0].size" in search(ascar, tmp_path / "no.txt", "--also", "clients.size=5").error
+
+
+def test_a_search_that_begins_in_another_scenario(ascar, tmp_path):
+    out = tmp_path / "rules.txt"
+    options = ("--first-in", "capes-1-9", "--evaluations", "20", "--json")
+    document = search(ascar, out, *options).document
+    assert document["first_in"] == "capes-1-9"
+    assert document["evaluations"] == 20
+    assert document["first_evaluations"] > 20
+    kept = (tmp_path / "rules.txt.first.journal").read_text()
+    assert len(kept.splitlines()) == 1 + document["first_evaluations"]
+    # Killed in its first phase: there is a part of its journal, and none of the second.
+    (tmp_path / "rules.txt.journal").unlink()
+    out.unlink()
+    (tmp_path / "rules.txt.first.journal").write_text("\n".join(kept.splitlines()[:20]) + "\n")
+    again = search(ascar, out, *options, "--resume").document
+    assert {**again, "elapsed_s": 0} == {**document, "elapsed_s": 0}
+    refused = search(
+        ascar, tmp_path / "no.txt", "--first-in", "capes-1-9", "--faithful", "--evaluations", "9"
+    )
+    assert "only 'sharp' has two phases" in refused.error

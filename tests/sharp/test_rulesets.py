@@ -17,10 +17,11 @@ SEEDS = 3
 
 @pytest.mark.parametrize("name", RULESETS)
 def test_each_is_better_than_the_scenario_that_it_was_made_for(name):
-    load = name.removesuffix("-even")
+    load = name.removesuffix("-even").removesuffix("-sizes")
     assert load in PRESETS
     objective = objective_of("tp-stdev:1" if name.endswith("-even") else "throughput")
-    own = with_settings(preset(load), ["duration_s=20"])
+    clients = ["clients[0].count=20"] if name.endswith("-sizes") else []
+    own = with_settings(preset(load), ["duration_s=20", *clients])
     sides = [with_rule_text(own, ruleset(name).text()), own]
     seeded = [msgspec.structs.replace(side, seed=900_000 + seed) for side in sides for seed in range(SEEDS)]
     scores = [objective.score(metrics_of(one)) for one in run_many(seeded)]

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -84,20 +85,30 @@ class SimulatedBench:
         scenario: as it is without rules.
         objective: whose metrics results have, too.
         threads: runs at a time; None: one a core. Results do not depend on it.
+        also: further scenarios: a run is then one of each, metrics are the means over them, and readings
+            those of the first. Rules that serve several loads, or sizes of a cluster, are found that way.
 
     Raises:
         InputError: the objective names a metric that no run has, the seed leaves none for repeats, or
             `threads` is out of range.
     """
 
-    def __init__(self, scenario: Scenario, objective: Objective, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        objective: Objective,
+        threads: int | None = None,
+        also: Sequence[Scenario] = (),
+    ) -> None:
         self.scenario = scenario
+        self.also = tuple(also)
         self._names = objective.formula.names
         self._threads = cores() if threads is None else threads
         if not 1 <= self._threads <= _THREADS_MAX:
             raise InputError(f"threads = {self._threads}: must be from 1 to {_THREADS_MAX}")
-        if scenario.seed > _SEED_MAX - 2 * FRESH:
-            raise InputError(f"seed = {scenario.seed}: must be at most {_SEED_MAX - 2 * FRESH} for a search")
+        for one in self._scenarios:
+            if one.seed > _SEED_MAX - 2 * FRESH:
+                raise InputError(f"seed = {one.seed}: must be at most {_SEED_MAX - 2 * FRESH} for a search")
         for name in self._names:
             if name not in METRICS and not ALPHA_FAIRNESS.fullmatch(name):
                 raise InputError(
@@ -107,8 +118,12 @@ class SimulatedBench:
 
     @property
     def identity(self) -> str:
-        """Digest of the scenario."""
-        return hashlib.sha256(self.scenario.to_json().encode()).hexdigest()
+        """Digest of the scenarios."""
+        return hashlib.sha256("".join(one.to_json() for one in self._scenarios).encode()).hexdigest()
+
+    @property
+    def _scenarios(self) -> tuple[Scenario, ...]:
+        return (self.scenario, *self.also)
 
     def run(self, trials: Iterable[Trial]) -> Generator[Result]:
         """Run trials, and hand over each result in their order as soon as it is there."""
@@ -133,7 +148,18 @@ class SimulatedBench:
             yield _there(under_way.popleft())
 
     def _one(self, trial: Trial, ended: threading.Event) -> Result | None:
-        seeded = msgspec.structs.replace(self.scenario, seed=self.scenario.seed + trial.repeat)
+        results: list[Result] = []
+        for scenario in self._scenarios:
+            result = self._result(scenario, trial, ended)
+            if result is None:
+                return None
+            results.append(result)
+        rules = [one.rules for one in results if one.rules is not None]
+        metrics = {name: fmean(one.metrics[name] for one in results) for name in results[0].metrics}
+        return Result(metrics, results[0].readings, merged(rules) if rules else None)
+
+    def _result(self, own: Scenario, trial: Trial, ended: threading.Event) -> Result | None:
+        seeded = msgspec.structs.replace(own, seed=own.seed + trial.repeat)
         scenario = seeded if trial.rules is None else with_rule_text(seeded, trial.rules.bare().text())
         cluster = Cluster(scenario)
         while not cluster.finished:

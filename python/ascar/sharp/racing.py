@@ -43,10 +43,10 @@ class Field:
 
     def run(self, several: Sequence[RuleSet], runs: int = 1) -> list[Judged]:
         """Each with at least so many runs; those of several are made at once."""
-        asked = [self._known.get(rules, Judged(rules, (), ())) for rules in (one.bare() for one in several)]
-        found = self.judge.extended(asked, runs)
-        self._known |= {one.rules: one for one in found}
-        return found
+        wanted = [one.bare() for one in several]
+        asked = [self._known.get(rules, Judged(rules, (), ())) for rules in dict.fromkeys(wanted)]
+        self._known |= {one.rules: one for one in self.judge.extended(asked, runs)}
+        return [self._known[rules] for rules in wanted]
 
     def tried(self, several: Sequence[RuleSet]) -> list[Judged]:
         """The first runs of a round's candidates."""

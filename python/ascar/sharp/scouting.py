@@ -79,19 +79,19 @@ class Scout:
         """What each half along each indicator could bring."""
         action = best.rules.rules[at].action
         usual = usual_window(action)
-        windows = max(usual / _FACTOR, _WINDOW_MIN), min(usual * _FACTOR, _WINDOW_MAX)
+        within = (max(usual / _FACTOR, _WINDOW_MIN), min(usual * _FACTOR, _WINDOW_MAX))
+        windows = [window for window in within if window != usual]
         probes = [
             rules.with_action(at + half, _holding(action, window))
             for rules in cuts.values()
             for half in (0, 1)
             for window in windows
         ]
-        leads = iter([one.lead(best) for one in self.field.tried(probes)])
+        leads = [one.lead(best) for one in self.field.tried(probes)]
         steps = [math.log(window / usual) for window in windows]
-        return {
-            axis: (_promise(steps, [next(leads), next(leads)]), _promise(steps, [next(leads), next(leads)]))
-            for axis in cuts
-        }
+        count = len(windows)
+        promises = [_promise(steps, leads[first : first + count]) for first in range(0, len(leads), count)]
+        return dict(zip(cuts, zip(promises[::2], promises[1::2], strict=True), strict=True))
 
 
 def usual_window(action: Action) -> float:
@@ -116,7 +116,7 @@ def _by_heat(rules: RuleSet) -> list[int]:
 
 def _promise(steps: list[float], leads: list[float]) -> float:
     """The largest value, within reach, of the parabola through (0, 0) and two probes; 0 at least."""
-    points = [(step, lead) for step, lead in zip(steps, leads, strict=True) if step and math.isfinite(lead)]
+    points = [(step, lead) for step, lead in zip(steps, leads, strict=True) if math.isfinite(lead)]
     best = max([0.0, *(lead for _, lead in points)])
     if len(points) < 2:
         return best

@@ -32,6 +32,7 @@ def document(task: Task, done: Done) -> dict[str, Any]:
     judge, found = done.judge, done.found
     return {
         "scenario": task.system.name,
+        "also": len(task.also),
         "first_in": None if task.first_in is None else task.first_in.name,
         "first_evaluations": done.first_evaluations,
         "objective": judge.objective.text,

@@ -16,6 +16,7 @@ EXAMPLES = examples(
     "ascar sharp search random-write --evaluations 2000 --out rules.txt",
     "ascar sharp search scenario.toml --objective tp-stdev:1 --budget '10 min' --out rules.txt",
     "ascar sharp search scenario.toml --objective 'minimize latency_ms_p99' --out rules.txt --resume",
+    "ascar sharp search random-write --also clients.count=20 --out sizes.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
 )
 
@@ -48,6 +49,12 @@ def search(
     patience: Annotated[
         int | None,
         typer.Option(min=0, metavar="N", help="End after so many epochs without gain; 0: never."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Each run also with this change; metrics are means of all. Repeat."
+        ),
     ] = None,
     first_in: Annotated[
         str | None,
@@ -83,6 +90,7 @@ def search(
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
     task = Task(
         system=scenario_of(scenario, seconds, seed, settings),
+        also=tuple(scenario_of(scenario, seconds, seed, [*(settings or ()), one]) for one in also or ()),
         first_in=None if first_in is None else scenario_of(first_in, seconds, seed, None),
         objective=objective_of(objective),
         plan=plan,

@@ -39,6 +39,7 @@ class Task:
 
     Attributes:
         system: that rules are made for.
+        also: scenarios that each run is made in, too.
         first_in: simulation in which the search begins; None: it begins on the system.
         objective: what is searched for.
         plan: how.
@@ -50,6 +51,7 @@ class Task:
     """
 
     system: Scenario
+    also: tuple[Scenario, ...]
     first_in: Scenario | None
     objective: Objective
     plan: Plan
@@ -121,7 +123,7 @@ def carry_out(task: Task, listener: Callable[[Moment], None]) -> Done:
     from ascar.cli.interrupts import Interrupted
     from ascar.sharp import SimulatedBench
 
-    bench = SimulatedBench(task.system, task.objective, task.threads)
+    bench = SimulatedBench(task.system, task.objective, task.threads, task.also)
     check_new(task.out, force=task.begin != "new")
     try:
         if task.first_in is None:
