@@ -122,6 +122,14 @@ def test_a_run_that_goes_on_changing_is_too_short():
     assert "longer" in found["drift"].action
 
 
+def test_a_high_start_is_not_hidden_by_a_little_drift():
+    found = causes(
+        Plan(shape=lambda fs, share: 1.5 - 0.5 * np.clip(share / 0.1, 0, 1) - 0.06 * share, runs=10)
+    )
+    assert {"start", "drift"} <= set(found)
+    assert found["start"].title.startswith("fast")
+
+
 def test_a_trend_over_the_runs():
     found = causes(Plan(level=lambda fs, number, at: 1 - 0.03 * number))
     assert "falls by" in found["order"].evidence

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "advice_of"]
 
 
+_ONE_THING = 0.25
+"""A straight line over the run has a drift of about half of its start's difference, of the other sign."""
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Something that makes runs vary, and what to do about it.
@@ -45,8 +49,10 @@ def advice_of(checks: Sequence[Check], settled: Sequence[Settling] = ()) -> list
     held = {one.cause: one for one in checks if one.held}
     if held.keys() & {"order", "first-run"}:
         held.pop("neighbours", None)  # a trend makes neighbours alike
-    if "drift" in held and "start" in held and held["drift"].effect * held["start"].effect < 0:
-        held.pop("start")  # it begins low and goes on rising, or the other way: one thing
+    if "drift" in held and "start" in held:
+        ratio = held["drift"].effect / held["start"].effect
+        if ratio < -_ONE_THING:
+            held.pop("start")  # it begins low and goes on rising, or the other way
     if "lazy-initialization" in held:
         held.pop("start", None)
     return [
