@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ascar.messaging import MessageServer
 from ascar.sharp import Action, RuleSet, split
+from ascar.sharp.deployment.messages import controller_user, manager_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -289,3 +291,48 @@ def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path)
             done = ascar("sharp", *command)
             assert done.status == 2
             assert "no message server" in done.error
+
+
+def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
+    """No server of their own: both sides are told by connection files; ^C ends a refinement as it began."""
+    scenario = tmp_path / "two.toml"
+    scenario.write_text(TWO_LOADS)
+    with (
+        runtime(tmp_path),
+        MessageServer(tmp_path / "own", [manager_user(), controller_user("node")]) as server,
+    ):
+        manager = server.settings_path("manager")
+        there = start(scenario, "--speed", "100", "--connection", str(server.settings_path("node")))
+        assert there.document["connection_file"] is None
+        assert there.document["url"] == server.url
+        assert "no message server" in ascar("sharp", "show").error
+        before = ascar(
+            "sharp",
+            "deploy",
+            rules,
+            "--workload",
+            "writers",
+            "--least",
+            "2",
+            "--connection",
+            manager,
+            "--json",
+        ).document
+        refining = subprocess.Popen(
+            [
+                sys.executable, "-m", "ascar", "sharp", "refine", "--workload", "writers",
+                "--interval", "10 s", "--connection", str(manager),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        with refining:
+            assert refining.stderr is not None
+            refining.stderr.readline()  # the first step is done
+            refining.send_signal(signal.SIGINT)
+            told = refining.stderr.read()
+            assert refining.wait(WAIT_S) == 130, told
+        shown = ascar("sharp", "show", "--workload", "writers", "--connection", manager, "--json").document
+        assert in_force(shown) == {"writers": {before["rules"]}}
+        assert not any(at["on_trial"] for at in shown["workloads"][0]["controllers"])
+        assert end(there) == 0
