@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from made_up import storage
 
 

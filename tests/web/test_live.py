@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import urllib.request
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
+from explorer_page import serving
 
 from ascar.history import History, Moment
 from ascar.measurement import Measurement
@@ -18,9 +17,6 @@ from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
 from ascar.web import Recorded
 from ascar.web.live import standing
-
-sys.path.insert(0, str(Path(__file__).parent))
-from conftest import serving
 
 STUDY = """
 [study]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,13 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 import polars as pl
 import pytest
+from explorer_page import explored
+from made_up import storage
 
 from ascar.importance import Factor, Observations, importance
-from ascar.web import Exploration, Fixed, Roles, of_table
+from ascar.web import Fixed
 from ascar.web.exploration import ABSENT
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_up import storage
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +35,6 @@ def small():
     score = 10.0 + 5 * cache + size / 50 + (mode == "lz4") * 3 + rng.normal(0, 0.5, count)
     score[7] = np.nan
     return pl.DataFrame({"mode": mode, "size": size, "cache": cache, "level": level, "score": score})
-
-
-def explored(frame, objective, **roles):
-    return Exploration.of([of_table(frame, "made-up", Roles(objective, **roles))], objective, None)
 
 
 def opened(explorer, served, frame, **roles):
@@ -224,6 +218,9 @@ class TestDropped:
         opened(explorer, served, small, objective="score", parameters=("mode", "cache"))
 
         def give(text, name="own.csv"):
+            if isinstance(text, Path):
+                explorer.page.locator('input[type="file"]').set_input_files(text)
+                return
             content = text if isinstance(text, bytes) else text.encode()
             file = {"name": name, "mimeType": "text/csv", "buffer": content}
             explorer.page.locator('input[type="file"]').set_input_files(file)
@@ -292,11 +289,14 @@ class TestDropped:
             "own.csv: column 'iops': row 21 holds 'broken'; a metric must hold numbers"
         )
 
-    def test_a_million_different_texts(self, give, explorer):
-        text = io.StringIO()
-        text.write("host,fs,iops\n")
-        text.writelines(f"h{row},{'xfs' if row % 2 else 'ext4'},{row % 100}.5\n" for row in range(1_000_000))
-        give(text.getvalue())
+    def test_a_million_different_texts(self, give, explorer, tmp_path):
+        path = tmp_path / "own.csv"
+        with path.open("w") as text:
+            text.write("host,fs,iops\n")
+            text.writelines(
+                f"h{row},{'xfs' if row % 2 else 'ext4'},{row % 100}.5\n" for row in range(1_000_000)
+            )
+        give(path)
         explorer.page.get_by_text("1000000 different texts, at most 200 can be shown").wait_for()
         explorer.page.get_by_label("Role of host").select_option("parameter")
         self.go(explorer)
