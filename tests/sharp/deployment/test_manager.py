@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 ONE = RuleSet.uniform(Action(100, 0, 20_000))
 TWO = split(RuleSet.uniform(Action(100, 50, 0)))
-PATIENCE = Patience(find_s=0.3, answer_s=60.0, trial_s=60.0)
+PATIENCE = Patience(find_s=0.3, answer_s=60.0, trial_s=60.0, find_most_s=60.0)
 
 
 class Notebook:
@@ -149,7 +149,7 @@ def test_one_that_refuses_leaves_all_as_they_were(server: MessageServer) -> None
 
 def test_one_that_is_missing_is_named_and_nothing_is_touched(server: MessageServer) -> None:
     async def run() -> None:
-        patience = Patience(find_s=0.1, answer_s=0.3)
+        patience = Patience(find_s=0.1, answer_s=0.3, find_most_s=0.3)
         async with site(server, "a", "a", patience=patience) as at:
             for expected, least, words in (
                 ((*at.names, "c7"), 1, "c7: does not answer; nothing was changed"),
@@ -168,7 +168,7 @@ def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> Non
     """It takes the rules on trial and is gone: the others go back, and it is named."""
 
     async def run() -> None:
-        async with site(server, "a", "a", patience=Patience(0.3, 1.0, 60.0)) as at:
+        async with site(server, "a", "a", patience=Patience(0.3, 1.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
             mortal = await Link.open(server.settings("controller"), name="mortal")
 
@@ -304,7 +304,7 @@ def test_the_server_dies_in_the_middle(tmp_path: Path) -> None:
     """Controllers go on with their rules; what was on trial is put back; then deployments work again."""
 
     async def run(server: MessageServer) -> None:
-        async with site(server, "a", "a", patience=Patience(0.5, 60.0, 60.0)) as at:
+        async with site(server, "a", "a", patience=Patience(0.5, 60.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
             await at.manager.try_out(TWO, at.names, 1.0)
             pid = server.pid

@@ -45,11 +45,13 @@ class Patience:
         find_s: for controllers to say that they are there.
         answer_s: for each answer of a controller.
         trial_s: after which a controller puts back rules that were not kept.
+        find_most_s: for controllers that must be there to say that they are.
     """
 
     find_s: float = 0.5
     answer_s: float = 5.0
     trial_s: float = 30.0
+    find_most_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class Manager:
         asked = Find(workload=workload)
         found = set(await self._link.gather(FIND, asked, Here, self._patience.find_s))
         if len(found) < least:
-            found |= set(await self._link.gather(FIND, asked, Here, self._patience.answer_s, least))
+            found |= set(await self._link.gather(FIND, asked, Here, self._patience.find_most_s, least))
         named = Counter(name for name, _ in {(one.controller, one.instance) for one in found})
         twice = [name for name, count in named.items() if count > 1]
         if twice:
