@@ -28,7 +28,7 @@ def watch(
     ],
     duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="Virtual time.")] = "10 min",
     objective: ObjectiveText = "throughput",
-    caution: Caution = 0.5,
+    caution: Caution = 0.25,
     observe: Annotated[str, typer.Option(metavar="DURATION", help="That features are taken from.")] = "20 s",
     moved: Annotated[
         float,

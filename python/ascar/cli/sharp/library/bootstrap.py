@@ -28,7 +28,7 @@ def bootstrap(
     pairs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each side for each gain.")] = 3,
     altered: Annotated[
         int, typer.Option(min=0, max=10_000, help="Altered workloads to try all rules on.")
-    ] = 160,
+    ] = 400,
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Of the common workloads; repeat.")
     ] = None,

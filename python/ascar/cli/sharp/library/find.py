@@ -32,7 +32,7 @@ def find(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rules here.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
     objective: ObjectiveText = "throughput",
-    caution: Caution = 0.5,
+    caution: Caution = 0.25,
     library: LibraryFile = None,
     json: Json = False,
 ) -> int:
