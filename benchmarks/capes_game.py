@@ -55,7 +55,7 @@ def _pieces() -> Iterator[Piece]:
         for noise in NOISES:
             yield _piece(("thesis", "classic"), noise, 0, SAMPLES[noise], form)
     for noise in NOISES:
-        yield _piece(("hard", "classic"), noise, 0, SAMPLES[noise], "level")
+        yield _piece(("hard", "classic"), noise, 0, SAMPLES[noise], "difference")
 
 
 def _piece(
@@ -91,7 +91,7 @@ def _hard(found: dict[str, dict[str, Any]]) -> None:
         "\nThe harder game: converged (95% interval); ticks, median and most; near the ideal, of all ticks\n"
     )
     rows: list[list[str]] = []
-    for name, form in (("modern", None), ("classic", "level"), ("sweep", None), ("random", None)):
+    for name, form in (("modern", None), ("classic", "difference"), ("sweep", None), ("random", None)):
         for noise in NOISES:
             ticks, near = _collected(found, ("hard", name), noise, form)
             if not ticks:

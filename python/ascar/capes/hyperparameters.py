@@ -111,7 +111,6 @@ GAME: Final = Hyperparameters(
     hidden_size=64,
     ticks_per_observation=5,
     steps_per_tick=2,
-    reward="level",
     discount=0.9,
     epsilon_final=0.02,
 )

@@ -16,8 +16,8 @@ import numpy as np
 
 from ascar.capes.guard import Guard
 from ascar.capes.knobs import initial, levels, units
+from ascar.capes.regimes import Looks, Regimes
 from ascar.capes.settling import Settling
-from ascar.capes.surface import Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
+    from ascar.capes.surface import Surface
 
 __all__ = ["Modern", "ModernOptions"]
 
@@ -57,7 +58,7 @@ class ModernOptions:
 
 _NEAR, _ANYWHERE, _LINES_MAX, _SPREAD = 48, 64, 3, 0.2
 _STEPS = np.array([-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
-_DESIGN, _DESIGN_MAX = 3, 12
+_DESIGN, _ASIDE = 3, 0.25
 _LONG_VISITS, _LONG_EVERY = 3, 6
 
 
@@ -80,13 +81,14 @@ class Modern:
             np.array([knob.unit(value) for value in values])
             for knob, values in zip(self.knobs, self._levels, strict=True)
         ]
-        self.surface = Surface(self.knobs)
+        self.regimes = Regimes(self.knobs)
         self.settling = Settling(self.options.settle_ticks_max)
         self._guard = Guard(self.options.budget)
         self._start = self._setting = initial(self.knobs)
-        self._design = min(_DESIGN + 2 * len(self.knobs), _DESIGN_MAX)
+        self._design = (_DESIGN if len(self.knobs) <= _LINES_MAX else 1) + 2 * len(self.knobs)
         self._refused: dict[Setting, NDArray[np.float64]] = {}
         self._values: list[float] = []
+        self._looks: list[NDArray[np.float64]] = []
         self._moves = self._stays = 0
         self._left: float | None = None
         self._wait, self._wanted = 0, self.options.first_ticks
@@ -97,13 +99,22 @@ class Modern:
             self._refused[self._setting] = units(self.knobs, self._setting)
             self._enter(seen.setting)
         self._values.append(seen.performance)
+        self._looks.append(_look(seen))
         if len(self._values) >= self._wait + self._wanted:
             self._leave()
         return self._setting
 
-    def announce(self, _workload: str) -> None:
-        """What was learnt is of another workload."""
-        self.surface = Surface(self.knobs)
+    def announce(self, workload: str) -> None:
+        """Another workload has begun; what was learnt of it before, under this name, is taken up again."""
+        self.regimes.announce(workload)
+        self._enter(self._setting)
+        self._left = None
+        self._wanted = self.options.visit_ticks_min
+
+    @property
+    def surface(self) -> Surface:
+        """Of the workload that runs."""
+        return self.regimes.surface
 
     def _leave(self) -> None:
         """The visit is over: learn from it, and choose the next one."""
@@ -111,7 +122,12 @@ class Modern:
         settled = values[self._wait :]
         settled = settled[np.isfinite(settled)]
         if not len(settled):
-            self._values.clear()
+            self._clear()
+            return
+        if self.regimes.odd(self._setting, settled, Looks.of(np.array(self._looks[self._wait :]))):
+            self._left = None
+            self._wait, self._wanted = 0, self.options.visit_ticks_max
+            self._clear()
             return
         self.surface.add(self._setting, settled)
         fitted = self.surface.fitted()
@@ -127,17 +143,21 @@ class Modern:
             self._enter(following)
         else:
             self._left = None
-            self._values.clear()
+            self._clear()
             self._wait = 0
             self._stays += 1
         self._wanted = min(self._visit_ticks() << min(self._stays, 8), self.options.stay_ticks_max)
 
     def _enter(self, setting: Setting) -> None:
         self._setting = setting
-        self._values.clear()
+        self._clear()
         self._stays = 0
         long = self._moves <= _LONG_VISITS or self._moves % _LONG_EVERY == 0
         self._wait = self.options.settle_ticks_max if long else self.settling.ticks
+
+    def _clear(self) -> None:
+        self._values.clear()
+        self._looks.clear()
 
     def _visit_ticks(self) -> int:
         options = self.options
@@ -151,6 +171,8 @@ class Modern:
         visited = np.array([self.surface.places[one].columns for one in known])
         others = self._others(visited[int(np.argmax(fitted.predict(visited)[0]))])
         ends = np.array([units(self.knobs, self._setting), units(self.knobs, self._start)])
+        if self.surface.designed < self._design:
+            others = np.concatenate([self._indices(self._design_point(self.surface.designed))[None], others])
         columns = np.concatenate([ends, visited, self._columns(others)])
         look = fitted.look(columns)
         mean, sd = fitted.of(look)
@@ -159,17 +181,15 @@ class Modern:
         allowed = self._guard.allowed(low, float(mean[1]), ticks)
         allowed &= ~self._likely_refused(columns, visited)
         allowed[2 + int(np.argmax(low[2 : 2 + len(known)]))] = True  # the best one known is always allowed
-        if len(known) < self._design:
-            drawn = -_nearest(columns, self._design_point(len(known))[None])
-            drawn[0] = -np.inf
+        designing = self.surface.designed < self._design
+        if designing:
+            drawn = -_nearest(columns, self._design_point(self.surface.designed)[None])
+            self.surface.designed += 1
+            drawn[: 2 + len(known)] = -np.inf  # somewhere new
         else:
             drawn = fitted.sample(look, self._rng)
         best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
-        if (
-            len(known) >= self._design
-            and allowed[0]
-            and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0])
-        ):
+        if not designing and allowed[0] and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0]):
             return self._setting
         if best < 2:
             return (self._setting, self._start)[best]
@@ -179,8 +199,17 @@ class Modern:
         return tuple(float(values[index]) for values, index in zip(self._levels, at, strict=True))
 
     def _design_point(self, index: int) -> NDArray[np.float64]:
-        """Of a sequence that fills the cube evenly, by multiples of a golden ratio (Roberts 2018)."""
+        """Of a design: many knobs one by one, few of them by a sequence that fills the cube evenly.
+
+        The sequence: multiples of a generalised golden ratio (Roberts 2018).
+        """
         count = len(self.knobs)
+        if count > _LINES_MAX:  # a random place has too many wrong knobs: one at a time, up and down
+            place = units(self.knobs, self._start)
+            at = (index - 1) % count
+            up = (index <= count) == (place[at] <= 0.5)
+            place[at] = np.clip(place[at] + (_ASIDE if up else -_ASIDE), 0, 1)
+            return place
         ratio = 2.0
         for _ in range(30):
             ratio = (1 + ratio) ** (1 / (count + 1))
@@ -199,6 +228,10 @@ class Modern:
         """(m, knobs): shares of the ranges, for indices of levels."""
         return np.stack([shares[indices[:, at]] for at, shares in enumerate(self._shares)], axis=1)
 
+    def _indices(self, place: NDArray[np.float64]) -> NDArray[np.intp]:
+        """(knobs,): the nearest levels to shares of the ranges."""
+        return np.array([np.argmin(np.abs(one - at)) for one, at in zip(self._shares, place, strict=True)])
+
     def _others(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
         """(m, knobs): indices of levels to choose from: lines through the best, near it, anywhere.
 
@@ -207,9 +240,7 @@ class Modern:
         """
         sizes: Any = np.array([len(one) for one in self._levels])
         few = len(sizes) <= _LINES_MAX
-        middle: Any = np.array(
-            [np.argmin(np.abs(one - at)) for one, at in zip(self._shares, best, strict=True)]
-        )
+        middle: Any = self._indices(best)
         found: list[NDArray[np.intp]] = []
         for at, size in enumerate(sizes):
             steps = np.arange(0, int(size), 2) if few else np.add(middle[at], _STEPS)
@@ -222,6 +253,13 @@ class Modern:
         turned = self._rng.random(near.shape) < (0.5 if few else 2 / len(sizes))
         found += [near + moves * turned, self._rng.integers(sizes, size=(_ANYWHERE, len(sizes)))]
         return np.clip(np.concatenate(found), 0, sizes - 1).astype(np.intp)
+
+
+def _look(seen: Seen) -> NDArray[np.float64]:
+    """(indicators,): means over the nodes; 0 where no node has a value."""
+    known = np.isfinite(seen.indicators)
+    total = np.where(known, seen.indicators, 0).sum(0, dtype=np.float64)
+    return total / np.maximum(known.sum(0), 1)
 
 
 def _nearest(columns: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:

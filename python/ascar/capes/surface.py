@@ -74,6 +74,11 @@ class Fitted:
     centre: float
     scale: float
 
+    @property
+    def visit_sd(self) -> float:
+        """What differs from one visit to another of the same setting, beside the noise of ticks."""
+        return self.scale * self.process.noise_variance**0.5
+
     def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of the performance without noise, each (m,)."""
         return self.of(self.look(columns))
@@ -105,10 +110,12 @@ class Surface:
 
     Attributes:
         knobs: of the settings.
+        designed: places of the first design that were had, the first being where it begins.
         places: what was visited.
     """
 
     knobs: Sequence[Knob]
+    designed: int = 1
     places: dict[Setting, Place] = field(default_factory=dict["Setting", Place])
     _visits: int = 0
     _hyper: Hyperparameters | None = None

@@ -1,0 +1,104 @@
+"""The simulated cluster as a system to tune, and workloads that change."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from ascar.capes.blind import StaticPolicy
+from ascar.capes.cluster import CLUSTER_KNOBS, ClusterSystem
+from ascar.capes.modern import Modern
+from ascar.capes.regimes import Looks, Regimes
+from ascar.errors import InputError
+from ascar.objective import Objective
+from ascar.simulation import preset, with_settings
+
+
+def _throughput(system, policy, ticks):
+    setting, found = system.start(), []
+    for _ in range(ticks):
+        seen = system.step(setting)
+        found.append(seen.performance)
+        setting = policy.decide(seen)
+    return np.array(found)
+
+
+def test_the_learner_gains_where_there_is_something_to_gain():
+    default = _throughput(ClusterSystem([preset("capes-1-9")], 11), StaticPolicy((8.0, 0.0)), 700)
+    learnt = _throughput(
+        ClusterSystem([preset("capes-1-9")], 11), Modern(CLUSTER_KNOBS, np.random.default_rng(1)), 700
+    )
+    assert learnt[300:].mean() > 1.05 * default[300:].mean()
+
+
+def test_an_objective_of_two_metrics_is_one_performance():
+    system = ClusterSystem(
+        [preset("capes-1-9")], 1, None, Objective.parse("maximize throughput_mb_per_s / ping_us")
+    )
+    plain = ClusterSystem([preset("capes-1-9")], 1)
+    assert 0 < system.step((8.0, 0.0)).performance < plain.step((8.0, 0.0)).performance
+    less = ClusterSystem([preset("capes-1-9")], 1, None, Objective.parse("minimize ping_us"))
+    assert less.step((8.0, 0.0)).performance < 0
+
+
+def test_indicators_are_a_row_a_client():
+    seen = ClusterSystem([preset("capes-1-9")], 1).step((8.0, 0.0))
+    assert seen.indicators.shape[0] == 5
+    assert seen.indicators.dtype == np.float32
+    assert ((seen.indicators >= 0) & (seen.indicators <= 1)).all()
+
+
+def test_workloads_take_turns():
+    system = ClusterSystem([preset("capes-1-9"), preset("capes-9-1")], 1, 5)
+    names = []
+    for _ in range(12):
+        system.step((8.0, 0.0))
+        names.append(system.workload)
+    assert names == ["capes-1-9"] * 5 + ["capes-9-1"] * 5 + ["capes-1-9"] * 2
+
+
+def test_what_decides_by_itself_or_is_not_measured_is_refused():
+    ruled = with_settings(preset("capes-1-9"), ["control.controller=aimd"])
+    with pytest.raises(InputError, match="must be 'fixed'"):
+        ClusterSystem([ruled], 1)
+    with pytest.raises(InputError, match="metric 'iops'"):
+        ClusterSystem([preset("capes-1-9")], 1, None, Objective.parse("maximize iops"))
+    assert msgspec.structs.replace(preset("capes-1-9"), seed=3).seed == 3
+
+
+def _visited(regimes, level, looks, rng, visits=12):
+    for visit in range(visits):
+        setting = (float(1 + visit % 4), 0.0)
+        values = level * (1 + 0.02 * rng.standard_normal(8))
+        if not regimes.odd(setting, values, looks):
+            regimes.surface.add(setting, values)
+
+
+def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_recognised():
+    rng = np.random.default_rng(1)
+    regimes = Regimes(CLUSTER_KNOBS)
+    one, two = (Looks(np.array(at), np.full(2, 1e-4)) for at in ([0.2, 0.8], [0.7, 0.1]))
+    first = regimes.surface
+    _visited(regimes, 100, one, rng)
+    assert regimes.changes == 0
+    _visited(regimes, 200, two, rng)
+    assert regimes.changes == 1
+    assert regimes.surface is not first
+    _visited(regimes, 100, one, rng)
+    assert regimes.surface is first
+
+
+def test_an_announced_workload_has_its_surface_again():
+    rng = np.random.default_rng(1)
+    regimes = Regimes(CLUSTER_KNOBS)
+    regimes.announce("mail")
+    mail = regimes.surface
+    _visited(regimes, 100, Looks(np.zeros(2), np.zeros(2)), rng)
+    regimes.announce("files")
+    assert regimes.surface is not mail
+    _visited(regimes, 300, Looks(np.zeros(2), np.zeros(2)), rng)
+    regimes.announce("mail")
+    assert regimes.surface is mail
+    regimes.announce("mail")
+    assert regimes.changes == 3
