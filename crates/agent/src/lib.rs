@@ -3,7 +3,7 @@
 //!
 //! In flow order: [`config`] is the file; [`collectors`] read the machine into a [`sample`]; [`derive`] adds
 //! calendar and moving averages; [`clock`] says when; [`controllers`] set knobs, each through a process that puts
-//! everything back when we are gone; [`session`] is the loop; [`cli`] starts it.
+//! everything back when we are gone; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it.
 
 pub mod cli;
 pub mod clock;
@@ -11,6 +11,7 @@ pub mod collectors;
 pub mod config;
 pub mod controllers;
 pub mod derive;
+pub mod footprint;
 pub mod glob;
 pub mod sample;
 pub mod session;

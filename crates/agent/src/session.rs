@@ -11,6 +11,7 @@ use crate::collectors::Collector;
 use crate::config::Config;
 use crate::controllers::Controllers;
 use crate::derive::{Averages, calendar};
+use crate::footprint;
 use crate::sample::Sample;
 
 /// Longest message that is read.
@@ -18,6 +19,8 @@ const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 /// Waits between attempts to connect.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// After so many ticks the start is over.
+const SETTLED_TICKS: u32 = 5;
 /// How long the last words may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -117,6 +120,7 @@ impl Session {
     /// What could not be put back.
     pub fn run(&mut self) -> Result<(), Fault> {
         let mut last = None;
+        let mut count = 0_u32;
         while !(self.stopped)() {
             let due = self.clock.next(last);
             while Instant::now() < due.at && !(self.stopped)() {
@@ -127,6 +131,10 @@ impl Session {
             }
             self.tick(due);
             last = Some(due.tick);
+            count = count.saturating_add(1);
+            if count == SETTLED_TICKS {
+                footprint::give_back_start_up();
+            }
         }
         let restored = self.controllers.restore();
         if let Some(link) = &mut self.link {

@@ -21,7 +21,7 @@ use crate::prometheus::{Page, Text};
 use crate::relay::{Action, End, Order, Relay};
 use crate::replay::{Job, Record, Report, Writer};
 use crate::setting::{Setting, Values};
-use crate::ticks::{Row, Taken, Ticks};
+use crate::ticks::{Row, Taken, Tick, Ticks};
 
 /// A node that sent nothing for so many ticks is gone.
 const GONE_TICKS: i64 = 5;
@@ -69,6 +69,8 @@ pub struct Session {
     /// The setting in force as JSON, and by the tick for those that are not told yet.
     setting_json: Arc<Value>,
     settings: BTreeMap<i64, Arc<Value>>,
+    /// What came when its tick was told already, and is kept all the same.
+    late: BTreeMap<i64, BTreeMap<usize, Row>>,
     pub(crate) checker: Checker,
     pub(crate) relay: Relay,
     pub(crate) guard: Guard,
@@ -130,6 +132,7 @@ impl Session {
             setting: Setting::default(),
             setting_json: Arc::new(json!({})),
             settings: BTreeMap::new(),
+            late: BTreeMap::new(),
             checker,
             relay: Relay::new(config.rollout.clone(), patience_ticks),
             guard: Guard::new(config.floors.clone()),
@@ -305,7 +308,10 @@ impl Session {
                 ) {
                     Taken::Into(_) => {}
                     Taken::Skewed(_) => self.counters.skewed += 1,
-                    Taken::Late => self.counters.late += 1,
+                    Taken::Late(tick, row) => {
+                        self.counters.late += 1;
+                        self.late.entry(tick).or_default().insert(place, row);
+                    }
                 }
             }
         }
@@ -575,10 +581,10 @@ impl Session {
                 Report::Stored(records) => {
                     self.set_storage_fault(None);
                     for record in records {
-                        self.counters.ticks_stored += 1;
                         self.counters.rows_stored += record.tick.rows.len() as u64;
-                        // One that was told already, when the disk refused it.
+                        // Not one that was told already: the disk refused it, or these rows were late.
                         if self.settings.contains_key(&record.tick.tick) {
+                            self.counters.ticks_stored += 1;
                             self.tell(&record, true);
                         }
                     }
@@ -586,8 +592,10 @@ impl Session {
                 Report::Failed(records, error) => {
                     self.set_storage_fault(Some(error));
                     for record in records {
-                        self.counters.ticks_failed += 1;
-                        self.tell(&record, false);
+                        if self.settings.contains_key(&record.tick.tick) {
+                            self.counters.ticks_failed += 1;
+                            self.tell(&record, false);
+                        }
                     }
                 }
                 Report::Lost(count) => {
@@ -701,6 +709,12 @@ impl Session {
         self.settings.insert(number, Arc::clone(&self.setting_json));
         self.writer
             .send(Job::Tick(Arc::new(Record { tick, metrics })));
+        for (tick, rows) in std::mem::take(&mut self.late) {
+            let tick = Tick { tick, rows };
+            let metrics = Vec::new();
+            self.writer
+                .send(Job::Tick(Arc::new(Record { tick, metrics })));
+        }
         if self.unsaved {
             self.remember();
         }
