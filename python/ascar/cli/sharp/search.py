@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.sharp.options import (
+    Also,
+    Budget,
+    Evaluations,
+    Faithful,
+    FirstIn,
+    Force,
+    ObjectiveText,
+    Out,
+    Pairs,
+    Patience,
+    Resume,
+    ScenarioName,
+    ScheduleName,
+    Start,
+)
 from ascar.cli.sim.options import Seconds, Seed, Settings, Threads, scenario_of
 
 __all__ = ["EXAMPLES", "search"]
@@ -22,47 +33,20 @@ EXAMPLES = examples(
 
 
 def search(
-    scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the best rule set here.")],
-    objective: Annotated[
-        str,
-        typer.Option(
-            metavar="OBJECTIVE",
-            help="'maximize FORMULA', 'minimize FORMULA', or a form of section 3.1.5, e.g. tp-stdev:1.",
-        ),
-    ] = "throughput",
-    budget: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="For all of it, the last comparison included.")
-    ] = None,
-    evaluations: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Runs of the search at most.")
-    ] = None,
-    faithful: Annotated[
-        bool, typer.Option("--faithful", help="Algorithm 1 to the letter; the same as --schedule faithful.")
-    ] = False,
-    schedule: Annotated[str, typer.Option(metavar="sharp|faithful|remy", help="How to search.")] = "sharp",
-    start: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Begin with this rule set instead of one rule.")
-    ] = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="End after so many epochs without gain; 0: never."),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="Each run also with this change; metrics are means of all. Repeat."
-        ),
-    ] = None,
-    first_in: Annotated[
-        str | None,
-        typer.Option(metavar="SCENARIO", help="Search here first, then on SCENARIO with what was found."),
-    ] = None,
-    pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of the last comparison at most.")] = 20,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a search that was cut off.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there, the journal too.")] = False,
+    scenario: ScenarioName,
+    out: Out,
+    objective: ObjectiveText = "throughput",
+    budget: Budget = None,
+    evaluations: Evaluations = None,
+    faithful: Faithful = False,
+    schedule: ScheduleName = "sharp",
+    start: Start = None,
+    patience: Patience = None,
+    also: Also = None,
+    first_in: FirstIn = None,
+    pairs: Pairs = 20,
+    resume: Resume = False,
+    force: Force = False,
     seconds: Seconds = None,
     seed: Seed = None,
     settings: Settings = None,

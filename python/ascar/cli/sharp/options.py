@@ -1,0 +1,64 @@
+"""Options of `ascar sharp search`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Also",
+    "Budget",
+    "Evaluations",
+    "Faithful",
+    "FirstIn",
+    "Force",
+    "ObjectiveText",
+    "Out",
+    "Pairs",
+    "Patience",
+    "Resume",
+    "ScenarioName",
+    "ScheduleName",
+    "Start",
+]
+
+ScenarioName = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
+]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="Write the best rule set here.")]
+ObjectiveText = Annotated[
+    str,
+    typer.Option(
+        metavar="OBJECTIVE",
+        help="'maximize FORMULA', 'minimize FORMULA', or a form of section 3.1.5, e.g. tp-stdev:1.",
+    ),
+]
+Budget = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="For all of it, the last comparison included.")
+]
+Evaluations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Runs of the search at most.")]
+Faithful = Annotated[
+    bool, typer.Option("--faithful", help="Algorithm 1 to the letter; the same as --schedule faithful.")
+]
+ScheduleName = Annotated[str, typer.Option(metavar="sharp|faithful|remy", help="How to search.")]
+Start = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Begin with this rule set instead of one rule.")
+]
+Patience = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="End after so many epochs without gain; 0: never.")
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="Each run also with this change; metrics are means of all. Repeat."
+    ),
+]
+FirstIn = Annotated[
+    str | None,
+    typer.Option(metavar="SCENARIO", help="Search here first, then on SCENARIO with what was found."),
+]
+Pairs = Annotated[int, typer.Option(metavar="N", help="Pairs of the last comparison at most.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a search that was cut off.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there, the journal too.")]
