@@ -158,6 +158,8 @@ class Link:
         """
         with _as_ours(self._url):
             async with asyncio.timeout(timeout_s):
+                # The client's ping overtakes what waits to be sent; a second one comes after it.
+                await self._client.flush()
                 await self._client.flush()
 
     async def request(self, subject: str, message: Message, reply: type[Kind], timeout_s: float) -> Kind:
