@@ -15,6 +15,7 @@ import { askRoles, showHelp } from "./views/dialogs";
 import { acceptDrops } from "./views/drop";
 import { drawGoal } from "./views/goal";
 import { LiveView } from "./views/live";
+import { notes } from "./views/notes";
 import { ParallelView } from "./views/parallel";
 import { drawPath, type Milestone, stepText } from "./views/path";
 import { drawTables } from "./views/tables";
@@ -30,16 +31,6 @@ interface Scene {
   readonly standing: Standing;
   readonly chosen: readonly (readonly boolean[] | null)[];
   readonly bars: Bars;
-}
-
-/** What the picture leaves out, and what is the same everywhere. */
-function notes({ table, engine, metric }: Scene): string[] {
-  const failed = table.rows - engine.order.length;
-  const lines = [...table.notes];
-  if (failed > 0) lines.push(`${many(failed, "row")} without ${metric.name} ${failed === 1 ? "is" : "are"} not shown`);
-  const alike = table.constants.filter((one) => one.labels.length > 0).map((one) => `${one.name} = ${one.labels[0]!}`);
-  if (alike.length > 0) lines.push(`the same in all rows to which they apply: ${alike.join(", ")}`);
-  return lines.length === 0 ? [] : [`${lines.join("; ")}.`.replace(/^[a-z]/, (letter) => letter.toUpperCase())];
 }
 
 export class App {
@@ -234,7 +225,7 @@ export class App {
       this.fail(error);
       return;
     }
-    byId("notes").replaceChildren(...notes(scene));
+    byId("notes").replaceChildren(...notes(table, scene.engine.order.length, metric.name));
     const left = different(table, bars.rows);
     byId("said").textContent = `${many(bars.all.count, "row")} of ${many(left, "configuration")} left`;
     byId("whole").dataset["configurations"] = `${count(left)} of ${count(table.configurations)} configurations`;
