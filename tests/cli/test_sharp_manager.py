@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 WAIT_S = 90.0
+STARTED: list[subprocess.Popen[str]] = []
 TWO_LOADS = """
 name = "two"
 duration_s = 5
@@ -68,6 +69,7 @@ def start(scenario: object, *options: str) -> Served:
         stdout=subprocess.PIPE,
         text=True,
     )
+    STARTED.append(process)
     assert process.stdout is not None
     text = ""
     while not text.endswith("\n}\n"):
@@ -83,6 +85,15 @@ def end(served: Served, number: int = signal.SIGTERM) -> int:
     assert served.process.stdout is not None
     served.process.stdout.close()
     return status
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Not even of a test that fails."""
+    yield
+    for process in STARTED:
+        process.kill()
+        process.wait()
 
 
 @contextmanager
