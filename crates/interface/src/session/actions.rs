@@ -1,0 +1,217 @@
+//! Judging actions, carrying them out, putting them back.
+
+use super::*;
+
+impl Session {
+    /// Judges an action and begins it where that is right. Returns the verdict as it is told.
+    pub(crate) fn judge(&mut self, action: Action, approved: bool) -> Value {
+        let tick = self.tick();
+        let (word, reason) = match self.try_judge(&action, approved, tick) {
+            Ok(word) => (word, None),
+            Err(reason) => ("refused", Some(reason)),
+        };
+        let told = verdict(&action.id, tick, word, reason.as_deref(), &action.set);
+        self.record(&action, word, reason, tick);
+        self.publish("outcomes", &told);
+        if word == "waiting" {
+            self.waiting.insert(action.id.clone(), action);
+        } else if word == "accepted" {
+            self.begin(action, tick, false);
+        }
+        told
+    }
+
+    pub(super) fn try_judge(
+        &self,
+        action: &Action,
+        approved: bool,
+        tick: i64,
+    ) -> Result<&'static str, String> {
+        action.check()?;
+        if action.set.is_empty() {
+            return Ok("accepted");
+        }
+        if self.killed {
+            return Err("killed: the kill switch is on: revive first".to_owned());
+        }
+        if let Some(why) = self.holding(tick) {
+            return Err(why);
+        }
+        if let Some(id) = self.relay.busy() {
+            return Err(format!("busy: {id} is on its way"));
+        }
+        self.checker.check(&action.set, &self.situation(tick))?;
+        match self.mode {
+            Mode::Observe => Ok("observed"),
+            Mode::Approve if approved => Ok("accepted"),
+            Mode::Approve if self.waiting.len() >= WAITING_MAX => {
+                Err(format!("busy: {WAITING_MAX} actions wait for approval"))
+            }
+            Mode::Approve if self.waiting.contains_key(&action.id) => {
+                Err(format!("form: id {:?} waits already", action.id))
+            }
+            Mode::Approve => Ok("waiting"),
+            Mode::Automatic => Ok("accepted"),
+        }
+    }
+
+    /// Why nothing may be changed now.
+    pub(crate) fn holding(&self, tick: i64) -> Option<String> {
+        if let Some(why) = self.guard.holding(tick) {
+            return Some(why.to_owned());
+        }
+        self.storage_fault
+            .as_ref()
+            .map(|why| format!("storage: {why}"))
+    }
+
+    pub(super) fn situation(&self, tick: i64) -> Situation<'_> {
+        Situation {
+            tick,
+            current: self.setting.current(),
+            last_change: &self.last_change,
+            metrics: &self.metrics_now,
+            nodes: &self.nodes,
+            local: local(),
+        }
+    }
+
+    pub(super) fn begin(&mut self, action: Action, tick: i64, at_once: bool) {
+        let targets = self.checker.route(&action.set, &self.situation(tick));
+        if targets.is_empty() {
+            let values = action.set.clone();
+            return self.finish(Some(End::Applied(action, values)));
+        }
+        self.audit(
+            &action.actor,
+            "set",
+            &action.why,
+            json!({"id": action.id, "set": action.set}),
+        );
+        self.setting.touch(action.set.keys());
+        for key in action.set.keys() {
+            self.last_change.insert(key.clone(), tick);
+        }
+        self.remember();
+        let orders = self
+            .relay
+            .begin(action, targets, self.setting.current(), tick, at_once);
+        self.send_orders(orders);
+    }
+
+    pub(super) fn finish(&mut self, end: Option<End>) {
+        let tick = self.tick();
+        match end {
+            None => {}
+            Some(End::Applied(action, values)) => {
+                if !values.is_empty() {
+                    self.setting.take(&values);
+                    self.guard.changed(tick);
+                    self.remember();
+                }
+                self.record(&action, "applied", None, tick);
+                self.publish(
+                    "outcomes",
+                    &verdict(&action.id, tick, "applied", None, &values),
+                );
+            }
+            Some(End::Failed(action, reason, undo)) => {
+                self.audit("interface", "failed", &reason, json!({"id": action.id}));
+                self.record(&action, "failed", Some(reason.clone()), tick);
+                self.publish(
+                    "outcomes",
+                    &verdict(&action.id, tick, "failed", Some(&reason), &action.set),
+                );
+                if action.actor == "guard" {
+                    // Back to what was good it goes, as soon as the silent ones are heard again.
+                    self.setting.take(&action.set);
+                    self.remember();
+                } else {
+                    self.send_orders(undo);
+                }
+            }
+        }
+    }
+
+    /// Says no.
+    pub(crate) fn refuse(&mut self, action: &Action, reason: &str) -> Value {
+        let tick = self.tick();
+        let told = verdict(&action.id, tick, "refused", Some(reason), &action.set);
+        self.record(action, "refused", Some(reason.to_owned()), tick);
+        self.publish("outcomes", &told);
+        told
+    }
+
+    /// The service level is broken: the last good setting, or what was there before us.
+    pub(super) fn fall_back(&mut self, breach: &Breach) {
+        let Breach {
+            metric,
+            mean,
+            minimum,
+        } = breach;
+        let why = format!("the mean of {metric} was {mean:.6}, less than {minimum}");
+        eprintln!("ascard interface: {why}: back to the last good setting");
+        self.event(json!({"event": "breach", "metric": metric, "mean": mean, "minimum": minimum}));
+        let end = self.relay.fail(format!("breach: {why}"));
+        self.finish(end);
+        let wanted = self
+            .guard
+            .last_good()
+            .unwrap_or(self.setting.defaults())
+            .clone();
+        let set = self.setting.towards(&wanted);
+        if set.is_empty() || self.killed {
+            return;
+        }
+        self.serial += 1;
+        let tick = self.tick();
+        let id = format!("guard-{tick}-{}", self.serial);
+        let action = Action {
+            version: 1,
+            id,
+            tick,
+            set,
+            why,
+            actor: "guard".to_owned(),
+        };
+        self.record(&action, "accepted", None, tick);
+        self.begin(action, tick, true);
+    }
+
+    /// Puts every knob back, everywhere.
+    pub(crate) fn restore_all(&mut self, why: &str) {
+        let end = self.relay.fail(why.to_owned());
+        self.finish(end);
+        self.serial += 1;
+        self.order_all(&json!({"op": "restore", "id": format!("restore-{}", self.serial)}));
+        self.setting.restored();
+        self.guard.changed(self.tick());
+        self.remember();
+    }
+
+    pub(super) fn record(
+        &mut self,
+        action: &Action,
+        verdict: &'static str,
+        reason: Option<String>,
+        tick: i64,
+    ) {
+        *self.counters.verdicts.entry(verdict).or_default() += 1;
+        if let Some(kind) = reason
+            .as_deref()
+            .filter(|_| verdict == "refused")
+            .and_then(|it| it.split([':', ' ']).next())
+        {
+            *self.counters.refusals.entry(kind.to_owned()).or_default() += 1;
+        }
+        self.writer.send(Job::Action {
+            tick,
+            id: action.id.chars().take(64).collect(),
+            content: json!(action.set).to_string(),
+            verdict,
+            reason,
+            why: action.why.chars().take(200).collect(),
+            actor: action.actor.chars().take(200).collect(),
+        });
+    }
+}

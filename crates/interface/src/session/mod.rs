@@ -1,0 +1,428 @@
+//! The interface's loop: messages in, ticks closed, written and told, actions judged and relayed.
+
+mod actions;
+mod inbox;
+mod telling;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use ascar_messaging::options::check_name;
+use ascar_messaging::{Fault, Link, Message};
+use serde_json::{Map, Value, json};
+
+use crate::checker::{Checker, Situation};
+use crate::clock::{Clock, local};
+use crate::config::{Config, Mode};
+use crate::guard::{Breach, Guard};
+use crate::history::Reader;
+use crate::live;
+use crate::metrics::Metrics;
+use crate::nodes::{Hello, Nodes, Received};
+use crate::prometheus::{Page, Text};
+use crate::relay::{Action, End, Order, Relay};
+use crate::replay::{Job, Record, Report, Writer};
+use crate::setting::{Setting, Values};
+use crate::ticks::{Row, Taken, Tick, Ticks};
+
+/// A node that sent nothing for so many ticks is gone.
+const GONE_TICKS: i64 = 5;
+/// After so many it is not even missed.
+const FORGOTTEN_TICKS: i64 = 3600;
+/// How often agents hear that we are there.
+const BEAT_EVERY: Duration = Duration::from_secs(2);
+/// Between looks at what other threads have done.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Between attempts to connect.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Longest JSON that is read.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Actions that may wait for approval.
+const WAITING_MAX: usize = 100;
+
+/// What is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    pub(crate) frames: u64,
+    pub(crate) frame_bytes: u64,
+    pub(crate) garbage: u64,
+    pub(crate) late: u64,
+    pub(crate) skewed: u64,
+    pub(crate) rows_stored: u64,
+    pub(crate) ticks_stored: u64,
+    pub(crate) ticks_failed: u64,
+    pub(crate) ticks_lost: u64,
+    pub(crate) keys_asked: u64,
+    pub(crate) verdicts: BTreeMap<&'static str, u64>,
+    pub(crate) refusals: BTreeMap<String, u64>,
+}
+
+/// A running interface.
+pub struct Session {
+    pub(crate) config: Config,
+    pub(crate) prefix: String,
+    pub(crate) mode: Mode,
+    pub(crate) killed: bool,
+    pub(crate) nodes: Nodes,
+    ticks: Ticks,
+    metrics: Metrics,
+    pub(crate) metrics_now: BTreeMap<String, f64>,
+    pub(crate) setting: Setting,
+    /// The setting in force as JSON, and by the tick for those that are not told yet.
+    setting_json: Arc<Value>,
+    settings: BTreeMap<i64, Arc<Value>>,
+    /// What came when its tick was told already, and is kept all the same.
+    late: BTreeMap<i64, BTreeMap<usize, Row>>,
+    pub(crate) checker: Checker,
+    pub(crate) relay: Relay,
+    pub(crate) guard: Guard,
+    pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
+    clock: Clock,
+    link: Option<Link>,
+    retry_at: Instant,
+    last_error: String,
+    beat_at: Instant,
+    pub(crate) workload: Option<String>,
+    pub(crate) database: PathBuf,
+    pub(crate) waiting: BTreeMap<String, Action>,
+    last_change: HashMap<String, i64>,
+    pub(crate) storage_fault: Option<String>,
+    pub(crate) counters: Counters,
+    page: Option<Page>,
+    serial: u64,
+    /// What a new start must know is not all on disk yet.
+    unsaved: bool,
+    stopped: fn() -> bool,
+}
+
+impl Session {
+    /// Opens the database. `stopped` says when to end.
+    ///
+    /// # Errors
+    /// When the database, a rule or the address for Prometheus is wrong.
+    pub fn new(config: Config, stopped: fn() -> bool) -> Result<Self, Fault> {
+        let checker = Checker::new(&config)?;
+        let (writer, last) =
+            Writer::start(&config.database, config.retention.clone()).map_err(Fault)?;
+        let interval = Duration::from_secs_f64(config.interval_s);
+        let clock = Clock::start(interval, last);
+        let now = Instant::now();
+        let mut ticks = Ticks::default();
+        ticks.begin(clock.tick(now) - 1);
+        let page = match &config.prometheus {
+            None => None,
+            Some(address) => {
+                let page = Page::default();
+                crate::prometheus::serve(address, Arc::clone(&page))?;
+                Some(page)
+            }
+        };
+        let patience_ticks = (config.action_timeout_s / config.interval_s).ceil() as i64;
+        let mut session = Self {
+            prefix: format!("ascar.capes.{}", config.session),
+            mode: config.mode,
+            killed: false,
+            nodes: Nodes::new(config.nodes_max),
+            ticks,
+            metrics: Metrics::new(config.metrics.clone()),
+            metrics_now: config
+                .metrics
+                .iter()
+                .map(|metric| (metric.name.clone(), f64::NAN))
+                .collect(),
+            setting: Setting::default(),
+            setting_json: Arc::new(json!({})),
+            settings: BTreeMap::new(),
+            late: BTreeMap::new(),
+            checker,
+            relay: Relay::new(config.rollout.clone(), patience_ticks),
+            guard: Guard::new(config.floors.clone()),
+            writer,
+            reader: Reader::start().map_err(Fault)?,
+            clock,
+            link: None,
+            retry_at: now,
+            last_error: String::new(),
+            beat_at: now,
+            workload: None,
+            database: config.database.clone(),
+            waiting: BTreeMap::new(),
+            last_change: HashMap::new(),
+            storage_fault: None,
+            counters: Counters::default(),
+            page,
+            serial: 0,
+            unsaved: false,
+            config,
+            stopped,
+        };
+        session.recall();
+        Ok(session)
+    }
+
+    /// Runs until told to stop.
+    ///
+    /// # Errors
+    /// Never by itself: what goes wrong is said and lived with.
+    pub fn run(&mut self) -> Result<(), Fault> {
+        while !(self.stopped)() {
+            self.connect();
+            let oldest = self.ticks.oldest(self.tick());
+            let grace = Duration::from_secs_f64(self.config.grace_s);
+            let until = (self.clock.end(oldest) + grace).min(Instant::now() + LOOK_EVERY);
+            self.listen(until);
+            self.hear_threads();
+            self.close_ticks();
+            self.beat();
+        }
+        self.writer.stop();
+        self.hear_threads();
+        if let Some(link) = &mut self.link {
+            let _ = link.flush(Duration::from_secs(2));
+        }
+        Ok(())
+    }
+
+    /// The present tick.
+    pub(crate) fn tick(&self) -> i64 {
+        self.clock.tick(Instant::now())
+    }
+
+    fn connect(&mut self) {
+        if self.link.is_some() || Instant::now() < self.retry_at {
+            return;
+        }
+        let connected = self
+            .config
+            .options()
+            .and_then(|options| Link::connect(&options, "interface"));
+        match connected {
+            Ok(mut link) => {
+                for subject in [
+                    "agents.*.hello",
+                    "agents.*.frames",
+                    "agents.*.results",
+                    "actions",
+                    "history",
+                    "control",
+                ] {
+                    link.subscribe(&format!("{}.{subject}", self.prefix));
+                }
+                self.link = Some(link);
+                self.last_error.clear();
+                self.order_all(&json!({"op": "hello"}));
+            }
+            Err(fault) => self.lose(&fault),
+        }
+    }
+
+    fn lose(&mut self, fault: &Fault) {
+        if self.last_error != fault.0 {
+            eprintln!("ascard interface: {fault}");
+            self.last_error.clone_from(&fault.0);
+        }
+        self.link = None;
+        self.retry_at = Instant::now() + PAUSE;
+    }
+
+    /// What the writer and the reader have to tell.
+    fn hear_threads(&mut self) {
+        while let Ok(report) = self.writer.reports.try_recv() {
+            match report {
+                Report::Stored(records) => {
+                    self.set_storage_fault(None);
+                    for record in records {
+                        self.counters.rows_stored += record.tick.rows.len() as u64;
+                        // Not one that was told already: the disk refused it, or these rows were late.
+                        if self.settings.contains_key(&record.tick.tick) {
+                            self.counters.ticks_stored += 1;
+                            self.tell(&record, true);
+                        }
+                    }
+                }
+                Report::Failed(records, error) => {
+                    self.set_storage_fault(Some(error));
+                    for record in records {
+                        if self.settings.contains_key(&record.tick.tick) {
+                            self.counters.ticks_failed += 1;
+                            self.tell(&record, false);
+                        }
+                    }
+                }
+                Report::Lost(count) => {
+                    self.counters.ticks_lost += count as u64;
+                    eprintln!(
+                        "ascard interface: the disk takes nothing: {count} ticks are given up"
+                    );
+                }
+                Report::Opened(path, last) => {
+                    self.database = path;
+                    if last.is_some_and(|last| last >= self.tick()) {
+                        self.clock =
+                            Clock::start(Duration::from_secs_f64(self.config.interval_s), last);
+                        self.ticks.begin(self.tick() - 1);
+                    }
+                    self.writer
+                        .send(Job::Setting(self.tick(), self.setting_json.to_string()));
+                }
+                Report::Refused(path, error) => {
+                    eprintln!("ascard interface: {error}");
+                    self.event(json!({"event": "storage", "stored": true, "refused": path, "error": error}));
+                }
+            }
+        }
+        while let Ok(part) = self.reader.parts.try_recv() {
+            self.send(&part.subject, &part.payload);
+        }
+    }
+
+    fn set_storage_fault(&mut self, fault: Option<String>) {
+        if fault.is_some() != self.storage_fault.is_some() {
+            if let Some(error) = &fault {
+                eprintln!(
+                    "ascard interface: cannot write {}: {error}",
+                    self.database.display()
+                );
+            }
+            self.event(json!({"event": "storage", "stored": fault.is_none(), "error": fault}));
+        }
+        self.storage_fault = fault;
+    }
+
+    /// Ends the ticks that are over, or that every node has sent.
+    fn close_ticks(&mut self) {
+        let grace = Duration::from_secs_f64(self.config.grace_s);
+        loop {
+            let now = self.tick();
+            let tick = self.ticks.oldest(now);
+            let here = self.nodes.all().iter().filter(|node| node.here).count();
+            // The middle has passed, so that nobody is still to sample.
+            let half = Duration::from_secs_f64(self.config.interval_s / 2.0);
+            let is_whole = here > 0
+                && self.ticks.count(tick) >= here
+                && Instant::now() + half > self.clock.end(tick);
+            if tick > now || (!is_whole && Instant::now() < self.clock.end(tick) + grace) {
+                return;
+            }
+            self.close(tick);
+        }
+    }
+
+    fn close(&mut self, number: i64) {
+        let tick = self.ticks.close(number);
+        for place in tick.rows.keys() {
+            let node = self.nodes.node(*place);
+            node.seen_tick = number;
+            if !node.here {
+                node.here = true;
+                let name = Arc::clone(&node.name);
+                self.event(json!({"event": "node", "node": &*name, "state": "here"}));
+            }
+        }
+        let gone: Vec<usize> = (0..self.nodes.all().len())
+            .filter(|place| {
+                let node = &self.nodes.all()[*place];
+                node.here && node.seen_tick < number - GONE_TICKS
+            })
+            .collect();
+        for place in gone {
+            let node = self.nodes.node(place);
+            node.here = false;
+            let name = Arc::clone(&node.name);
+            self.event(json!({"event": "node", "node": &*name, "state": "gone"}));
+        }
+        let rows = tick
+            .rows
+            .values()
+            .map(|row| (&*row.node, &row.layout, row.values.as_slice()));
+        let values = self.metrics.of(rows);
+        let names: Vec<Arc<str>> = self.metrics.names().map(Arc::from).collect();
+        let metrics: Vec<(Arc<str>, f64)> = names.into_iter().zip(values).collect();
+        self.metrics_now = metrics
+            .iter()
+            .map(|(name, value)| (name.to_string(), *value))
+            .collect();
+        if let Some(breach) = self
+            .guard
+            .look(number, &self.metrics_now, self.setting.current())
+        {
+            self.fall_back(&breach);
+        }
+        let (orders, end) = self.relay.tick(self.tick());
+        self.send_orders(orders);
+        self.finish(end);
+        let setting = json!(self.setting.current());
+        if setting != *self.setting_json {
+            self.setting_json = Arc::new(setting);
+            self.writer
+                .send(Job::Setting(number, self.setting_json.to_string()));
+        }
+        self.settings.insert(number, Arc::clone(&self.setting_json));
+        self.writer
+            .send(Job::Tick(Arc::new(Record { tick, metrics })));
+        for (tick, rows) in std::mem::take(&mut self.late) {
+            let tick = Tick { tick, rows };
+            let metrics = Vec::new();
+            self.writer
+                .send(Job::Tick(Arc::new(Record { tick, metrics })));
+        }
+        if self.unsaved {
+            self.remember();
+        }
+        self.write_page();
+    }
+
+    /// What a new start must know: beside the database, for the disk may be full.
+    pub(crate) fn remember(&mut self) {
+        self.unsaved = false;
+        let state = json!({"version": 1, "setting": self.setting, "killed": self.killed, "mode": self.mode});
+        let path = self.state_path();
+        let draft = path.with_extension("draft");
+        let written =
+            std::fs::write(&draft, state.to_string()).and_then(|()| std::fs::rename(&draft, &path));
+        if let Err(error) = written {
+            eprintln!("ascard interface: {}: {error}", path.display());
+        }
+    }
+
+    fn recall(&mut self) {
+        let Ok(text) = std::fs::read(self.state_path()) else {
+            return;
+        };
+        let Ok(state) = serde_json::from_slice::<Value>(&text) else {
+            eprintln!(
+                "ascard interface: {}: is damaged and passed over",
+                self.state_path().display()
+            );
+            return;
+        };
+        self.killed = state["killed"] == json!(true);
+        // Of the file's mode and the one that somebody chose the more careful one.
+        if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
+            self.mode = self.mode.min(mode);
+        }
+        if let Ok(setting) = serde_json::from_value(state["setting"].clone()) {
+            self.setting = setting;
+        }
+    }
+
+    fn state_path(&self) -> PathBuf {
+        let mut name = self.config.database.as_os_str().to_owned();
+        name.push(".state");
+        PathBuf::from(name)
+    }
+}
+
+/// A verdict as it is told.
+pub(crate) fn verdict(
+    id: &str,
+    tick: i64,
+    word: &str,
+    reason: Option<&str>,
+    set: &Values,
+) -> Value {
+    json!({"version": 1, "id": id, "tick": tick, "verdict": word, "reason": reason, "set": set})
+}
