@@ -24,7 +24,7 @@ from .harness import Benchmark, Piece, table
 if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
-SEEDS = 5
+SEEDS = 3
 SECONDS = 20
 
 

@@ -128,11 +128,15 @@ def _line(case: Case, found: dict[str, Any]) -> list[str] | None:
     better = min(_middle(common["faithful"]), _middle(common["remy"]))
     return [
         case.name,
-        *(rows.signed(mean(ends[schedule])) for schedule in PLANS),
+        *(_gain(ends[schedule]) for schedule in PLANS),
         *(_runs(own[schedule]) for schedule in PLANS),
         *(_runs(common[schedule]) for schedule in PLANS),
         f"{_middle(common['sharp']) / better:.0%}",
     ]
+
+
+def _gain(ends: list[float]) -> str:
+    return rows.signed(mean(ends)) if len(ends) > 1 else f"{100 * ends[0]:+.1f}%"
 
 
 def reached(search: dict[str, Any], target: float) -> int:
