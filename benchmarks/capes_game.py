@@ -4,7 +4,8 @@
 
 The thesis' game, with its criterion: deep Q-learning with three forms of reward at 1, 10 and 50% noise, as
 many runs as published; a sweep and chance beside it. The harder game: the modern learner 50 times at each
-noise, delay 3, and the others, on seeds that nothing was tuned on. Results are kept; the same command goes on.
+noise, delay 3, and the others, on seeds that nothing was tuned on. Results are kept, and the same command
+goes on.
 """
 
 from __future__ import annotations

@@ -227,7 +227,6 @@ def read_rule_set(text: str) -> tuple[list[RuleValues], int]:
 def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int) -> str:
     """The text of a rule file."""
 
-@final
 _Recorded: TypeAlias = tuple[
     NDArray[np.float64],
     list[str],
@@ -238,6 +237,7 @@ _Recorded: TypeAlias = tuple[
     NDArray[np.float64],
 ]
 
+@final
 class Simulation:
     """A simulated cluster; a scenario's and an outcome's JSON is that of `ascar.simulation`."""
 
