@@ -210,6 +210,46 @@ class Link:
                     await subscription.unsubscribe()
         return found
 
+    async def publish_payload(self, subject: str, payload: bytes) -> None:
+        """Send bytes, of a protocol with messages of another form.
+
+        Raises:
+            MessagingError: too large, or the link is closed.
+        """
+        with _as_ours(subject):
+            await self._client.publish(subject, payload)
+
+    async def request_payload(self, subject: str, payload: bytes, timeout_s: float) -> bytes:
+        """Ask one responder in bytes.
+
+        Raises:
+            MessagingError: nobody answers in time.
+        """
+        with _as_ours(subject, timeout_s):
+            async with asyncio.timeout(timeout_s):
+                return (await self._client.request(subject, payload, timeout=timeout_s)).data
+
+    async def hear(self, subject: str, take: Callable[[str, bytes], Awaitable[None]]) -> Subscription:
+        """Hear whatever comes, as bytes.
+
+        Args:
+            subject: with wildcards, if need be.
+            take: called with each message's subject and payload.
+
+        Raises:
+            MessagingError: the link is closed.
+        """
+
+        async def on_message(raw: Msg) -> None:
+            await take(raw.subject, raw.data)
+
+        with _as_ours(subject):
+            return await self._client.subscribe(subject, cb=on_message)
+
+    def new_inbox(self) -> str:
+        """A subject for answers to us."""
+        return self._client.new_inbox()
+
     async def serve(self, subject: str, kind: type[Kind], handler: Handler[Kind]) -> Subscription:
         """Answer requests, and hear messages that want no answer.
 
