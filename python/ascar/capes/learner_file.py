@@ -1,0 +1,181 @@
+"""A learner's file: which session it tunes, for what, by which algorithm, and where its state is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from ascar.capes.hyperparameters import PRESETS, Hyperparameters, hyperparameters
+from ascar.capes.modern import ModernOptions
+from ascar.errors import ExpressionError, InputError, StudyError
+from ascar.messaging import token
+from ascar.objective import Objective
+from ascar.study import convert, within
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LearnerFile", "Plan", "read_plan"]
+
+_BYTES_MAX: Final = 1 << 20
+_OBJECTIVES_MAX: Final = 8
+
+
+class LearnerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The keys of the file, in TOML.
+
+    Attributes:
+        session: that is tuned.
+        connection: a connection file, relative to this file's folder; left out: as the environment says, or
+            the server that runs here, as user `learner`.
+        algorithm: "modern" or "classic".
+        objective: "maximize FORMULA" or "minimize FORMULA" over the metrics of `P.ticks`; or several of them.
+        weights: of several objectives, see `Objective.compromise`; left out: the same.
+        knobs: names of those to turn, with `*` and `?`; of those that the interface has.
+        ratios: names of those of which ratios matter and not differences, with `*` and `?`.
+        nodes: whose indicators are looked at, with `*` and `?`.
+        indicators: that are looked at, with `*` and `?`.
+        missing_tolerance: share of an observation that may be missing; of the classic learner.
+        state: the file in which it keeps what it has learnt, relative to this file's folder.
+        checkpoint_s: between two writings of it.
+        warm: whether it first learns from the ticks that the interface has stored.
+        seed: of everything it draws.
+        classic: `preset` (paper, thesis, game), and any hyperparameter with another value than there.
+        modern: any option of the modern learner with another value than its default.
+    """
+
+    session: str = "default"
+    connection: str | None = None
+    algorithm: Literal["modern", "classic"] = "modern"
+    objective: str | tuple[str, ...]
+    weights: tuple[float, ...] = ()
+    knobs: tuple[str, ...] = ("*",)
+    ratios: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ("*",)
+    indicators: tuple[str, ...] = ("*",)
+    missing_tolerance: float = 0.2
+    state: str = "learner.npz"
+    checkpoint_s: float = 60.0
+    warm: bool = True
+    seed: int = 1
+    classic: dict[str, Any] = {}
+    modern: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A learner's file, read and checked.
+
+    Attributes:
+        file: its keys.
+        folder: that its paths are relative to.
+        objective: one; of several the compromise between them.
+        hyper: of the classic learner.
+        options: of the modern one.
+    """
+
+    file: LearnerFile
+    folder: Path
+    objective: Objective
+    hyper: Hyperparameters
+    options: ModernOptions
+
+    @property
+    def state(self) -> Path:
+        """Where it keeps what it has learnt."""
+        return self.folder / self.file.state
+
+    @property
+    def connection(self) -> Path | None:
+        """The connection file; None where none is named."""
+        return None if self.file.connection is None else self.folder / self.file.connection
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a learner's file.
+
+    Raises:
+        InputError: it cannot be read, or a key is wrong: one line with the key, its value, what is allowed.
+    """
+    where = f"learner file {str(path)!r}"
+    try:
+        with path.open("rb") as file:
+            content = file.read(_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{where}: {reason}; name a file that can be read") from None
+    if len(content) > _BYTES_MAX:
+        raise InputError(f"{where}: larger than {_BYTES_MAX} bytes; it is no learner's file")
+    try:
+        table = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: is no TOML: {str(error)[:300]}") from None
+    try:
+        return _planned(table, path.parent)
+    except InputError as error:
+        words = error.message.removesuffix(" (`ascar init` writes a complete study file)")
+        raise InputError(f"{where}: {words}") from None
+
+
+def _planned(table: Mapping[str, Any], folder: Path) -> Plan:
+    file = convert(table, LearnerFile)
+    token("session", file.session)
+    within("missing_tolerance", file.missing_tolerance, 0, 1)
+    within("checkpoint_s", file.checkpoint_s, 1, 86_400)
+    within("seed", file.seed, 0, 2**63 - 1)
+    for key in ("knobs", "nodes", "indicators"):
+        patterns: tuple[str, ...] = getattr(file, key)
+        if not patterns or not all(patterns):
+            raise InputError(f"{key} = {list(patterns)!r}: must be a list of names, such as ['*']")
+    if not file.state or Path(file.state).name in ("", ".", ".."):
+        raise InputError(f"state = {file.state!r}: must be a file's name, such as 'learner.npz'")
+    return Plan(file, folder, _objective(file), _hyper(file), _options(file))
+
+
+def _objective(file: LearnerFile) -> Objective:
+    texts = (file.objective,) if isinstance(file.objective, str) else file.objective
+    if not 1 <= len(texts) <= _OBJECTIVES_MAX:
+        raise InputError(f"objective: has {len(texts)} of them; must have 1 to {_OBJECTIVES_MAX}")
+    if file.weights and len(file.weights) != len(texts):
+        raise InputError(f"weights = {list(file.weights)}: must have one weight an objective, {len(texts)}")
+    for at, weight in enumerate(file.weights):
+        within(f"weights[{at}]", weight, 1e-3, 1e3)
+    keys = (
+        ["objective"] if isinstance(file.objective, str) else [f"objective[{at}]" for at in range(len(texts))]
+    )
+    objectives = [Objective.parse(text, key) for text, key in zip(texts, keys, strict=True)]
+    return Objective.compromise(objectives, file.weights)
+
+
+def _hyper(file: LearnerFile) -> Hyperparameters:
+    """The preset, with what differs from it."""
+    given = dict(file.classic)
+    preset = given.pop("preset", "paper")
+    if preset not in PRESETS:
+        raise InputError(f"classic.preset = {preset!r}: must be one of {', '.join(PRESETS)}")
+    given.setdefault("missing_tolerance", file.missing_tolerance)
+    whole = {**msgspec.to_builtins(hyperparameters(preset)), **given}
+    try:
+        return convert(whole, Hyperparameters, "classic")
+    except (StudyError, ExpressionError):
+        raise
+    except InputError as error:
+        raise InputError(f"classic.{error.message}") from None
+
+
+def _options(file: LearnerFile) -> ModernOptions:
+    fields = {one.name: one for one in dataclasses.fields(ModernOptions)}
+    for key, value in file.modern.items():
+        if key not in fields:
+            raise InputError(f"modern.{key}: unknown key; allowed here: {', '.join(fields)}")
+        whole = isinstance(fields[key].default, int)
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            kind = "a whole number" if whole else "a number"
+            raise InputError(f"modern.{key} = {value!r}: must be {kind}, such as {fields[key].default!r}")
+        within(f"modern.{key}", value, 0, 1e6)
+    return ModernOptions(**file.modern)
