@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ascar.capes.policy import Seen
     from ascar.capes.surface import Surface
 
-__all__ = ["Modern", "ModernOptions"]
+__all__ = ["Modern", "ModernOptions", "look_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,14 @@ class Modern:
         knobs: what it turns; it begins where they stand.
         rng: of everything it draws.
         options: how it learns.
+
+    Attributes:
+        knobs: see above.
+        options: see above.
+        regimes: what is known of each workload.
+        settling: how long a change takes to show.
+        refused: settings that were not put in force, as shares of the ranges.
+        moves: changes that it chose.
     """
 
     def __init__(
@@ -86,20 +94,20 @@ class Modern:
         self._guard = Guard(self.options.budget)
         self._start = self._setting = initial(self.knobs)
         self._design = (_DESIGN if len(self.knobs) <= _LINES_MAX else 1) + 2 * len(self.knobs)
-        self._refused: dict[Setting, NDArray[np.float64]] = {}
+        self.refused: dict[Setting, NDArray[np.float64]] = {}
         self._values: list[float] = []
         self._looks: list[NDArray[np.float64]] = []
-        self._moves = self._stays = 0
+        self.moves = self._stays = 0
         self._left: float | None = None
         self._wait, self._wanted = 0, self.options.first_ticks
 
     def decide(self, seen: Seen) -> Setting:
         """Where the knobs shall stand from now on."""
         if seen.setting != self._setting:  # refused, or somebody else's hand
-            self._refused[self._setting] = units(self.knobs, self._setting)
+            self.refused[self._setting] = units(self.knobs, self._setting)
             self._enter(seen.setting)
         self._values.append(seen.performance)
-        self._looks.append(_look(seen))
+        self._looks.append(look_of(seen))
         if len(self._values) >= self._wait + self._wanted:
             self._leave()
         return self._setting
@@ -110,6 +118,23 @@ class Modern:
         self._enter(self._setting)
         self._left = None
         self._wanted = self.options.visit_ticks_min
+
+    def stay(self, setting: Setting) -> None:
+        """What was wanted does not come now, by no fault of its own: a visit begins where the knobs stand."""
+        self._left = None
+        self._enter(setting)
+
+    def recall(self, setting: Setting, values: NDArray[np.float64], looks: NDArray[np.float64]) -> None:
+        """Learn from a visit of the past.
+
+        Args:
+            setting: that was in force.
+            values: (ticks,), measured after it had settled; NaN where nothing was.
+            looks: (ticks, indicators), means over the nodes meanwhile.
+        """
+        settled = values[np.isfinite(values)]
+        if len(settled) and not self.regimes.odd(setting, settled, Looks.of(looks)):
+            self.surface.add(setting, settled)
 
     @property
     def surface(self) -> Surface:
@@ -139,7 +164,7 @@ class Modern:
         following = self._choose()
         if following != self._setting:
             self._left = here
-            self._moves += 1
+            self.moves += 1
             self._enter(following)
         else:
             self._left = None
@@ -152,7 +177,7 @@ class Modern:
         self._setting = setting
         self._clear()
         self._stays = 0
-        long = self._moves <= _LONG_VISITS or self._moves % _LONG_EVERY == 0
+        long = self.moves <= _LONG_VISITS or self.moves % _LONG_EVERY == 0
         self._wait = self.options.settle_ticks_max if long else self.settling.ticks
 
     def _clear(self) -> None:
@@ -219,9 +244,9 @@ class Modern:
         self, columns: NDArray[np.float64], visited: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
         """Which settings are nearer to one that the action checker refused than to any that it let pass."""
-        if not self._refused:
+        if not self.refused:
             return np.zeros(len(columns), bool)
-        refused = np.array(list(self._refused.values()))
+        refused = np.array(list(self.refused.values()))
         return _nearest(columns, refused) < _nearest(columns, visited)
 
     def _columns(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -255,7 +280,7 @@ class Modern:
         return np.clip(np.concatenate(found), 0, sizes - 1).astype(np.intp)
 
 
-def _look(seen: Seen) -> NDArray[np.float64]:
+def look_of(seen: Seen) -> NDArray[np.float64]:
     """(indicators,): means over the nodes; 0 where no node has a value."""
     known = np.isfinite(seen.indicators)
     total = np.where(known, seen.indicators, 0).sum(0, dtype=np.float64)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["Looks", "Regimes"]
+__all__ = ["Looks", "Regime", "Regimes"]
 
 _ODD_ERRORS, _ODD_SHARE = 8.0, 0.05
 _APART, _NEAR, _LOOKS_ERRORS = 0.1, 0.05, 5.0
@@ -43,6 +43,20 @@ class Looks(NamedTuple):
         if count < 2:
             return cls(ticks.mean(0), np.full(ticks.shape[1], np.inf))
         return cls(ticks.mean(0), ticks.var(0, ddof=1) / count)
+
+
+class Regime(NamedTuple):
+    """One workload, as it is written down.
+
+    Attributes:
+        name: as announced; None where it was not.
+        surface: its own.
+        looks: of the indicators, at settings visited.
+    """
+
+    name: str | None
+    surface: Surface
+    looks: dict[Setting, Looks]
 
 
 class Regimes:
@@ -72,6 +86,21 @@ class Regimes:
         self._others: list[Surface] = []
         self._odd = 0
         self._looks: dict[int, dict[Setting, Looks]] = {}
+
+    def all(self) -> list[Regime]:
+        """What is known: first of the workload that runs, then of those before, the latest last."""
+        known = [(self._name or None, self.surface), *[(None, one) for one in self._others]]
+        known += list(self._named.items())
+        return [Regime(name, surface, self._looks.get(id(surface), {})) for name, surface in known]
+
+    def put_back(self, regimes: Sequence[Regime], changes: int) -> None:
+        """Know what `all` gave; at least the workload that runs."""
+        self.changes, self._odd = changes, 0
+        first, *others = regimes
+        self._name, self.surface = first.name or "", first.surface
+        self._others = [one.surface for one in others if one.name is None]
+        self._named = {one.name: one.surface for one in others if one.name is not None}
+        self._looks = {id(one.surface): one.looks for one in regimes}
 
     def announce(self, workload: str) -> None:
         """A workload has begun; where its name is known, what was learnt of it is taken up again."""

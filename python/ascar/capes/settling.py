@@ -29,11 +29,14 @@ class Settling:
 
     Args:
         ticks_max: the longest.
+
+    Attributes:
+        evidence: (ticks_max + 1,), log of what changes have said for each number of ticks.
     """
 
     def __init__(self, ticks_max: int) -> None:
         self._prior = np.log(_PRIOR_DECAY) * np.arange(ticks_max + 1)
-        self._evidence = np.zeros(ticks_max + 1)
+        self.evidence = np.zeros(ticks_max + 1)
 
     @property
     def ticks(self) -> int:
@@ -42,7 +45,7 @@ class Settling:
 
     def probabilities(self) -> NDArray[np.float64]:
         """(ticks_max + 1,): of each number of ticks."""
-        log = self._prior + self._evidence
+        log = self._prior + self.evidence
         weight = np.exp(log - log.max())
         return weight / weight.sum()
 
@@ -57,7 +60,7 @@ class Settling:
         """
         if not sd > 0:
             return
-        most = len(self._evidence)
+        most = len(self.evidence)
         seen = values[: most - 1]
         low, high = min(left, entered), max(left, entered)
         if high - low < _APART * sd:
@@ -69,4 +72,4 @@ class Settling:
         says = np.clip(np.nan_to_num(says), -_FOR_MAX, _AGAINST_MAX)
         of_ticks = np.concatenate([[0.0], np.cumsum(says)])
         of_ticks = np.pad(of_ticks, (0, most - len(of_ticks)), mode="edge")
-        self._evidence = _FORGET * self._evidence + of_ticks
+        self.evidence = _FORGET * self.evidence + of_ticks

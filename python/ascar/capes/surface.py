@@ -122,6 +122,13 @@ class Surface:
     _refit_at: float = 0.0
     _fitted: Fitted | None = None
 
+    @classmethod
+    def restored(cls, knobs: Sequence[Knob], designed: int, places: dict[Setting, Place]) -> Surface:
+        """As it was when its places were written down."""
+        found = cls(knobs, designed, places)
+        found._visits = max((one.last for one in places.values()), default=0)
+        return found
+
     @property
     def visits(self) -> int:
         """In all."""
