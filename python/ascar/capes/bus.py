@@ -11,7 +11,7 @@ from ascar.errors import MessagingError
 from ascar.messaging import MESSAGE_BYTES_MAX, Link, RequestRefused, token
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
     from types import TracebackType
 
     from ascar.messaging import Settings
@@ -109,6 +109,18 @@ class Bus:
         if "ok" not in answer:
             raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
         return answer["ok"]
+
+    async def replies(
+        self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S
+    ) -> AsyncGenerator[bytes]:
+        """Ask, and have the parts of the answer, until the caller has enough.
+
+        Raises:
+            MessagingError: nobody answers, or no further part comes in time.
+        """
+        payload = msgspec.json.encode(document)
+        async for part in self._link.replies(f"{self._prefix}.{what}", payload, timeout_s):
+            yield part
 
     async def follow(self, whats: Sequence[str]) -> AsyncIterator[tuple[str, Document]]:
         """Every object on some subjects, without end: the last part of the subject, and the object.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
@@ -273,6 +273,31 @@ class Link:
 
         with _as_ours(subject):
             return await self._client.subscribe(subject, cb=on_message)
+
+    async def replies(self, subject: str, payload: bytes, timeout_s: float) -> AsyncGenerator[bytes]:
+        """The parts of a reply that comes in several, unread, until the caller has enough.
+
+        Args:
+            subject: of the request.
+            payload: of the request.
+            timeout_s: for each part.
+
+        Raises:
+            MessagingError: nobody answers, or no further part comes in time.
+        """
+        inbox = self._client.new_inbox()
+        with _as_ours(subject, timeout_s):
+            subscription = await self._client.subscribe(inbox)
+            try:
+                await self._client.publish(subject, payload, reply=inbox)
+                while True:
+                    part = await subscription.next_msg(timeout=timeout_s)
+                    if part.headers and part.headers.get("Status") == "503":
+                        raise nats.errors.NoRespondersError
+                    yield part.data
+            finally:
+                with contextlib.suppress(Exception):
+                    await subscription.unsubscribe()
 
     async def _answer(self, payload: bytes, kind: type[Kind], handler: Handler[Kind]) -> Message | None:
         try:
