@@ -1,0 +1,37 @@
+"""Following a session: its messages folded into states, as they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascar.capes.bus import Bus
+from ascar.capes.state import SUBJECTS, SessionState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ascar.messaging import Settings
+
+__all__ = ["watch"]
+
+
+async def watch(settings: Settings, session: str, *, name: str = "viewer") -> AsyncIterator[SessionState]:
+    """The session's state after each message, without end; what is not known yet comes within seconds.
+
+    It only listens: the user "viewer" of docs/capes-protocol.md is enough. While the server is away nothing
+    comes; afterwards it goes on.
+
+    Args:
+        settings: how to connect.
+        session: its name.
+        name: of this client, for the server's log.
+
+    Raises:
+        InputError: the settings or the name are wrong.
+        MessagingError: nobody is there, or we are not let in.
+    """
+    state = SessionState(session)
+    async with await Bus.open(settings, session, name=name) as bus:
+        async for what, document in bus.follow(SUBJECTS):
+            state = state.after(what, document)
+            yield state
