@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.capes.bus import Bus
-from ascar.capes.state import SUBJECTS, SessionState
+from ascar.capes.folding import SUBJECTS, fold
+from ascar.capes.state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,5 +34,5 @@ async def watch(settings: Settings, session: str, *, name: str = "viewer") -> As
     state = SessionState(session)
     async with await Bus.open(settings, session, name=name) as bus:
         async for what, document in bus.follow(SUBJECTS):
-            state = state.after(what, document)
+            state = fold(state, what, document)
             yield state
