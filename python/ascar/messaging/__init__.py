@@ -2,6 +2,7 @@
 
 from ascar.messaging.answers import RequestRefused
 from ascar.messaging.blocking import Background
+from ascar.messaging.bound import bound
 from ascar.messaging.link import Counts, Link
 from ascar.messaging.message import MESSAGE_BYTES_MAX, Message, Refusal, decode, encode
 from ascar.messaging.place import find_settings, runtime_directory
@@ -23,6 +24,7 @@ __all__ = [
     "Settings",
     "Tls",
     "User",
+    "bound",
     "decode",
     "encode",
     "find_settings",

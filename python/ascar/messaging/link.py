@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import nats.errors
 
-from ascar.errors import AscarError, EnvironmentLacks, MessagingError
+from ascar.errors import AscarError, MessagingError
 from ascar.messaging.answers import RequestRefused
 from ascar.messaging.client import GuardedClient
+from ascar.messaging.identity import identity
 from ascar.messaging.message import Message, Refusal, decode, encode
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Link:
                     disconnected_cb=link._on_loss,
                     reconnected_cb=link._on_return,
                     tls=settings.ssl_context(),
-                    **_identity(settings),
+                    **identity(settings),
                 )
         except AscarError:
             raise
@@ -351,24 +352,6 @@ def _as_ours(what: str, timeout_s: float | None = None) -> Any:
         raise MessagingError(f"{what}: {error or type(error).__name__}") from None
 
 
-def _identity(settings: Settings) -> dict[str, Any]:
-    """Arguments that say who we are."""
-    if settings.credentials is not None:
-        try:
-            import nkeys  # type: ignore[import-not-found]  # noqa: F401
-        except ImportError:
-            raise EnvironmentLacks(
-                f"credentials = {settings.credentials!r}: .creds files need the package nkeys; install it "
-                "(`uv pip install nkeys`), or use a user and a password, or a client certificate"
-            ) from None
-        return {"user_credentials": settings.credentials}
-    if settings.token is not None:
-        return {"token": settings.token}
-    if settings.user is not None:
-        return {"user": settings.user, "password": settings.password}
-    return {}
-
-
 def _no_connection(settings: Settings, error: BaseException) -> str:
     """Why there is no connection, in words."""
     words = str(error) or type(error).__name__
@@ -377,5 +360,6 @@ def _no_connection(settings: Settings, error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         words = "no answer in time"
     if "uthorization" in words:
-        words = f"the server does not let {settings.user or 'us'} in; check user and password"
+        way = "user and password" if settings.credentials is None else "credentials"
+        words = f"the server does not let {settings.user or 'us'} in; check {way}"
     return f"message server {at}: {words[:300]}"

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ascar.errors import EnvironmentLacks, MessagingError, Refused
+from ascar.messaging.bound import bound
 from ascar.messaging.server_config import HOST, ServerLimits, User, config_text
 from ascar.messaging.settings import Settings
 from ascar.messaging.subjects import token
@@ -33,16 +35,6 @@ _POLL_S = 0.02
 _RESTARTS_MAX = 5  # within
 _RESTARTS_PERIOD_S = 60.0
 _GREETING_S = 2.0
-
-# Becomes the server after asking the kernel to kill it with the thread that started it. A program of its own,
-# because between fork and exec of a process with threads no Python may run.
-_BOUND = """
-import ctypes, os, sys
-parent, program = int(sys.argv[1]), sys.argv[2]
-if ctypes.CDLL(None).prctl(1, 9, 0, 0, 0) != 0 or os.getppid() != parent:
-    os._exit(70)
-os.execv(program, sys.argv[2:])
-"""
 
 
 def find_nats_server() -> Path:
@@ -219,10 +211,9 @@ class MessageServer:
         self._forget_ports()
         config = config_text(self.directory, self._port, list(self._users.values()), self._limits)
         _write_private(self._config, config.encode())
-        bound = [sys.executable, "-I", "-S", "-c", _BOUND, str(os.getpid()), str(self._program)]
         with (self.directory / "server.err").open("wb") as errors:
             self._process = process = subprocess.Popen(
-                [*bound, "-c", str(self._config)],
+                bound([str(self._program), "-c", str(self._config)], signal.SIGKILL),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,

@@ -1,0 +1,1 @@
+"""A session on one machine: every process of the online loop, started, watched and ended together."""

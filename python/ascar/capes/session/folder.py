@@ -1,0 +1,170 @@
+"""The folder of a session: its processes' files, logs and data, and who runs it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import msgspec
+
+from ascar.capes.session.files import write_private
+from ascar.errors import EnvironmentLacks, InputError, Refused
+from ascar.messaging import read_settings, token
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ascar.messaging import Settings
+
+__all__ = ["Folder", "Running", "find_folder", "sessions_folder"]
+
+
+def sessions_folder() -> Path:
+    """Where sessions are kept: a folder each, in the user's state directory."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "ascar" / "capes"
+
+
+class Running(msgspec.Struct, frozen=True):
+    """Who runs a session.
+
+    Attributes:
+        pid: of `ascar capes up`.
+        session: its name.
+        study: the study file's path.
+        started_s: seconds since 1970.
+    """
+
+    pid: int
+    session: str
+    study: str
+    started_s: float
+
+
+class Folder:
+    """One session's folder.
+
+    Args:
+        path: of it; made when it is taken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        """Take it for ourselves.
+
+        Raises:
+            Refused: the session runs already.
+            InputError: it cannot be made or written.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InputError(
+                f"folder {str(self.path)!r}: {error.strerror}; name another one with --folder"
+            ) from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            running = self.running()
+            self._release()
+            who = f", process {running.pid}" if running else ""
+            raise Refused(
+                f"session {self.path.name!r}: runs already{who}; `ascar capes stop {self.path.name}` ends it"
+            ) from None
+        for left in ("up.json", "stop.json"):
+            (self.path / left).unlink(missing_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give it back."""
+        for left in ("up.json", "stop.json"):
+            (self.path / left).unlink(missing_ok=True)
+        self._release()
+
+    def announce(self, running: Running) -> None:
+        """Say who runs it."""
+        write_private(self.path / "up.json", msgspec.json.encode(running).decode())
+
+    def running(self) -> Running | None:
+        """Who runs it now; None where nobody does."""
+        try:
+            content = (self.path / "up.json").read_bytes()
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            try:
+                return msgspec.json.decode(content, type=Running)
+            except msgspec.DecodeError:
+                return None
+        else:
+            return None  # nobody holds it: it was killed
+        finally:
+            os.close(descriptor)
+
+    def ask_to_stop(self, *, keep: bool) -> None:
+        """Leave word of how it is to end, for the process that runs it."""
+        write_private(self.path / "stop.json", msgspec.json.encode({"keep": keep}).decode())
+
+    def asked_to_keep(self) -> bool:
+        """Whether who asked it to end wants the setting kept."""
+        try:
+            found: Any = msgspec.json.decode((self.path / "stop.json").read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return False
+        return isinstance(found, dict) and cast("dict[str, Any]", found).get("keep") is True
+
+    def settings(self, user: str) -> Settings:
+        """How to connect to the session that runs.
+
+        Raises:
+            EnvironmentLacks: it does not run.
+            InputError: the file is wrong.
+        """
+        path = self.path / "messages" / f"{user}.toml"
+        if self.running() is None or not path.exists():
+            raise EnvironmentLacks(
+                f"session {self.path.name!r}: does not run on this machine, or is just starting; "
+                "`ascar capes up STUDY.toml` starts one"
+            )
+        return read_settings(path)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def find_folder(named: str | None, parent: Path | None = None) -> Folder:
+    """The folder of a session that runs, by its name, or the only one that there is.
+
+    Args:
+        named: the session, or the path of its folder; None: the only one that runs.
+        parent: where sessions are; None: in the user's state directory.
+
+    Raises:
+        EnvironmentLacks: none runs.
+        InputError: several run and none is named.
+    """
+    folder = sessions_folder() if parent is None else parent
+    if named is not None:
+        return Folder(Path(named)) if "/" in named else Folder(folder / token("session", named))
+    known = sorted(folder.iterdir()) if folder.is_dir() else []
+    running = [one for one in (Folder(path) for path in known if path.is_dir()) if one.running()]
+    if not running:
+        raise EnvironmentLacks("no session runs on this machine; `ascar capes up STUDY.toml` starts one")
+    if len(running) > 1:
+        names = ", ".join(one.path.name for one in running)
+        raise InputError(f"several sessions run here: {names}; name one of them")
+    return running[0]

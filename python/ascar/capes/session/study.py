@@ -1,0 +1,285 @@
+"""A study of the online loop: the file's tables as one frozen value, every mistake named by its key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ascar.errors import StudyError
+from ascar.messaging import token
+from ascar.objective import Objective
+from ascar.study import FILE_BYTES_MAX, convert, duration, within
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["DEVICE", "CapesSection", "KnobSection", "OnlineStudy", "ProofSection"]
+
+DEVICE = "DEV"
+"""In names of knobs and indicators: the kernel's name of the target's device."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_KNOBS_MAX, _TABLES_MAX = 100, 1000
+
+
+class OnlineStudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[study]` of the online loop.
+
+    Attributes:
+        name: letters, digits, ".", "_" and "-", at most 80.
+        objective: "maximize FORMULA" or "minimize FORMULA" over metrics of a tick; or a list of several.
+        budget: how long the session lasts; left out: until somebody ends it.
+        weights: of several objectives, in their order; left out: the same.
+        seed: of every random choice.
+    """
+
+    name: str
+    objective: str | tuple[str, ...]
+    budget: str | None = None
+    weights: tuple[float, ...] = ()
+    seed: int = 1
+
+
+class KnobSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[capes.knob]]`: what may be turned.
+
+    Attributes:
+        name: of a knob of `ascard keeper`; DEV stands for the target's device.
+        minimum: least number.
+        maximum: greatest number.
+        choices: allowed words, instead of numbers.
+        step: what the learner moves it by, at least.
+        ratio: whether ratios matter to the learner, and not differences.
+        change_max: largest change of a number at once.
+        interval_ticks: fewest ticks between two changes.
+    """
+
+    name: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    step: float | None = None
+    ratio: bool = False
+    change_max: float | None = None
+    interval_ticks: int = 0
+
+
+class ProofSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[capes.proof]`: the comparison of tuned and untuned phases in turns.
+
+    Attributes:
+        after: the learner is left alone for so long before the first phase.
+        phase: length of a phase.
+        settle: so much of its beginning does not count.
+        p_value: probability of an interval that does not hold the gain.
+    """
+
+    after: str = "10 min"
+    phase: str = "30 s"
+    settle: str = "6 s"
+    p_value: float = 0.05
+
+
+class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[capes]`: how the processes of the session work.
+
+    Attributes:
+        session: its name; left out: the study's.
+        node: this machine's name in the session.
+        interval_s: length of a tick.
+        mode: observe, approve or automatic.
+        algorithm: modern or classic.
+        contact_s: without a word from the interface for so long, the agent puts every knob back.
+        load: the load is run for so long at a time, and begun anew.
+        knob: what may be turned.
+        collector: what the agent reads; left out: the target's device, vm, memory, cpu, pressure.
+        average: moving averages, as in the agent's file.
+        metric: what objective, floors and rules are made from, as in the interface's file; a name of the
+            objective that is not among them is the load's metric of that name.
+        floor: service levels, as in the interface's file.
+        rule: what must not be set, as there.
+        window: when something may be set, as there.
+        retention: of the replay database, as there.
+        prometheus: HOST:PORT for the interface's own metrics.
+        learner: other keys of the learner's file.
+        proof: the comparison with the baseline.
+    """
+
+    knob: tuple[KnobSection, ...]
+    session: str | None = None
+    node: str = "node"
+    interval_s: float = 1.0
+    mode: Literal["observe", "approve", "automatic"] = "automatic"
+    algorithm: Literal["modern", "classic"] = "modern"
+    contact_s: float = 30.0
+    load: str = "5 min"
+    collector: tuple[dict[str, Any], ...] = ()
+    average: tuple[dict[str, Any], ...] = ()
+    metric: tuple[dict[str, Any], ...] = ()
+    floor: tuple[dict[str, Any], ...] = ()
+    rule: tuple[dict[str, Any], ...] = ()
+    window: tuple[dict[str, Any], ...] = ()
+    retention: dict[str, Any] = {}
+    prometheus: str | None = None
+    learner: dict[str, Any] = {}
+    proof: ProofSection = ProofSection()
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    study: OnlineStudySection
+    capes: CapesSection
+    target: dict[str, Any] | None = None
+    workload: dict[str, Any] | None = None
+
+
+class OnlineStudy(msgspec.Struct, frozen=True):
+    """What is tuned while it works.
+
+    Attributes:
+        name: of the study.
+        session: of the session.
+        objective: what to reach; of several objectives the compromise.
+        objectives: their texts, as the learner is told.
+        weights: of several.
+        duration_s: how long the session lasts; None: until somebody ends it.
+        seed: of every random choice.
+        target: the `[target]` table; None: this machine as it is.
+        workload: the `[workload]` table; None: whatever runs.
+        capes: the `[capes]` table.
+        load_s: length of one run of the load.
+        after_s: before the first phase of the proof.
+        phase_s: of a phase.
+        settle_s: of its beginning.
+    """
+
+    name: str
+    session: str
+    objective: Objective
+    objectives: tuple[str, ...]
+    weights: tuple[float, ...]
+    duration_s: float | None
+    seed: int
+    target: dict[str, Any] | None
+    workload: dict[str, Any] | None
+    capes: CapesSection
+    load_s: float
+    after_s: float
+    phase_s: float
+    settle_s: float
+
+    @classmethod
+    def read(cls, path: Path) -> OnlineStudy:
+        """Read a study file; the load's own paths are relative to where we are, as in `ascar tune`.
+
+        Raises:
+            StudyError: the file cannot be read, or a key is wrong.
+        """
+        try:
+            with path.open("rb") as file:
+                content = file.read(FILE_BYTES_MAX + 1)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise StudyError(f"study file {str(path)!r}: {reason}; name a file that can be read") from None
+        if len(content) > FILE_BYTES_MAX:
+            raise StudyError(f"study file {str(path)!r}: larger than {FILE_BYTES_MAX} bytes; it is no study")
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise StudyError(f"study file {str(path)!r}: is not UTF-8 text ({error.reason})") from None
+        return cls.parse(text)
+
+    @classmethod
+    def parse(cls, text: str) -> OnlineStudy:
+        """Read a study from TOML text.
+
+        Raises:
+            StudyError: a key is unknown, missing, of the wrong type or out of range.
+        """
+        try:
+            table = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise StudyError(f"study file is not TOML: {error}") from error
+        if "capes" not in table:
+            raise StudyError(
+                "capes: missing; a study of the online loop has a [capes] table with [[capes.knob]]; "
+                "a study without is for `ascar tune`"
+            )
+        file = convert(table, _File)
+        _check_study(file.study)
+        _check_capes(file.capes)
+        if file.workload is not None and file.target is None:
+            raise StudyError("workload: needs a [target] to run on; leave it out where your own load runs")
+        given = file.study.objective
+        texts = (given,) if isinstance(given, str) else given
+        objectives = [Objective.parse(one, f"study.objective[{at}]") for at, one in enumerate(texts)]
+        proof = file.capes.proof
+        phase_s, settle_s = duration("capes.proof.phase", proof.phase), _seconds(proof.settle)
+        if phase_s < settle_s + 3 * file.capes.interval_s:
+            raise StudyError(
+                f"capes.proof.phase = {proof.phase!r}: must be longer than settle, {proof.settle!r}, "
+                "by at least three ticks"
+            )
+        return cls(
+            name=file.study.name,
+            session=token(
+                "capes.session", file.capes.session or re.sub(r"[^A-Za-z0-9_-]", "-", file.study.name)
+            ),
+            objective=Objective.compromise(objectives, file.study.weights),
+            objectives=tuple(texts),
+            weights=file.study.weights,
+            duration_s=None if file.study.budget is None else duration("study.budget", file.study.budget),
+            seed=file.study.seed,
+            target=file.target,
+            workload=file.workload,
+            capes=file.capes,
+            load_s=duration("capes.load", file.capes.load),
+            after_s=duration("capes.proof.after", proof.after),
+            phase_s=phase_s,
+            settle_s=settle_s,
+        )
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text.strip().split(" ")[0].rstrip("s") == "0" else duration("capes.proof.settle", text)
+
+
+def _check_study(study: OnlineStudySection) -> None:
+    if not _NAME.fullmatch(study.name):
+        raise StudyError(
+            f"study.name = {study.name[:80]!r}: must be at most 80 letters, digits, '.', '_' and '-'"
+        )
+    texts = (study.objective,) if isinstance(study.objective, str) else study.objective
+    if not texts or (study.weights and len(study.weights) != len(texts)):
+        raise StudyError(
+            f"study.objective: has {len(texts)}, study.weights {len(study.weights)}; give at least one "
+            "objective, and as many weights or none"
+        )
+    for at, weight in enumerate(study.weights):
+        within(f"study.weights[{at}]", weight, 1e-3, 1e3)
+
+
+def _check_capes(capes: CapesSection) -> None:
+    if not 1 <= len(capes.knob) <= _KNOBS_MAX:
+        raise StudyError(f"capes.knob: has {len(capes.knob)} tables; must have 1 to {_KNOBS_MAX}")
+    token("capes.node", capes.node)
+    within("capes.interval_s", capes.interval_s, 0.05, 3600)
+    within("capes.contact_s", capes.contact_s, 3, 86_400)
+    within("capes.proof.p_value", capes.proof.p_value, 1e-6, 0.5)
+    names = [one.name for one in capes.knob]
+    for knob in capes.knob:
+        numbers = knob.minimum is not None and knob.maximum is not None
+        if numbers == bool(knob.choices):
+            raise StudyError(f"capes.knob {knob.name!r}: give minimum and maximum, or choices")
+        if numbers and not (knob.minimum or 0) < (knob.maximum or 0):
+            raise StudyError(
+                f"capes.knob {knob.name!r}: minimum = {knob.minimum!r} must be below "
+                f"maximum = {knob.maximum!r}"
+            )
+        if "*" in knob.name or names.count(knob.name) > 1:
+            raise StudyError(f"capes.knob {knob.name!r}: each knob of this machine is named once, without *")
+    for key in ("collector", "average", "metric", "floor", "rule", "window"):
+        if len(getattr(capes, key)) > _TABLES_MAX:
+            raise StudyError(f"capes.{key}: has more than {_TABLES_MAX} tables")

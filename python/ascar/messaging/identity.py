@@ -1,0 +1,53 @@
+"""Who we are to a message server: a user, a token, or a file of the server's operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar import _core
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from ascar.messaging.settings import Settings
+
+__all__ = ["identity"]
+
+
+def identity(settings: Settings) -> dict[str, Any]:
+    """Arguments of the client's connect.
+
+    Raises:
+        InputError: a .creds file cannot be read, others can, or it is none.
+    """
+    if settings.credentials is not None:
+        user = _User(settings.credentials)
+        return {"signature_cb": user.signature, "user_jwt_cb": user.token}
+    if settings.token is not None:
+        return {"token": settings.token}
+    if settings.user is not None:
+        return {"user": settings.user, "password": settings.password}
+    return {}
+
+
+class _User:
+    """Of a .creds file, which is read at each connection: a token ends, and another takes its place.
+
+    Raises:
+        InputError: the file cannot be read, others can, or it is none.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._token = path, ""
+        self.signature("-")  # what is wrong with the file is told before anybody is asked
+
+    def signature(self, nonce: str) -> bytes:
+        """Of the nonce that a server greets with."""
+        try:
+            self._token, signature = _core.sign_in(self._path, nonce)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return signature.encode()
+
+    def token(self) -> bytearray:
+        """Asked for after the signature."""
+        return bytearray(self._token.encode())
