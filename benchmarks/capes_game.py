@@ -10,6 +10,7 @@ goes on.
 
 from __future__ import annotations
 
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ascar.capes.contest import Algorithm, Contest, play
 from ascar.capes.game import GameKind
 from ascar.capes.hyperparameters import GAME, RewardForm
 
-from .harness import Benchmark, Piece, percent, share, table
+from .harness import Benchmark, Piece, percent, share, sources, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,12 @@ SLICE, RUNS = 10, 50
 # The modern learner was tuned on seeds from 1 on.
 FIRST_SEEDS: dict[GameKind, int] = {"hard": 10_001, "thesis": 1}
 _PLAIN: tuple[Algorithm, ...] = ("modern", "sweep", "random")
+_LEARNERS: dict[Algorithm, str] = {
+    "modern": "ascar.capes.modern",
+    "classic": "ascar.capes.classic",
+    "sweep": "ascar.capes.blind",
+    "random": "ascar.capes.blind",
+}
 
 
 def main() -> None:
@@ -71,7 +78,13 @@ def _piece(
         played = play(contest)
         return {"ticks": [one.ticks for one in played], "near": [one.near_share for one in played]}
 
-    return Piece(_key(*who, noise, first, form), run)
+    return Piece(_key(*who, noise, first, form), run, _build(who[1]))
+
+
+@cache
+def _build(algorithm: Algorithm) -> str:
+    names = (_LEARNERS[algorithm], "ascar.capes.game", "ascar.capes.convergence")
+    return sources(*names, within=("ascar.capes", "ascar.learning"))
 
 
 def _key(game: GameKind, algorithm: str, noise: float, first: int, form: str | None) -> str:
@@ -123,7 +136,7 @@ def _cell(found: dict[str, dict[str, Any]], name: str, noise: float, form: str |
 
 
 def _collected(
-    found: dict[str, dict[str, Any]], who: tuple[str, str], noise: float, form: str | None
+    found: dict[str, dict[str, Any]], who: tuple[GameKind, str], noise: float, form: str | None
 ) -> tuple[list[int | None], list[float]]:
     pieces = [found.get(_key(*who, noise, first, form)) for first in range(0, RUNS, SLICE)]
     known = [one for one in pieces if one is not None]

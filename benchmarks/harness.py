@@ -8,7 +8,9 @@ lines say. Lines of another build of the program are left alone and not used.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
+import importlib.util
 import json
 import math
 import re
@@ -48,6 +50,25 @@ def build() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
 
 
+def sources(*names: str, within: tuple[str, ...]) -> str:
+    """The same of modules and of all that they import: for work that needs nothing of the compiled half.
+
+    Args:
+        names: of modules.
+        within: imports are followed into modules whose names begin so.
+    """
+    waiting, texts = list(names), dict[str, bytes]()
+    while waiting:
+        name = waiting.pop()
+        found = importlib.util.find_spec(name)
+        if name in texts or found is None or found.origin is None:
+            continue
+        texts[name] = Path(found.origin).read_bytes()
+        imports = (one for one in ast.walk(ast.parse(texts[name])) if isinstance(one, ast.ImportFrom))
+        waiting += [one.module for one in imports if one.module and one.module.startswith(within)]
+    return hashlib.sha256(b"".join(texts[name] for name in sorted(texts))).hexdigest()[:12]
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of work.
@@ -55,10 +76,12 @@ class Piece:
     Attributes:
         key: its name, unique in the benchmark.
         run: does it; what it returns can be written as JSON. A RuntimeError says why it cannot be done here.
+        build: of what does it, see `sources`; None: the benchmark's.
     """
 
     key: str
     run: Callable[[], dict[str, Any]]
+    build: str | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +99,9 @@ class Benchmark:
     path: Path
     only: re.Pattern[str] = re.compile("")
     build: str = field(default_factory=build)
-    _found: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+    _found: dict[tuple[str, str], dict[str, Any]] = field(
+        default_factory=dict[tuple[str, str], "dict[str, Any]"]
+    )
 
     @classmethod
     def from_arguments(cls, document: str, budget: str) -> Benchmark:
@@ -103,7 +128,7 @@ class Benchmark:
         """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""
         wanted = list(pieces)
         self._read()
-        waiting = [one for one in wanted if one.key not in self._found and self.only.search(one.key)]
+        waiting = [one for one in wanted if self._of(one) not in self._found and self.only.search(one.key)]
         start_s = time.monotonic()
         with self.path.open("a") as file:
             for done, piece in enumerate(waiting):
@@ -118,12 +143,16 @@ class Benchmark:
                 except RuntimeError as error:
                     print(f"\n{piece.key} is left out: {error}", file=sys.stderr)
                     continue
-                file.write(json.dumps({"key": piece.key, "build": self.build, **found}) + "\n")
+                key, build = self._of(piece)
+                file.write(json.dumps({"key": key, "build": build, **found}) + "\n")
                 file.flush()
-                self._found[piece.key] = found
+                self._found[key, build] = found
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr)
-        return {piece.key: self._found[piece.key] for piece in wanted if piece.key in self._found}
+        return {one.key: self._found[self._of(one)] for one in wanted if self._of(one) in self._found}
+
+    def _of(self, piece: Piece) -> tuple[str, str]:
+        return piece.key, self.build if piece.build is None else piece.build
 
     def _read(self) -> None:
         if not self.path.exists():
@@ -133,8 +162,7 @@ class Benchmark:
                 found = json.loads(line)
             except json.JSONDecodeError:
                 continue  # the run that wrote it was cut off
-            if found.get("build") == self.build:
-                self._found[found["key"]] = found
+            self._found[found["key"], found.get("build", "")] = found
 
     def _say(self, text: str) -> None:
         if sys.stderr.isatty():

@@ -56,6 +56,31 @@ def test_results_of_another_build_are_kept_but_not_used(harness, tmp_path):
     assert builds == ["one"] * 3 + ["two"] * 3
 
 
+def test_a_piece_may_have_a_build_of_its_own(harness, tmp_path):
+    done = []
+    path = tmp_path / "results.jsonl"
+
+    def run(build):
+        done.append(build)
+        return {"value": len(done)}
+
+    def found(whole, own):
+        piece = harness.Piece("a", lambda: run(own), own)
+        return harness.Benchmark(60.0, path, build=whole).run([piece])["a"]["value"]
+
+    assert [found("one", "x"), found("two", "x"), found("two", "y"), found("one", "x")] == [1, 1, 2, 1]
+
+
+def test_a_digest_covers_what_is_imported(harness, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine_a.py").write_text("from mine_b import x\nfrom json import loads\n")
+    (tmp_path / "mine_b.py").write_text("x = 1\n")
+    before = harness.sources("mine_a", within=("mine_",))
+    assert before == harness.sources("mine_a", "mine_b", within=("mine_",))
+    (tmp_path / "mine_b.py").write_text("x = 2\n")
+    assert before != harness.sources("mine_a", within=("mine_",))
+
+
 def test_begins_nothing_after_its_budget(harness, tmp_path):
     done = []
     assert harness.Benchmark(0.0, tmp_path / "results.jsonl").run(pieces(harness, done)) == {}

@@ -13,7 +13,7 @@ from ascar.capes.convergence import converged_tick
 from ascar.capes.game import TICKS, Game, drawn
 from ascar.capes.hyperparameters import GAME
 from ascar.capes.knobs import initial
-from ascar.capes.modern import Modern
+from ascar.capes.modern import Modern, ModernOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,7 @@ class Contest:
         runs: how many.
         seed: of the first run; each has its own.
         hyper: of the classic learner.
+        options: of the modern one; None: the defaults.
     """
 
     game: GameKind
@@ -50,6 +51,7 @@ class Contest:
     runs: int
     seed: int = 1
     hyper: Hyperparameters = GAME
+    options: ModernOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _policy(game: Game, contest: Contest) -> Policy:
         return SweepPolicy(game.knobs)
     if contest.algorithm == "random":
         return RandomPolicy(game.knobs, rng)
-    return Modern(game.knobs, rng)
+    return Modern(game.knobs, rng, contest.options)
 
 
 def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
