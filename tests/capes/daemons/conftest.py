@@ -149,6 +149,7 @@ class System:
         self.server = None
         self.buses = []
         self.credentials = {}
+        self.ascard = ASCARD
 
     def connection(self, user):
         """A connection file."""
