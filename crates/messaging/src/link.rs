@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use ascar_credentials::Credentials;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde_json::json;
@@ -28,6 +29,8 @@ struct Info {
     tls_available: bool,
     #[serde(default)]
     max_payload: usize,
+    #[serde(default)]
+    nonce: String,
 }
 
 /// A connection that has logged in.
@@ -92,18 +95,31 @@ impl Link {
         if wants_tls || info.tls_required {
             link.stream.encrypt(options, &host)?;
         }
-        let login = json!({
+        // Read at each connection: a token ends, and another takes its place.
+        let signed = match &options.credentials {
+            None => None,
+            Some(path) => Some(
+                Credentials::read(path)
+                    .and_then(|user| user.login(&info.nonce))
+                    .map_err(Fault)?,
+            ),
+        };
+        let mut login = json!({
             "verbose": false, "pedantic": false, "lang": "rust", "version": env!("CARGO_PKG_VERSION"),
             "protocol": 1, "headers": false, "no_responders": false, "echo": false, "name": name,
             "user": options.user, "pass": options.password, "auth_token": options.token, "tls_required": wants_tls,
         });
+        if let Some(signed) = signed {
+            login["jwt"] = json!(signed.token);
+            login["sig"] = json!(signed.signature);
+        }
         link.queue(format!("CONNECT {login}\r\nPING\r\n").as_bytes());
         loop {
             match link.event(deadline)? {
                 Some(Event::Pong) => return Ok(link),
                 Some(Event::Error(error)) => {
                     return Err(Fault(format!(
-                        "the server says: {error}: check user and password"
+                        "the server says: {error}: check user and password, or credentials"
                     )));
                 }
                 Some(_) => {}

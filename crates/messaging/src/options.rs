@@ -28,6 +28,8 @@ pub struct Options {
     pub password: Option<String>,
     /// Instead of both.
     pub token: Option<String>,
+    /// Instead of these: a `.creds` file of the server's operator.
+    pub credentials: Option<PathBuf>,
     /// Files of TLS.
     #[serde(default)]
     pub tls: Tls,
@@ -67,6 +69,7 @@ impl Options {
             user: None,
             password: None,
             token: None,
+            credentials: None,
             tls: Tls::default(),
         }
     }
@@ -92,8 +95,10 @@ impl Options {
         }
         if let Some(folder) = path.parent() {
             let tls = &mut options.tls;
-            for file in [&mut tls.ca, &mut tls.certificate, &mut tls.key]
+            let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
+            for file in files
                 .into_iter()
+                .chain([&mut options.credentials])
                 .flatten()
             {
                 *file = folder.join(&*file);
@@ -159,8 +164,17 @@ impl Options {
     pub fn check(&self) -> Result<(), Fault> {
         self.address()?;
         let wrong = |text: &str| Err(Fault(text.to_owned()));
-        if self.user.is_some() && self.token.is_some() {
-            return wrong("user and token: give one way to say who we are");
+        let ways = [
+            ("user", self.user.is_some()),
+            ("token", self.token.is_some()),
+            ("credentials", self.credentials.is_some()),
+        ];
+        let given: Vec<&str> = ways.iter().filter(|it| it.1).map(|it| it.0).collect();
+        if given.len() > 1 {
+            return wrong(&format!(
+                "{}: give one way to say who we are",
+                given.join(" and ")
+            ));
         }
         if self.user.is_some() != self.password.is_some() {
             return wrong("user and password: give both or none");
@@ -254,10 +268,16 @@ mod tests {
         assert_eq!(options.tls.ca, Some(std::env::temp_dir().join("ca.pem")));
         assert!(!format!("{options:?}").contains("'b'"));
         assert!(written(good, 0o644).unwrap_err().0.contains("chmod 600"));
+        let named = written("url = 'nats://127.0.0.1'\ncredentials = 'a.creds'", 0o644).unwrap();
+        assert_eq!(
+            named.credentials,
+            Some(std::env::temp_dir().join("a.creds"))
+        );
         for wrong in [
             "url = 1",
             "uri = 'x'",
             "url = 'nats://127.0.0.1'\nuser = 'a'",
+            "url = 'nats://127.0.0.1'\ntoken = 'a'\ncredentials = 'b.creds'",
             "\u{0}",
         ] {
             assert!(written(wrong, 0o600).is_err(), "{wrong}");

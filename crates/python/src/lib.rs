@@ -4,6 +4,7 @@ mod analysis;
 mod change_points;
 mod comparing;
 mod convert;
+mod credentials;
 mod forest;
 mod intervals;
 mod rule_sets;
@@ -29,6 +30,8 @@ mod _core {
         SequentialComparison, Welch, sequential_compare, sequential_first_decision,
         sequential_mean, sequential_pairs, welch, welch_sample_size, welch_samples,
     };
+    #[pymodule_export]
+    use super::credentials::sign_in;
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
