@@ -3,11 +3,9 @@
 //!
 //! Pure: no I/O, no clock, the seed is an argument. The same sample, shape and seed give the same forest.
 
-mod random;
 mod tree;
 
-pub use random::Random;
-
+use ascar_random::Random;
 use tree::Tree;
 
 /// What a forest is grown from: `n` rows of `width` features, row by row.

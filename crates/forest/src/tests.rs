@@ -1,4 +1,6 @@
-use crate::{Fault, Forest, Random, Sample, Shape};
+use ascar_random::Random;
+
+use crate::{Fault, Forest, Sample, Shape};
 
 const SHAPE: Shape = Shape {
     trees: 64,

@@ -1,6 +1,8 @@
 //! One extremely randomised tree, flat in a vector.
 
-use crate::{Random, Sample, Shape};
+use ascar_random::Random;
+
+use crate::{Sample, Shape};
 
 /// Where a row ends.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +30,9 @@ impl Tree {
     pub(crate) fn grow(sample: Sample<'_>, shape: Shape, random: &mut Random) -> Tree {
         let rows = sample.values.len();
         let mut members: Vec<usize> = if shape.bootstrap {
-            (0..rows).map(|_| random.below(rows)).collect()
+            (0..rows)
+                .map(|_| random.below(rows as u64) as usize)
+                .collect()
         } else {
             (0..rows).collect()
         };
@@ -117,7 +121,8 @@ impl Grower<'_, '_> {
         let mut best: Option<Cut> = None;
         let mut tried = 0;
         for taken in 0..self.sample.width {
-            let swap = taken + self.random.below(self.sample.width - taken);
+            let left = (self.sample.width - taken) as u64;
+            let swap = taken + self.random.below(left) as usize;
             self.order.swap(taken, swap);
             let feature = self.order[taken];
             let (low, high) = self.range(members, feature);

@@ -16,7 +16,6 @@ pub mod pattern;
 pub mod personality;
 pub mod prepare;
 pub mod quantity;
-pub mod random;
 pub mod reading;
 pub mod report;
 pub mod run;

@@ -1,6 +1,6 @@
 //! What is written: random bytes that no file system can compress, shared by all threads, page-aligned.
 
-use crate::random::Random;
+use ascar_random::Random;
 
 /// Alignment that direct I/O may ask for.
 pub const ALIGNMENT: usize = 4096;

@@ -1,6 +1,6 @@
 //! A number of the workload file: fixed, or drawn anew each time it is used.
 
-use crate::random::Random;
+use ascar_random::Random;
 
 /// The shape of a random variable.
 #[derive(Debug, Clone, Copy, PartialEq)]

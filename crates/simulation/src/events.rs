@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn events_come_by_instant_and_then_as_scheduled() {
         let mut events = Events::default();
-        let mut random = crate::random::Random::of(3, &[]);
+        let mut random = ascar_random::Random::of(3, &[]);
         let mut expected: Vec<(u64, u32)> =
             (0..5_000).map(|index| (random.below(500), index)).collect();
         for &(at, index) in &expected {

@@ -1,7 +1,8 @@
 //! Files, their objects on servers, and where these lie on the devices.
 
+use ascar_random::Random;
+
 use crate::prefetch::prefetch;
-use crate::random::Random;
 use crate::scenario::{FileSet, Layout};
 
 const KIB: u64 = 1024;

@@ -20,7 +20,6 @@ mod network;
 pub mod outcome;
 mod prefetch;
 mod program;
-mod random;
 mod record;
 mod requests;
 pub mod scenario;

@@ -7,12 +7,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ascar_random::mix;
 use serde::{Deserialize, Serialize};
 
 use super::removal::{Removed, remove_set};
 use crate::LoadError;
 use crate::definition::FileSet;
-use crate::random::mix;
 use crate::signals::{self, Signal};
 
 /// Name of the note that a fill leaves in the directory.

@@ -3,9 +3,10 @@
 //! As in Filebench, the mean depth is ln(entries) / ln(dirwidth), and width and depth of each directory are gamma
 //! numbers of shape `dirgamma` (1.5). A set that fits into one directory of the mean width is flat.
 
+use ascar_random::Random;
+
 use crate::LoadError;
 use crate::definition::FileSet;
-use crate::random::Random;
 
 /// Directories whose path is longer hold files only; a tree of 10^8 files of width 2 has a mean of 190.
 const LONGEST_PATH: usize = 210;

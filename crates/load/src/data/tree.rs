@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ascar_random::{below, mix};
+
 use crate::data::layout::Layout;
 use crate::futex;
-use crate::random::{below, mix};
 
 const ABSENT: u32 = 0;
 const PRESENT: u32 = 1;
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
     use crate::definition::FileSet;
     use crate::quantity::Quantity;
-    use crate::random::Random;
+    use ascar_random::Random;
     use std::sync::atomic::AtomicBool;
 
     fn tree(entries: u64, prealloc_percent: f64) -> Tree {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ascar_random::Random;
+
 use super::aio::Queue;
 use super::plan::{Plan, Step, largest_chunk};
 use super::slot::{OpenFile, Place, Ring};
@@ -14,7 +16,6 @@ use crate::data::layout::PathBuffer;
 use crate::definition::Kind;
 use crate::futex;
 use crate::pattern::Aligned;
-use crate::random::Random;
 
 /// Stack of a thread: no step recurses, buffers are on the heap.
 const STACK_BYTES: usize = 128 << 10;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ascar_congestion::{Deployment, InFlight};
+use ascar_random::Random;
 
 use super::control::ControllerMaker;
 use super::locks::LockTable;
@@ -16,7 +17,6 @@ use crate::files::{Allocator, Files, Stripes};
 use crate::lists::List;
 use crate::network::Network;
 use crate::program::Program;
-use crate::random::Random;
 use crate::requests::Requests;
 use crate::scenario::{ClientGroup, Control, Scenario, ScenarioError, ServerGroup, Workload};
 

@@ -17,6 +17,7 @@ mod threads;
 mod transfer;
 
 use ascar_congestion::{AnyController, InFlight};
+use ascar_random::Random;
 
 use crate::disk::Storage;
 use crate::events::{Events, Kind, Nanos};
@@ -24,7 +25,6 @@ use crate::files::Files;
 use crate::lists::{Linked, List, NONE};
 use crate::network::Network;
 use crate::program::Program;
-use crate::random::Random;
 use crate::record::{Recorded, Recorder};
 use crate::requests::Requests;
 use crate::scenario::{Failure, Noise, Operation, Scenario};

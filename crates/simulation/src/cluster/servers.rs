@@ -3,7 +3,7 @@
 use super::Cluster;
 use crate::disk::DeviceRequest;
 use crate::events::Kind;
-use crate::network::{Parts, Route};
+use crate::network::{Network, Parts, Route};
 use crate::prefetch::prefetch;
 use crate::requests::Place;
 
@@ -60,41 +60,42 @@ impl Cluster {
         }
     }
 
-    fn send_data(&mut self, index: u32) {
-        let route = self.route(index);
-        let mut parts = Parts {
+    /// The network, and beside it what it acts on.
+    #[inline]
+    fn network(&mut self) -> (&mut Network, Parts<'_>) {
+        let parts = Parts {
             events: &mut self.events,
             requests: &mut self.requests,
         };
-        self.network.send(self.now, index, route, &mut parts);
+        (&mut self.network, parts)
+    }
+
+    fn send_data(&mut self, index: u32) {
+        let route = self.route(index);
+        let now = self.now;
+        let (network, mut parts) = self.network();
+        network.send(now, index, route, &mut parts);
     }
 
     /// A node's outgoing link falls free: the data that has waited longest leaves.
     pub(super) fn link_out(&mut self, node: u32) {
+        let now = self.now;
         loop {
-            let mut parts = Parts {
-                events: &mut self.events,
-                requests: &mut self.requests,
-            };
-            let Some(index) = self.network.next_to_leave(self.now, node, &mut parts) else {
+            let (network, mut parts) = self.network();
+            let Some(index) = network.next_to_leave(now, node, &mut parts) else {
                 return;
             };
             let route = self.route(index);
-            let mut parts = Parts {
-                events: &mut self.events,
-                requests: &mut self.requests,
-            };
-            self.network.launch(self.now, index, route, &mut parts);
+            let (network, mut parts) = self.network();
+            network.launch(now, index, route, &mut parts);
         }
     }
 
     pub(super) fn retransmit(&mut self, index: u32) {
         let route = self.route(index);
-        let mut parts = Parts {
-            events: &mut self.events,
-            requests: &mut self.requests,
-        };
-        self.network.enter_port(self.now, index, route, &mut parts);
+        let now = self.now;
+        let (network, mut parts) = self.network();
+        network.enter_port(now, index, route, &mut parts);
     }
 
     /// A request's data has crossed the network: to the server for a write, to the client for a read.

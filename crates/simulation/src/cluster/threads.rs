@@ -1,9 +1,10 @@
 //! Threads: what each does next.
 
+use ascar_random::Random;
+
 use super::Cluster;
 use crate::events::{Kind, Nanos};
 use crate::lists::NONE;
-use crate::random::Random;
 use crate::scenario::Operation;
 
 /// Where a thread stands.

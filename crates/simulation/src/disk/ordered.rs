@@ -60,7 +60,7 @@ impl Ordered {
 
     /// Adds `slot`, which is not in the index, under `key`.
     pub(super) fn insert(&mut self, slot: u32, key: u64) {
-        let priority = (super::random::mix(self.inserted) >> 32) as u32;
+        let priority = (ascar_random::spread(self.inserted) >> 32) as u32;
         self.inserted += 1;
         if self.nodes.len() <= slot as usize {
             self.nodes.resize(

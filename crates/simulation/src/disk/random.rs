@@ -1,34 +1,20 @@
-//! Seeded numbers without state to carry along.
+//! Seeded numbers of devices, the same on every machine: what is not plain arithmetic comes from `libm`.
 
-/// SplitMix64's output function (Steele, Lea and Flood, 2014): equal in, equal out, one bit of the input changes half
-/// of the output.
-#[must_use]
-pub(super) fn mix(value: u64) -> u64 {
-    let mut bits = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
-}
+use ascar_random::{GOLDEN, spread};
 
-/// `mix` of the next number each time: a small seeded source.
+/// A stream of numbers of a device's own.
 #[derive(Clone, Debug)]
-pub(super) struct Random {
-    state: u64,
-}
+pub(super) struct Random(ascar_random::Random);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: mix(seed) }
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.state)
+        // One step in: a device's numbers stay those of the figures that are published.
+        Self(ascar_random::Random::new(spread(seed).wrapping_add(GOLDEN)))
     }
 
     /// A number from 0 up to, not including, 1.
     pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A standard normal number (Box and Muller, 1958).

@@ -1,10 +1,14 @@
 //! Whether a scenario can be run: ranges, and names that refer to each other.
 
+mod common;
+mod groups;
 mod parts;
 mod workloads;
 
 use super::{Scenario, ScenarioError};
-use parts::{check_control, check_device, check_layout};
+use common::{check_common, check_failure};
+use groups::{check_client, check_server};
+use parts::check_control;
 use workloads::check_workload;
 
 /// Most clients, servers, streams and threads: what the event queue can name.
@@ -34,6 +38,13 @@ fn within(key: impl Into<String>, value: f64, (low, high): (f64, f64)) -> Checke
     }
 }
 
+/// Each of these fields below `key` lies in its range.
+fn each_within(key: &str, fields: &[(&str, f64, (f64, f64))]) -> Checked {
+    fields
+        .iter()
+        .try_for_each(|&(field, value, range)| within(format!("{key}.{field}"), value, range))
+}
+
 impl Scenario {
     /// Whether it can be run.
     ///
@@ -53,9 +64,17 @@ impl Scenario {
             check_workload(&format!("workloads[{index}]"), workload)?;
         }
         check_control("control", &self.control)?;
-        self.check_clients()?;
-        self.check_servers()?;
-        self.check_rest()
+        for (index, group) in self.clients.iter().enumerate() {
+            check_client(self, &format!("clients[{index}]"), group)?;
+        }
+        for (index, group) in self.servers.iter().enumerate() {
+            check_server(&format!("servers[{index}]"), group)?;
+        }
+        check_common(self)?;
+        for (index, failure) in self.failures.iter().enumerate() {
+            check_failure(self, &format!("failures[{index}]"), failure)?;
+        }
+        Ok(())
     }
 
     fn check_sizes(&self) -> Checked {
@@ -101,199 +120,6 @@ impl Scenario {
                 "workloads",
                 format!("{threads} threads in all; at most {THREADS_MAX} can be simulated"),
             );
-        }
-        Ok(())
-    }
-
-    fn check_clients(&self) -> Checked {
-        for (index, group) in self.clients.iter().enumerate() {
-            let key = |field: &str| format!("clients[{index}].{field}");
-            if !self
-                .workloads
-                .iter()
-                .any(|workload| workload.name == group.workload)
-            {
-                let known: Vec<&str> = self
-                    .workloads
-                    .iter()
-                    .map(|workload| workload.name.as_str())
-                    .collect();
-                return refuse(
-                    key("workload"),
-                    format!(
-                        "no workload is named {:?}; there are: {}",
-                        group.workload,
-                        known.join(", ")
-                    ),
-                );
-            }
-            if let Some(control) = &group.control {
-                check_control(&key("control"), control)?;
-            }
-            within(
-                key("rogue_window"),
-                f64::from(group.rogue_window),
-                (1.0, 65_536.0),
-            )?;
-            within(
-                key("request_kib"),
-                f64::from(group.request_kib),
-                (4.0, 65_536.0),
-            )?;
-            let (request, stripe) = (group.request_kib, self.striping.size_kib.max(1));
-            if request % stripe != 0 && stripe % request != 0 {
-                return refuse(
-                    key("request_kib"),
-                    format!(
-                        "{request} neither divides striping.size_kib = {stripe} nor is a multiple of it"
-                    ),
-                );
-            }
-            within(key("start_s"), group.start_s, (0.0, SECONDS_MAX))?;
-            within(
-                key("stop_s"),
-                group.stop_s.unwrap_or(SECONDS_MAX),
-                (group.start_s, SECONDS_MAX),
-            )?;
-            within(
-                key("cache.dirty_limit_mib"),
-                group.cache.dirty_limit_mib,
-                (1.0, 1e6),
-            )?;
-            within(
-                key("cache.page_cache_mib"),
-                group.cache.page_cache_mib,
-                (0.0, 1e9),
-            )?;
-            within(
-                key("cache.read_ahead_mib"),
-                group.cache.read_ahead_mib,
-                (0.0, 1e6),
-            )?;
-            within(
-                key("cache.copy_mb_per_s"),
-                group.cache.copy_mb_per_s,
-                (1.0, 1e6),
-            )?;
-            if let Some(link) = &group.link {
-                within(
-                    key("link.bandwidth_mb_per_s"),
-                    link.bandwidth_mb_per_s,
-                    (0.001, 1e6),
-                )?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_servers(&self) -> Checked {
-        for (index, group) in self.servers.iter().enumerate() {
-            let key = |field: &str| format!("servers[{index}].{field}");
-            within(key("threads"), f64::from(group.threads), (1.0, 1e6))?;
-            within(key("request_cpu_us"), group.request_cpu_us, (0.0, 1e6))?;
-            within(key("queue.slots"), f64::from(group.queue.slots), (1.0, 1e6))?;
-            within(
-                key("queue.piece_kib"),
-                f64::from(group.queue.piece_kib),
-                (4.0, 65_536.0),
-            )?;
-            within(
-                key("queue.device_depth"),
-                f64::from(group.queue.device_depth),
-                (1.0, 65_536.0),
-            )?;
-            within(key("queue.batch"), f64::from(group.queue.batch), (1.0, 1e6))?;
-            within(
-                key("queue.write_expire_ms"),
-                group.queue.write_expire_ms,
-                (0.0, 1e9),
-            )?;
-            check_layout(&key("layout"), &group.layout)?;
-            check_device(&key("device"), &group.device)?;
-            if let Some(link) = &group.link {
-                within(
-                    key("link.bandwidth_mb_per_s"),
-                    link.bandwidth_mb_per_s,
-                    (0.001, 1e6),
-                )?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_rest(&self) -> Checked {
-        within(
-            "network.link.bandwidth_mb_per_s",
-            self.network.link.bandwidth_mb_per_s,
-            (0.001, 1e6),
-        )?;
-        within("network.latency_us", self.network.latency_us, (0.0, 1e7))?;
-        within(
-            "network.port_buffer_kib",
-            f64::from(self.network.port_buffer_kib),
-            (1.0, 1e7),
-        )?;
-        within(
-            "network.window_min_kib",
-            f64::from(self.network.window_min_kib),
-            (1.0, 1e6),
-        )?;
-        within("network.rto_ms", self.network.rto_ms, (0.1, 1e6))?;
-        within("striping.count", f64::from(self.striping.count), (1.0, 1e6))?;
-        within(
-            "striping.size_kib",
-            f64::from(self.striping.size_kib),
-            (4.0, 1e6),
-        )?;
-        within("locks.handover_us", self.locks.handover_us, (0.0, 1e7))?;
-        within(
-            "metadata.threads",
-            f64::from(self.metadata.threads),
-            (1.0, 1e6),
-        )?;
-        for (name, value) in [
-            ("metadata.create_us", self.metadata.create_us),
-            ("metadata.open_us", self.metadata.open_us),
-            ("metadata.stat_us", self.metadata.stat_us),
-            ("metadata.delete_us", self.metadata.delete_us),
-        ] {
-            within(name, value, (0.0, 1e7))?;
-        }
-        within(
-            "noise.service_sd_percent",
-            self.noise.service_sd_percent,
-            (0.0, 200.0),
-        )?;
-        within(
-            "noise.disk_requests_per_s",
-            self.noise.disk_requests_per_s,
-            (0.0, 1e5),
-        )?;
-        within(
-            "noise.disk_request_kib",
-            f64::from(self.noise.disk_request_kib),
-            (1.0, 65_536.0),
-        )?;
-        within(
-            "noise.network_bursts_per_s",
-            self.noise.network_bursts_per_s,
-            (0.0, 1e5),
-        )?;
-        within(
-            "noise.network_burst_kib",
-            f64::from(self.noise.network_burst_kib),
-            (1.0, 1e7),
-        )?;
-        for (index, failure) in self.failures.iter().enumerate() {
-            let key = |field: &str| format!("failures[{index}].{field}");
-            within(key("at_s"), failure.at_s, (0.0, SECONDS_MAX))?;
-            within(key("for_s"), failure.for_s, (0.0, SECONDS_MAX))?;
-            within(key("factor"), failure.factor, (0.01, 1e4))?;
-            within(
-                key("server"),
-                f64::from(failure.server),
-                (0.0, (self.server_count() - 1) as f64),
-            )?;
         }
         Ok(())
     }

@@ -1,0 +1,93 @@
+//! Ranges of what clients and servers have in common: network, striping, locks, metadata, noise, failures.
+
+use super::{Checked, SECONDS_MAX, each_within};
+use crate::scenario::{Failure, Scenario};
+
+pub(super) fn check_common(scenario: &Scenario) -> Checked {
+    let network = &scenario.network;
+    each_within(
+        "network",
+        &[
+            (
+                "link.bandwidth_mb_per_s",
+                network.link.bandwidth_mb_per_s,
+                (0.001, 1e6),
+            ),
+            ("latency_us", network.latency_us, (0.0, 1e7)),
+            (
+                "port_buffer_kib",
+                f64::from(network.port_buffer_kib),
+                (1.0, 1e7),
+            ),
+            (
+                "window_min_kib",
+                f64::from(network.window_min_kib),
+                (1.0, 1e6),
+            ),
+            ("rto_ms", network.rto_ms, (0.1, 1e6)),
+        ],
+    )?;
+    let striping = &scenario.striping;
+    each_within(
+        "striping",
+        &[
+            ("count", f64::from(striping.count), (1.0, 1e6)),
+            ("size_kib", f64::from(striping.size_kib), (4.0, 1e6)),
+        ],
+    )?;
+    each_within(
+        "locks",
+        &[("handover_us", scenario.locks.handover_us, (0.0, 1e7))],
+    )?;
+    let metadata = &scenario.metadata;
+    each_within(
+        "metadata",
+        &[
+            ("threads", f64::from(metadata.threads), (1.0, 1e6)),
+            ("create_us", metadata.create_us, (0.0, 1e7)),
+            ("open_us", metadata.open_us, (0.0, 1e7)),
+            ("stat_us", metadata.stat_us, (0.0, 1e7)),
+            ("delete_us", metadata.delete_us, (0.0, 1e7)),
+        ],
+    )?;
+    check_noise(scenario)
+}
+
+fn check_noise(scenario: &Scenario) -> Checked {
+    let noise = &scenario.noise;
+    each_within(
+        "noise",
+        &[
+            ("service_sd_percent", noise.service_sd_percent, (0.0, 200.0)),
+            ("disk_requests_per_s", noise.disk_requests_per_s, (0.0, 1e5)),
+            (
+                "disk_request_kib",
+                f64::from(noise.disk_request_kib),
+                (1.0, 65_536.0),
+            ),
+            (
+                "network_bursts_per_s",
+                noise.network_bursts_per_s,
+                (0.0, 1e5),
+            ),
+            (
+                "network_burst_kib",
+                f64::from(noise.network_burst_kib),
+                (1.0, 1e7),
+            ),
+        ],
+    )
+}
+
+pub(super) fn check_failure(scenario: &Scenario, key: &str, failure: &Failure) -> Checked {
+    let server_max = (scenario.server_count() - 1) as f64;
+    each_within(
+        key,
+        &[
+            ("at_s", failure.at_s, (0.0, SECONDS_MAX)),
+            ("for_s", failure.for_s, (0.0, SECONDS_MAX)),
+            ("factor", failure.factor, (0.01, 1e4)),
+            ("server", f64::from(failure.server), (0.0, server_max)),
+        ],
+    )
+}
