@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ascar_messaging::file::{self, range};
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Options};
 use serde::Deserialize;
@@ -98,10 +99,7 @@ impl Config {
     /// # Errors
     /// When a key is wrong: its name, its value, what is allowed.
     pub fn read(path: &Path) -> Result<Self, Fault> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Fault(format!("--config {}: {error}", path.display())))?;
-        let mut config = Self::parse(&text)
-            .map_err(|fault| Fault(format!("--config {}: {fault}", path.display())))?;
+        let mut config = file::read(path, Self::parse)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         if let Some(connection) = &mut config.connection {
             *connection = folder.join(&*connection);
@@ -114,7 +112,7 @@ impl Config {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let config: Self = toml::from_str(text).map_err(|error| Fault(place(text, &error)))?;
+        let config: Self = file::parse(text)?;
         config.check()?;
         Ok(config)
     }
@@ -125,12 +123,7 @@ impl Config {
         range("interval_s", self.interval_s, 0.05, 3600.0)?;
         // The interface is heard every two seconds.
         range("contact_s", self.contact_s, 3.0, 86_400.0)?;
-        if self.connection.is_some() == self.messaging.is_some() {
-            return Err(Fault(
-                "connection, [messaging]: give one of them: a connection file or its keys"
-                    .to_owned(),
-            ));
-        }
+        self.way().check()?;
         if self
             .significant_digits
             .is_some_and(|digits| !(2..=9).contains(&digits))
@@ -152,9 +145,6 @@ impl Config {
         for collector in &self.collectors {
             collector.check()?;
         }
-        if let Some(options) = &self.messaging {
-            options.check()?;
-        }
         Ok(())
     }
 
@@ -163,10 +153,13 @@ impl Config {
     /// # Errors
     /// When the file is wrong.
     pub fn options(&self) -> Result<Options, Fault> {
-        match (&self.messaging, &self.connection) {
-            (Some(options), _) => Ok(options.clone()),
-            (None, Some(path)) => Options::read(path),
-            (None, None) => Err(Fault("connection: is missing".to_owned())),
+        self.way().options()
+    }
+
+    fn way(&self) -> file::Way<'_> {
+        file::Way {
+            connection: self.connection.as_deref(),
+            messaging: self.messaging.as_ref(),
         }
     }
 
@@ -179,30 +172,6 @@ impl Config {
     pub fn contact(&self) -> Duration {
         Duration::from_secs_f64(self.contact_s)
     }
-}
-
-/// An error of the parser with the line that it means.
-pub fn place(text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    match line {
-        Some(line) => format!("line {line}: {}", error.message()),
-        None => error.message().to_owned(),
-    }
-}
-
-/// A number within bounds.
-///
-/// # Errors
-/// When it is not.
-pub fn range(key: &str, value: f64, low: f64, high: f64) -> Result<(), Fault> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    Err(Fault(format!(
-        "{key} = {value}: allowed are {low} to {high}"
-    )))
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //! buffers. Core NATS only: publish, subscribe, request by an inbox.
 //!
 //! In flow order: [`options`] say where and as whom; [`stream`] is the socket, plain or encrypted; [`protocol`] cuts
-//! what comes into messages; [`link`] is the connection.
+//! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
+//! common.
 
+pub mod file;
 pub mod link;
 pub mod options;
 pub mod protocol;

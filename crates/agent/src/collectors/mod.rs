@@ -17,9 +17,9 @@ mod vm;
 use std::path::PathBuf;
 
 use ascar_messaging::Fault;
+use ascar_messaging::file::range;
 use serde::Deserialize;
 
-use crate::config::range;
 use crate::sample::Sample;
 
 pub use self::lustre::short as short_of_lustre;

@@ -105,8 +105,7 @@ impl Session {
     /// When the database, a rule or the address for Prometheus is wrong.
     pub fn new(config: Config, stopped: fn() -> bool) -> Result<Self, Fault> {
         let checker = Checker::new(&config)?;
-        let (writer, last) =
-            Writer::start(&config.database, config.retention.clone()).map_err(Fault)?;
+        let (writer, last) = Writer::start(&config.database, config.limits()).map_err(Fault)?;
         let interval = Duration::from_secs_f64(config.interval_s);
         let clock = Clock::start(interval, last);
         let now = Instant::now();

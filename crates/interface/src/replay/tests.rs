@@ -1,0 +1,155 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::writing::shorten;
+use super::*;
+use crate::nodes::Layout;
+use crate::ticks::Row;
+
+const KEPT: Limits = Limits {
+    ticks: 1 << 20,
+    bytes: 1 << 30,
+};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ascar-replay-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn record(tick: i64, count: usize) -> Job {
+    let layout = Arc::new(Layout {
+        id: "0".to_owned(),
+        number: 0,
+        names: vec!["a".to_owned(); count],
+    });
+    let row = Row {
+        node: "n".into(),
+        layout,
+        values: vec![1.5; count],
+    };
+    let metrics = vec![(Arc::from("m"), 2.5), (Arc::from("none"), f64::NAN)];
+    Job::Tick(Arc::new(Record {
+        tick: Tick {
+            tick,
+            rows: BTreeMap::from([(0, row)]),
+        },
+        metrics,
+    }))
+}
+
+fn stored(writer: &Writer) -> usize {
+    match writer
+        .reports
+        .recv_timeout(Duration::from_secs(20))
+        .unwrap()
+    {
+        Report::Stored(records) => records.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_written_is_there_after_a_new_start() {
+    let folder = Folder::new("written");
+    let path = folder.0.join("r.sqlite");
+    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!(last, None);
+    writer.send(record(5, 3));
+    assert_eq!(stored(&writer), 1);
+    // While it is open nobody else may write.
+    assert!(
+        Writer::start(&path, KEPT)
+            .unwrap_err()
+            .contains("another interface")
+    );
+    writer.stop();
+    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!(last, Some(5));
+    writer.stop();
+    let connection = schema::open_to_read(&path).unwrap();
+    let count = |table: &str| -> i64 {
+        connection
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                row.get(0)
+            })
+            .unwrap()
+    };
+    assert_eq!(
+        (count("ticks"), count("metrics"), count("nodes")),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn databases_of_others_and_of_newer_versions_are_refused() {
+    let folder = Folder::new("refused");
+    let path = folder.0.join("r.sqlite");
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE x(y)")
+        .unwrap();
+    assert!(schema::open(&path).unwrap_err().contains("another program"));
+    std::fs::remove_file(&path).unwrap();
+    schema::open(&path)
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 7")
+        .unwrap();
+    assert!(schema::open(&path).unwrap_err().contains("version 7"));
+    std::fs::write(&path, vec![b'x'; 5000]).unwrap();
+    assert!(schema::open(&path).is_err());
+    assert!(Writer::start(Path::new("/no/such/folder/r"), KEPT).is_err());
+}
+
+#[test]
+fn old_ticks_go_by_age_and_by_size() {
+    let folder = Folder::new("old");
+    let mut store = Store::open(&folder.0.join("r.sqlite")).unwrap();
+    let jobs: VecDeque<Job> = (0..3000).map(|tick| record(tick, 200)).collect();
+    store.write(&jobs).unwrap();
+    let oldest = |store: &Store| -> i64 {
+        store
+            .connection()
+            .query_row("SELECT min(tick) FROM ticks", [], |row| row.get(0))
+            .unwrap()
+    };
+    let days = Limits {
+        ticks: 1000,
+        bytes: 1 << 40,
+    };
+    while store.clean(days).unwrap() {}
+    assert_eq!(oldest(&store), 1999);
+    let size = Limits {
+        ticks: i64::MAX,
+        bytes: 500_000,
+    };
+    while store.clean(size).unwrap() {}
+    assert!(oldest(&store) > 2300, "{}", oldest(&store));
+    let pages: i64 = store
+        .connection()
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+    assert!(pages * 4096 < 1_500_000, "{pages}");
+}
+
+#[test]
+fn what_waits_is_bounded_and_actions_stay() {
+    let mut waiting: VecDeque<Job> = (0..200).map(|tick| record(tick, 1000)).collect();
+    waiting.push_front(Job::Setting(0, "{}".to_owned()));
+    let lost = shorten(&mut waiting, 400_000);
+    assert!((100..200).contains(&lost), "{lost}");
+    assert!(matches!(waiting[0], Job::Setting(..)));
+}
