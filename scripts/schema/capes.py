@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ascar.capes.contest import ALGORITHMS
 from ascar.capes.game import GAMES
-from schema.words import COUNT, NUMBER, Schema, about, items, maybe, record
+from schema.words import COUNT, FLAG, NUMBER, TEXT, Schema, about, items, maybe, record
 
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
     "capes-game": (
@@ -26,6 +26,25 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                     near_share=about(NUMBER, "of all ticks, those within 10% of the ideal, noise aside"),
                 )
             ),
+        },
+    ),
+    "capes-train": (
+        "What a learner has done: until it was told to stop, or once through stored ticks.",
+        {
+            "session": TEXT,
+            "algorithm": {"enum": ["modern", "classic"]},
+            "objective": TEXT,
+            "only_history": about(FLAG, "whether it only learnt from stored ticks"),
+            "ticks": about(COUNT, "stored ones that it learnt from; 0 where it did not only do that"),
+            "steps": about(COUNT, "of the classic learner's training on stored ticks"),
+            "errors": about(
+                items(
+                    record(at=about(COUNT, "ticks, of the classic learner steps"), prediction_error=NUMBER)
+                ),
+                "on the way, where it only learnt from stored ticks",
+            ),
+            "report": about({"type": ["object", "null"]}, "its last one on P.learner; null: it never began"),
+            "state": about(maybe(TEXT), "file with what it has learnt"),
         },
     ),
 }

@@ -11,7 +11,7 @@ from ascar.errors import MessagingError
 from ascar.messaging import MESSAGE_BYTES_MAX, Link, RequestRefused, token
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from types import TracebackType
 
     from ascar.messaging import Settings
@@ -38,6 +38,7 @@ class Bus:
     """A connection to one session; make one by `await Bus.open(...)`, use it in `async with`.
 
     Attributes:
+        session: its name.
         unreadable: messages that were no JSON object.
         lost: messages that came faster than they were taken.
     """
@@ -45,6 +46,7 @@ class Bus:
     def __init__(self, link: Link, session: str) -> None:
         self._link = link
         self._prefix = prefix(session)
+        self.session = session
         self.unreadable = 0
         self.lost = 0
 
@@ -68,6 +70,14 @@ class Bus:
     ) -> None:
         """Leave."""
         await self._link.close()
+
+    def beside(self, session: str) -> Bus:
+        """Another session over the same connection, which stays open as long as this one's.
+
+        Raises:
+            InputError: it is no name of a session.
+        """
+        return Bus(self._link, session)
 
     @property
     def connected(self) -> bool:
@@ -122,7 +132,7 @@ class Bus:
         async for part in self._link.replies(f"{self._prefix}.{what}", payload, timeout_s):
             yield part
 
-    async def follow(self, whats: Sequence[str]) -> AsyncIterator[tuple[str, Document]]:
+    async def follow(self, whats: Sequence[str]) -> AsyncGenerator[tuple[str, Document]]:
         """Every object on some subjects, without end: the last part of the subject, and the object.
 
         It listens from the first step of the iteration on.

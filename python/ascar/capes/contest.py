@@ -75,15 +75,17 @@ class Standing:
 
     Attributes:
         share: of the ticks of all runs.
-        done: runs.
-        wanted: runs.
+        done: runs, or others.
+        wanted: runs, or others.
         left_s: about so long it goes on; None while nobody knows.
+        unit: what they are.
     """
 
     share: float
     done: int
     wanted: int
     left_s: float | None
+    unit: str = "runs"
 
 
 def play(contest: Contest, listener: Callable[[Standing], None] | None = None) -> list[Played]:

@@ -19,6 +19,7 @@ SCHEMAS: dict[str, int] = {
     "analyze": 1,
     "apply": 1,
     "capes-game": 1,
+    "capes-train": 1,
     "compare": 1,
     "doctor": 1,
     "error": 1,

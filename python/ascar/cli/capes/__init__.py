@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.capes import game
+from ascar.cli.capes import game, train
 
 __all__ = ["app"]
 
@@ -17,3 +17,4 @@ def capes() -> None:
 app.command("game", epilog=game.EXAMPLES, short_help="See how soon a learner converges, in a simulation.")(
     game.game
 )
+app.command("train", epilog=train.EXAMPLES, short_help="The learner of a running system.")(train.train)

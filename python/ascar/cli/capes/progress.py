@@ -52,4 +52,4 @@ def showing(*, quiet: bool = False) -> Generator[Callable[[Standing], None] | No
 def line_of(standing: Standing) -> str:
     """One line: share, runs, time left."""
     left = "" if standing.left_s is None else f", about {duration(standing.left_s)} left"
-    return f"{standing.share:4.0%}  {standing.done} of {standing.wanted} runs{left}"
+    return f"{standing.share:4.0%}  {standing.done} of {standing.wanted} {standing.unit}{left}"

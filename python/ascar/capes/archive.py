@@ -1,0 +1,98 @@
+"""Arrays and a header on disk, in one npz file: read without pickle, and believed in nothing."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from ascar.errors import InputError, WorkError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["read_archive", "refused", "write_archive"]
+
+_BYTES_MAX: Final = 4 << 30
+_HEADER: Final = "header"
+
+
+def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a header and arrays; a file that was there is replaced as a whole, or not at all.
+
+    Raises:
+        WorkError: it cannot be written.
+    """
+    whole: dict[str, Any] = {**arrays, _HEADER: np.frombuffer(msgspec.json.encode(header), np.uint8)}
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, **whole)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as problem:
+        beside.unlink(missing_ok=True)
+        raise WorkError(
+            f"checkpoint {str(path)!r}: {problem.strerror}; free space or name another"
+        ) from problem
+
+
+def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header, an object, and the arrays.
+
+    Args:
+        path: of the file.
+        form: its header's `format`.
+        version_max: the greatest `version` that is understood.
+
+    Raises:
+        InputError: it cannot be read, is of another form, is newer, or is damaged.
+    """
+    try:
+        if path.stat().st_size > _BYTES_MAX:
+            raise refused(path, f"is larger than {_BYTES_MAX} bytes")
+        content = path.read_bytes()
+    except OSError as problem:
+        raise InputError(
+            f"checkpoint {str(path)!r}: {problem.strerror}; name a file that can be read"
+        ) from problem
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            sizes = sum(one.file_size for one in file.zip.infolist())
+            if sizes > _BYTES_MAX:
+                raise refused(path, f"would unpack to {sizes} bytes")
+            arrays = {name: np.asarray(file[name]) for name in file.files}
+    except (ValueError, OSError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as problem:
+        raise refused(path, "is damaged, or no such file at all") from problem
+    return _header(path, arrays, form, version_max), arrays
+
+
+def refused(path: Path, why: str) -> InputError:
+    """The error about a file that is not used."""
+    return InputError(f"checkpoint {str(path)!r}: {why}; name one that `ascar capes` saved for this system")
+
+
+def _header(path: Path, arrays: Mapping[str, NDArray[Any]], form: str, version_max: int) -> dict[str, Any]:
+    raw = arrays.get(_HEADER)
+    if raw is None or raw.dtype != np.uint8:
+        raise refused(path, "has no header")
+    try:
+        about = msgspec.json.decode(raw.tobytes(), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise refused(path, "its header is damaged") from problem
+    if about.get("format") != form:
+        raise refused(path, "is of another program")
+    version = about.get("version")
+    if not isinstance(version, int) or version > version_max:
+        raise InputError(
+            f"checkpoint {str(path)!r}: has version {version}, newer than {version_max}; use a newer ascar"
+        )
+    return about

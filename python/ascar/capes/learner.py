@@ -1,0 +1,261 @@
+"""The learner of a session, without the messages: ticks and outcomes in, actions and reports out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.capes.baseline import Baseline
+from ascar.capes.dials import position, values_of
+from ascar.capes.errand import Errands
+from ascar.capes.knobs import initial
+from ascar.capes.learner_state import LearnerState
+from ascar.capes.policy import Seen
+from ascar.capes.ticks import performance_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.brains import Brain
+    from ascar.capes.dials import Dial
+    from ascar.capes.errand import Action, End
+    from ascar.capes.knobs import Setting
+    from ascar.capes.learner_file import Plan
+    from ascar.capes.observer import Observer
+    from ascar.capes.past import Past
+    from ascar.capes.ticks import Tick
+
+__all__ = ["Learner"]
+
+_BREACH = "holding"
+
+
+class Learner:
+    """Feeds a `Brain`, and has done what it wants.
+
+    What is in force is what ticks say. A tick after which nothing can be changed, as an action is on its way
+    or the interface holds, is only watched.
+
+    Args:
+        plan: the learner's file.
+        dials: what it turns.
+        observer: what it looks at.
+        brain: who decides.
+        name: with which the ids of its actions begin.
+
+    Attributes:
+        plan: see above.
+        tick: the last one heard or recalled; -1 before the first.
+        starts: of the process.
+    """
+
+    def __init__(
+        self, plan: Plan, dials: Sequence[Dial], observer: Observer, brain: Brain, name: str
+    ) -> None:
+        self.plan, self.dials, self.observer, self.brain = plan, tuple(dials), observer, brain
+        self.errands = Errands(self.dials, name)
+        self.start = initial([one.knob for one in self.dials])
+        self.baseline = Baseline(self.start)
+        self.tick, self.starts = -1, 1
+        self._now: Setting | None = None
+        self._performance = float("nan")
+        self._wanted: Setting | None = None
+        self._workload = ""
+        self._holding: str | None = None
+        self._fresh = -1
+
+    def hear(self, tick: Tick, *, newest: bool = True) -> Action | None:
+        """A tick; the action to take.
+
+        Args:
+            tick: that is over.
+            newest: no later one is known; only after that one something is decided.
+        """
+        if tick.number <= self.tick:
+            return None
+        self.tick = tick.number
+        if tick.workload != self._workload:
+            self._announce(tick.workload)
+        now = position(self.dials, tick.setting)
+        if now is None:  # a value that nobody knows: somebody else's hand
+            return None
+        seen = self._seen(tick.number, tick.metrics, self.observer.matrix(dict(tick.rows)), now)
+        if tick.number <= self._fresh and now != self._now:  # it was over before the last action
+            self.brain.watch(seen)
+            return None
+        before, self._now = self._now, now
+        if not self.errands.going:
+            self.baseline.take(seen, self._workload)
+        held, self._holding = self._holding, tick.holding
+        if tick.holding is not None:
+            self._hold(before, held, now)
+            self.brain.watch(seen)
+            return None
+        if held is not None:
+            self._released(held, now)
+        return self._act(seen, before, newest=newest)
+
+    def told(self, document: Mapping[str, Any]) -> None:
+        """A verdict on an action, or what came of it."""
+        if self._now is None:
+            return
+        self._ended(self.errands.told(document, self._now))
+
+    def lost(self) -> None:
+        """Nobody knows anything of the action that is on its way."""
+        if self._now is not None:
+            self._ended(self.errands.lost(self.tick, self._now))
+
+    def _ended(self, end: End | None) -> None:
+        if end is None or self._now is None:
+            return
+        if end.kind == "applied" and end.now is not None:
+            # Ticks that were over before it still have the old setting.
+            self._fresh = end.tick
+            self._now = end.now
+            if end.whole and end.now != end.wanted:
+                self.brain.withdraw(end.wanted, end.now, refused=False)
+        else:
+            self.brain.withdraw(end.wanted, self._now, refused=end.kind == "refused")
+
+    def recall(self, past: Past, later_by: int = 0) -> int:
+        """Learn from stored ticks; how many there were.
+
+        Args:
+            past: the ticks, in their order.
+            later_by: added to their numbers: for ticks of another session.
+        """
+        metrics, count = past.metrics_by_tick(), 0
+        for tick, matrix in past.matrices(self.observer.roster):
+            now = position(self.dials, past.setting(tick) or {})
+            is_new = tick + later_by > self.tick
+            if now is None or not (is_new or self.brain.replays):
+                continue
+            seen = self._seen(tick + later_by, metrics.get(tick, {}), matrix, now)
+            if is_new and not later_by:
+                self.baseline.take(seen, self._workload)
+            self.brain.recall(seen)
+            count += 1
+            self.tick = max(self.tick, seen.tick)
+        return count
+
+    def report(self) -> dict[str, Any]:
+        """What is told on `P.learner`."""
+        sign, now = self.plan.objective.sign, self._now
+        expected = None if now is None else self.brain.expected(now)
+        wanted = self._wanted if self._wanted is not None else now
+        ends = None
+        if expected is not None:
+            low, high = sorted((sign * expected.low, sign * expected.high))
+            ends = {"mean": sign * expected.mean, "low": low, "high": high}
+        return {
+            "version": 1,
+            "tick": self.tick,
+            "algorithm": self.plan.file.algorithm,
+            "objective": self.plan.objective.text,
+            "phase": self.phase,
+            "wanted": {} if wanted is None else values_of(self.dials, wanted),
+            "epsilon": self.brain.epsilon,
+            "prediction_error": self.brain.prediction_error,
+            "performance": sign * self._performance if np.isfinite(self._performance) else None,
+            "expected": ends,
+            "baseline": self.baseline.document(self._workload, sign),
+            "changes": self.errands.changes,
+            "refused": self.errands.refused,
+            "workload": self._workload or None,
+        }
+
+    @property
+    def phase(self) -> str:
+        """See docs/capes-protocol.md."""
+        if self._holding is not None:
+            return "holding"
+        if self.errands.waiting:
+            return "waiting"
+        return "acting" if self.errands.going or self.errands.target is not None else "learning"
+
+    def written(self) -> tuple[LearnerState, dict[str, NDArray[Any]]]:
+        """What is kept from one start to the next."""
+        about, arrays = self.brain.written()
+        state = LearnerState(
+            algorithm=self.plan.file.algorithm,
+            objective=self.plan.objective.text,
+            keys=tuple(one.key for one in self.dials),
+            nodes=self.observer.roster.nodes,
+            indicators=self.observer.roster.names,
+            tick=self.tick,
+            starts=self.starts,
+            changes=self.errands.changes,
+            refused=self.errands.refused,
+            baselines={name: tuple(values) for name, values in self.baseline.values.items()},
+            brain=about,
+        )
+        return state, {**arrays, "usual": self.observer.usual}
+
+    def read(self, state: LearnerState, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from there.
+
+        Raises:
+            InputError: it is of another learner, or damaged.
+        """
+        self.brain.read(state.brain, arrays)
+        self.tick, self.starts = state.tick, state.starts + 1
+        self.errands.changes, self.errands.refused = state.changes, state.refused
+        self.baseline = Baseline(self.start, state.baselines)
+
+    @property
+    def now(self) -> Setting | None:
+        """In force, as far as is known."""
+        return self._now
+
+    def announce(self, workload: str) -> None:
+        """The workload that runs when it begins."""
+        if workload != self._workload:
+            self._announce(workload)
+
+    def _announce(self, workload: str) -> None:
+        self._workload = workload
+        self.brain.announce(workload)
+        target = self.errands.give_up()
+        if target is not None and self._now is not None:
+            self.brain.withdraw(target, self._now, refused=False)
+
+    def _seen(
+        self, tick: int, metrics: Mapping[str, float | None], matrix: NDArray[np.float64], now: Setting
+    ) -> Seen:
+        self._performance = performance_of(self.plan.objective, metrics)
+        return Seen(tick, self._performance, self.observer.scaled(matrix), now)
+
+    def _act(self, seen: Seen, before: Setting | None, *, newest: bool) -> Action | None:
+        if self.errands.going or not newest:
+            self.brain.watch(seen)
+            return None
+        action = self.errands.next(seen.tick, seen.setting)
+        if self.errands.target is not None:  # on the way, step by step
+            self.brain.watch(seen)
+            return action
+        if before is not None and seen.setting != before:  # somebody else's hand
+            self.brain.withdraw(seen.setting, seen.setting, refused=False)
+        self._wanted = self.brain.decide(seen)
+        if self._wanted == seen.setting:
+            return None
+        self.errands.target = self._wanted
+        return self.errands.next(seen.tick, seen.setting)
+
+    def _hold(self, before: Setting | None, held: str | None, now: Setting) -> None:
+        """Nothing may be changed: what was under way is given up."""
+        if held is None:
+            self._suspect = before if before is not None and before != now else now
+        target = self.errands.give_up()
+        if target is not None:
+            self.brain.withdraw(target, now, refused=False)
+
+    def _released(self, held: str, now: Setting) -> None:
+        """Changes are allowed again: a setting under which a floor broke is to be left alone."""
+        broke = held.startswith(_BREACH) and self._suspect not in (None, now, self.start)
+        self.brain.withdraw(self._suspect or now, now, refused=broke)
+
+    _suspect: Setting | None = None

@@ -1,0 +1,102 @@
+"""What a learner's process keeps from one start to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from ascar.capes.archive import read_archive, refused, write_archive
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["LearnerState", "check_fits", "read_state", "write_state"]
+
+_FORMAT: Final = "ascar-capes-learner"
+_VERSION: Final = 1
+
+
+class LearnerState(msgspec.Struct, frozen=True, kw_only=True):
+    """Beside the arrays.
+
+    Attributes:
+        format: always "ascar-capes-learner".
+        version: of the format.
+        algorithm: "modern" or "classic".
+        objective: as text.
+        keys: of the knobs, in their order.
+        nodes: that are looked at.
+        indicators: that are looked at.
+        tick: the last one that it has learnt from.
+        starts: of the process, this one included.
+        changes: actions that were applied.
+        refused: actions that were not.
+        baselines: performance at the first setting, tick by tick, for each workload.
+        brain: of the learner itself.
+    """
+
+    format: str = _FORMAT
+    version: int = _VERSION
+    algorithm: str
+    objective: str
+    keys: tuple[str, ...]
+    nodes: tuple[str, ...]
+    indicators: tuple[str, ...]
+    tick: int
+    starts: int
+    changes: int
+    refused: int
+    baselines: dict[str, tuple[float, ...]]
+    brain: dict[str, Any]
+
+
+def write_state(path: Path, state: LearnerState, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write it; a file that was there is replaced as a whole, or not at all.
+
+    Raises:
+        WorkError: it cannot be written.
+    """
+    write_archive(path, state, arrays)
+
+
+def read_state(path: Path) -> tuple[LearnerState, dict[str, NDArray[Any]]] | None:
+    """Read it; None where there is none.
+
+    Raises:
+        InputError: it cannot be read, is none, is newer, or is damaged.
+    """
+    if not path.exists():
+        return None
+    about, arrays = read_archive(path, _FORMAT, _VERSION)
+    try:
+        state = msgspec.convert(about, LearnerState)
+    except msgspec.ValidationError as problem:
+        raise refused(path, f"its header is wrong: {problem}") from problem
+    usual = arrays.get("usual")
+    if usual is None or usual.shape != (len(state.indicators),) or usual.dtype != np.float64:
+        raise refused(path, "array usual is missing or has another shape")
+    if not np.isfinite(usual).all() or (usual < 0).any():
+        raise refused(path, "array usual holds what cannot be")
+    return state, arrays
+
+
+def check_fits(path: Path, state: LearnerState, algorithm: str, objective: str) -> None:
+    """Whether it was made for this.
+
+    Raises:
+        InputError: it is of another algorithm or objective.
+    """
+    for what, there, here in (
+        ("algorithm", state.algorithm, algorithm),
+        ("objective", state.objective, objective),
+    ):
+        if there != here:
+            raise InputError(
+                f"state = {str(path)!r}: was learnt with {what} {there!r}, not {here!r}; name another file, "
+                "or remove this one to learn anew"
+            )

@@ -1,0 +1,159 @@
+"""Learning from stored ticks alone: nothing is turned."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from ascar.capes.beginning import Beginning
+from ascar.capes.contest import Standing
+from ascar.capes.learner_state import write_state
+from ascar.capes.past import extent, past, rows_before
+from ascar.capes.training import ACTOR, past_ticks_max, recall_others
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ascar.capes.bus import Bus, Document
+    from ascar.capes.learner import Learner
+    from ascar.capes.learner_file import Plan
+    from ascar.capes.past import Extent
+
+__all__ = ["Studied", "study"]
+
+_ROSTER_TICKS: Final = 600
+_POINTS: Final = 50
+_SLICE_S: Final = 0.5
+
+
+@dataclass(slots=True)
+class Studied:
+    """What came of it.
+
+    Attributes:
+        ticks: that were learnt from.
+        steps: of training; 0 of the modern learner.
+        errors: how far it was, in ticks or steps, with the prediction error then.
+        learner: at the end.
+    """
+
+    learner: Learner
+    ticks: int = 0
+    steps: int = 0
+    errors: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+
+    def note(self, at: int) -> None:
+        """The prediction error now."""
+        error = self.learner.brain.prediction_error
+        if error is not None:
+            self.errors.append((at, error))
+
+
+async def study(
+    plan: Plan,
+    bus: Bus,
+    others: Sequence[Bus],
+    steps: int | None,
+    listener: Callable[[Standing], None] | None,
+) -> Studied:
+    """Learn from stored ticks, and save.
+
+    Args:
+        plan: the learner's file.
+        bus: of its session.
+        others: of other sessions whose ticks are learnt from first.
+        steps: of the classic learner's training; None: as many as it would have done on the way.
+        listener: is told how far it is.
+
+    Raises:
+        InputError: nothing is stored that could be learnt from, or the state does not fit.
+        MessagingError: an interface does not answer.
+        WorkError: what it knows cannot be written.
+    """
+    status = cast("Document", await bus.control("status", actor=ACTOR, why="to see"))
+    found = await extent(bus)
+    if found is None:
+        raise InputError(
+            f"session {plan.file.session!r}: has no stored ticks; let agents and interface run first"
+        )
+    learner = await _learner(plan, bus, status, found)
+    studied = Studied(learner)
+    progress = _Progress(listener)
+    studied.ticks += await recall_others(learner, found.first, others)
+    first = max(found.first, found.last - past_ticks_max(plan) + 1)
+    if not learner.brain.replays:
+        first = max(first, learner.tick + 1)
+    length = max(1, found.last + 1 - first)
+    async for one in past(bus, first, found.last):
+        studied.ticks += await asyncio.to_thread(learner.recall, one)
+        studied.note(studied.ticks)
+        if len(one.ticks):
+            progress.tell("ticks", int(one.ticks[-1]) + 1 - first, length)
+    await asyncio.to_thread(learner.brain.recalled)
+    if not studied.ticks and not learner.brain.replays:
+        raise InputError(
+            f"session {plan.file.session!r}: no stored tick is new, with a known setting of the knobs to turn"
+        )
+    if plan.file.algorithm == "classic":
+        await _train(studied, plan, steps, progress)
+    await asyncio.to_thread(lambda: write_state(plan.state, *learner.written()))
+    return studied
+
+
+async def _learner(plan: Plan, bus: Bus, status: Document, found: Extent) -> Learner:
+    beginning = await asyncio.to_thread(Beginning.of, plan, status)
+    rows = await rows_before(bus, found.last, _ROSTER_TICKS)
+    setting: dict[str, Any] = {}
+    async for one in past(bus, found.last, found.last):
+        setting = one.setting(found.last) or {}
+    beginning.take(rows, setting)
+    missing = beginning.missing(at_once=True)
+    if missing:
+        raise InputError(f"session {plan.file.session!r}: the stored ticks have no {missing}")
+    return await asyncio.to_thread(beginning.learner)
+
+
+async def _train(studied: Studied, plan: Plan, steps: int | None, progress: _Progress) -> None:
+    """Minibatches from what was recalled (Li, Algorithm 1)."""
+    from ascar.capes.classic_brain import ClassicBrain
+
+    brain = studied.learner.brain
+    assert isinstance(brain, ClassicBrain), "the file says classic"
+    wanted = steps or max(1, studied.ticks * plan.hyper.steps_per_tick)
+    studied.errors.clear()
+
+    def some() -> bool:
+        """Half a second's steps; whether there is anything to learn from."""
+        end_s = time.monotonic() + _SLICE_S
+        while studied.steps < wanted and time.monotonic() < end_s:
+            if not brain.classic.train():
+                return False
+            studied.steps += 1
+            if studied.steps % max(1, wanted // _POINTS) == 0 or studied.steps == wanted:
+                studied.note(studied.steps)
+        return True
+
+    while studied.steps < wanted:
+        if not await asyncio.to_thread(some):
+            raise InputError(
+                "the stored ticks make no minibatch: too few, too much missing, or none with an action that "
+                "moves one knob by its step; let the classic learner run first"
+            )
+        progress.tell("steps", studied.steps, wanted)
+
+
+class _Progress:
+    def __init__(self, listener: Callable[[Standing], None] | None) -> None:
+        self._listener = listener
+        self._unit, self._begun_s = "", 0.0
+
+    def tell(self, unit: str, done: int, wanted: int) -> None:
+        if unit != self._unit:
+            self._unit, self._begun_s = unit, time.monotonic()
+        if self._listener is not None:
+            share, past_s = done / wanted, time.monotonic() - self._begun_s
+            left_s = past_s / share - past_s if share else None
+            self._listener(Standing(share, done, wanted, left_s, unit))

@@ -1,0 +1,63 @@
+"""`ascar capes train`: the learner of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+__all__ = ["EXAMPLES", "train"]
+
+EXAMPLES = examples(
+    "ascar capes train --config learner.toml",
+    "ascar capes train --config learner.toml --check                     is the file right?",
+    "ascar capes train --config learner.toml --only-history              learn, save, turn nothing",
+    "ascar capes train --config learner.toml --only-history --steps 5000",
+)
+
+
+def train(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The learner's file, in TOML.")],
+    check: Annotated[bool, typer.Option("--check", help="Only say whether the file is right.")] = False,
+    only_history: Annotated[
+        bool, typer.Option("--only-history", help="Learn from stored ticks, save and end; nothing is turned.")
+    ] = False,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10**9,
+            metavar="N",
+            help="Of training on stored ticks, of the classic learner; default: as many as there are ticks.",
+        ),
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--history",
+            metavar="SESSION",
+            help="Learn from this session's stored ticks first; may be given again.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Tune a running system: hear its ticks, decide, send actions, until SIGTERM or Ctrl-C.
+
+    Goes on from its state, which it writes now and then and at its end. Knobs stay as they are when it ends.
+    """
+    from ascar.capes.learner_file import read_plan
+    from ascar.cli.capes.train_run import live, replayed
+    from ascar.errors import InputError
+
+    plan = read_plan(config)
+    if steps is not None and not (only_history and plan.file.algorithm == "classic"):
+        raise InputError("--steps: is of --only-history with algorithm = 'classic'; leave it out")
+    if check:
+        return 0
+    if only_history:
+        return replayed(plan, tuple(history or ()), steps, quiet=quiet, json=json)
+    return live(plan, tuple(history or ()), quiet=quiet, json=json)

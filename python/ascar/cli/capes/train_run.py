@@ -1,0 +1,97 @@
+"""What `ascar capes train` does: until it is told to stop, or once through stored ticks."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Any
+
+from ascar.cli.output import emit, people, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.capes.learner import Learner
+    from ascar.capes.learner_file import Plan
+    from ascar.capes.study_of_past import Studied
+
+__all__ = ["live", "replayed"]
+
+_USER = "learner"
+
+
+def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
+    """Until a signal; then what it knows is on disk."""
+    from ascar.capes.training import run
+    from ascar.messaging import find_settings
+
+    settings = find_settings(_USER, plan.connection)
+
+    async def until_told() -> Learner | None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, stop.set)
+        return await run(plan, settings, stop, _nothing if quiet else _line, others)
+
+    learner = asyncio.run(until_told())
+    if json:
+        emit("capes-train", _document(plan, learner))
+    return 0
+
+
+def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: bool, json: bool) -> int:
+    """Once through stored ticks."""
+    from ascar.capes.bus import Bus
+    from ascar.capes.study_of_past import study
+    from ascar.cli.capes.progress import showing
+    from ascar.messaging import find_settings
+
+    settings = find_settings(_USER, plan.connection)
+
+    async def once() -> Studied:
+        async with await Bus.open(settings, plan.file.session, name=f"learner {plan.file.session}") as bus:
+            with showing(quiet=quiet) as listener:
+                return await study(plan, bus, [bus.beside(one) for one in others], steps, listener)
+
+    studied = asyncio.run(once())
+    document = _document(plan, studied.learner, studied)
+    if json:
+        emit("capes-train", document)
+        return 0
+    console = people()
+    console.print(f"learnt from      {studied.ticks} stored ticks, {studied.steps} steps of training")
+    for at, error in _few(studied.errors):
+        console.print(f"prediction error {error:.4g} after {at}")
+    console.print(f"state            {plan.state}")
+    return 0
+
+
+def _document(plan: Plan, learner: Learner | None, studied: Studied | None = None) -> dict[str, Any]:
+    return {
+        "session": plan.file.session,
+        "algorithm": plan.file.algorithm,
+        "objective": plan.objective.text,
+        "only_history": studied is not None,
+        "ticks": 0 if studied is None else studied.ticks,
+        "steps": 0 if studied is None else studied.steps,
+        "errors": [
+            {"at": at, "prediction_error": error} for at, error in (studied.errors if studied else ())
+        ],
+        "report": None if learner is None else learner.report(),
+        "state": None if learner is None else str(plan.state),
+    }
+
+
+def _few(errors: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """At most ten, the last one among them."""
+    every = max(1, -(-len(errors) // 10))
+    return errors[::-1][::every][::-1]
+
+
+def _line(text: str) -> None:
+    say(f"ascar capes train: {text}")
+
+
+def _nothing(text: str) -> None:
+    """Say nothing."""
