@@ -12,13 +12,13 @@ import json
 import sys
 from pathlib import Path
 
-from schema import ascard, capes, history, lab, measuring, sharp, simulation, tuning, workload
+from schema import ascard, capes, history, lab, measuring, session, sharp, simulation, tuning, workload
 from schema.words import Schema, record
 
 from ascar.cli.output import SCHEMAS
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "schemas"
-COMMANDS = (tuning, measuring, history, lab, workload, sharp, simulation, capes)
+COMMANDS = (tuning, measuring, history, lab, workload, sharp, simulation, capes, session)
 BY_HAND = {"ascard/load.json"}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -140,9 +140,6 @@ def _after_learner(state: SessionState, document: Mapping[str, Any]) -> SessionS
 
 def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionState:
     event = _text(document.get("event"))
-    if event == "proof":
-        detail = {key: value for key, value in document.items() if key not in ("event", "version")}
-        return replace(state, proof=detail)
     if event != "here":
         return _after_event(state, document)
     tables = [cast("dict[str, Any]", one) for one in _list(document.get("knobs")) if isinstance(one, dict)]
@@ -160,6 +157,7 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
         phase=_text(document.get("phase")),
         until_s=_number(document.get("until_s")),
         parts=_parts(document.get("parts")),
+        proof=dict(_items(document.get("proof"))) or None,
     )
 
 

@@ -13,7 +13,6 @@ from ascar.capes.session.toml import toml_text
 from ascar.messaging import User
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from ascar.capes.session.study import OnlineStudy

@@ -35,12 +35,14 @@ class Running(msgspec.Struct, frozen=True):
         session: its name.
         study: the study file's path.
         started_s: seconds since 1970.
+        ready: whether ticks come.
     """
 
     pid: int
     session: str
     study: str
     started_s: float
+    ready: bool = False
 
 
 class Folder:

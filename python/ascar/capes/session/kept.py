@@ -1,0 +1,59 @@
+"""Knobs after a session: whether they stand where they were, and how those that are to stay are set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import AscarError
+from ascar.targets.keeper import Keeper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["keep_setting", "left_changed"]
+
+OWNER = "ascar capes up"
+
+
+def left_changed(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Knobs that do not stand where they stood before the session, with what they are now.
+
+    Args:
+        defaults: values by knob, as the agent found them.
+    """
+    found: dict[str, Any] = {}
+    if not defaults:
+        return found
+    with Keeper(OWNER) as keeper:
+        for knob, value in defaults.items():
+            try:
+                now = keeper.knob_read(knob).value
+            except AscarError:
+                continue  # its device is gone, and the knob with it
+            if now != value:
+                found[knob] = now
+    return found
+
+
+def keep_setting(setting: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Set what differs from before and is still there, to stay until `ascar restore`; what was set.
+
+    Args:
+        setting: values by knob.
+        defaults: of before the session.
+
+    Raises:
+        AscarError: the keeper refuses one; what it had set stays in its journal for `ascar restore`.
+    """
+    wanted = {knob: value for knob, value in setting.items() if defaults.get(knob) != value}
+    # A scheduler brings its own queue depth, so it is set first.
+    order = sorted(wanted, key=lambda knob: (not knob.endswith(".scheduler"), knob))
+    kept: dict[str, Any] = {}
+    if not order:
+        return kept
+    with Keeper(OWNER, hold=True) as keeper:
+        for knob in order:
+            value = wanted[knob]
+            whole = round(value) if isinstance(value, float) else value
+            kept[knob] = keeper.knob_write(knob, whole).effective
+    return kept

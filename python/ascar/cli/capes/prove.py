@@ -1,0 +1,114 @@
+"""`ascar capes prove`: what a session gains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+if TYPE_CHECKING:
+    from ascar.capes.session.folder import Folder
+    from ascar.capes.session.proof import Proof
+
+__all__ = ["EXAMPLES", "prove"]
+
+EXAMPLES = examples(
+    "ascar capes prove --for 30min",
+    "ascar capes prove localfs --for '10 min' --phase '20 s' --json",
+)
+
+
+def prove(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
+    ] = None,
+    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="Of the comparison.")] = "30 min",
+    phase: Annotated[str, typer.Option(metavar="DURATION", help="Of one phase.")] = "30 s",
+    settle: Annotated[
+        str, typer.Option(metavar="DURATION", help="Of a phase's beginning, which does not count.")
+    ] = "6 s",
+    p: Annotated[
+        float, typer.Option("--p", min=1e-6, max=0.5, help="Probability of an interval without the gain.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order in each pair of phases.")] = 1,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Compare a session that runs with its baseline: phases with and without tuning, in turns.
+
+    In a baseline phase every knob stands where it stood before the session and the learner may not act; in a
+    tuned phase it goes on from where it was. Afterwards it goes on tuning.
+
+    Exit status: 0 a gain or a loss is shown, 3 nothing can be claimed, 1 the session does not answer.
+    """
+    from ascar.capes.session.folder import find_folder
+    from ascar.cli.capes.up_result import proof_lines
+    from ascar.cli.output import emit, people, say
+    from ascar.errors import WorkError
+    from ascar.study import duration as seconds_of
+
+    folder = find_folder(session)
+    times = [
+        seconds_of(key, text) for key, text in (("--for", duration), ("--phase", phase), ("--settle", settle))
+    ]
+
+    def told(proof: Proof) -> None:
+        if not quiet:
+            say(proof.words)
+
+    proof = _run(folder, times, (p, seed), told)
+    if not proof.pairs:
+        raise WorkError("not one pair of phases was over; give more time with --for")
+    if json:
+        emit("capes-prove", proof.to_dict())
+    else:
+        for line in proof_lines(proof.to_dict()):
+            people().print(line)
+    return 3 if proof.claim == "none" else 0
+
+
+def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any) -> Proof:
+    import asyncio
+
+    from ascar.capes.bus import Bus
+    from ascar.capes.session.alternation import Alternation, Turns
+    from ascar.capes.session.messenger import Messenger
+    from ascar.capes.state import SessionState
+    from ascar.errors import EnvironmentLacks, InputError
+    from ascar.objective import Objective
+
+    for_s, phase_s, settle_s = times
+    if phase_s < settle_s + 3 or for_s < 2 * phase_s:
+        raise InputError("--phase: must be at least 3 s longer than --settle, and at most half of --for")
+    running = folder.running()
+    if running is None:
+        raise EnvironmentLacks(f"session {folder.path.name!r}: does not run on this machine")
+    settings = folder.settings("session")
+
+    async def work() -> Proof:
+        async with await Bus.open(settings, running.session, name="ascar capes prove") as bus:
+            state = SessionState(running.session)
+            messenger = Messenger(bus, "", 1.0, None, dict, state)
+            listening = asyncio.create_task(messenger.listen())
+            try:
+                async with asyncio.timeout(20):
+                    while messenger.state.tick is None or messenger.state.objective is None:
+                        await messenger.next_tick(1.0)
+                objective = Objective.parse(messenger.state.objective)
+                turns = Turns(objective, phase_s, settle_s, *terms)
+                alternation = Alternation(messenger, turns, "ascar capes prove", told)
+                try:
+                    async with asyncio.timeout(for_s):
+                        await alternation.run()
+                except TimeoutError:
+                    pass
+                finally:
+                    await alternation.back_to_tuning()
+                return alternation.proof
+            finally:
+                listening.cancel()
+
+    return asyncio.run(work())

@@ -1,0 +1,125 @@
+"""`ascar capes status`: how a session stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, examples
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ascar.capes.state import SessionState
+    from ascar.messaging import Settings
+
+__all__ = ["EXAMPLES", "status"]
+
+EXAMPLES = examples(
+    "ascar capes status                      refreshed, until ^C",
+    "ascar capes status --once",
+    "ascar capes status --json               one document",
+    "ascar capes status --json --follow      one a tick, each on a line",
+)
+_FIRST_S, _WAIT_TICKS = 20.0, 5
+
+
+def status(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Show it once, and end.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="With --json: a document after each tick, on a line of its own.")
+    ] = False,
+    connection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Connection file, for a session whose message server is elsewhere."
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show a session: throughput beside its baseline, knobs, learner, nodes, refused actions, events.
+
+    It only listens. On a terminal the screen is refreshed after each tick until ^C.
+    """
+    import asyncio
+
+    from ascar.capes.session.folder import find_folder
+    from ascar.errors import InputError
+    from ascar.messaging import read_settings
+
+    if follow and not json:
+        raise InputError("--follow: goes with --json; without it the screen is refreshed anyway")
+    if connection is not None:
+        if session is None:
+            raise InputError("--connection: name the session, too")
+        name, settings = session, read_settings(connection)
+    else:
+        folder = find_folder(session)
+        settings = folder.settings("viewer")
+        running = folder.running()
+        name = folder.path.name if running is None else running.session
+    states = _ticks(settings, name)
+    if json:
+        asyncio.run(_documents(states, follow=follow))
+    else:
+        asyncio.run(_screens(states, once=once))
+    return 0
+
+
+async def _ticks(settings: Settings, session: str) -> AsyncIterator[SessionState]:
+    """A state a tick, once everything is known of it."""
+    import asyncio
+
+    from ascar.capes.watching import watch
+    from ascar.errors import MessagingError
+
+    states = watch(settings, session)
+    tick: int | None = None
+    waits, heard = True, 0
+    while True:
+        try:
+            async with asyncio.timeout(_FIRST_S):
+                state = await anext(states)
+        except TimeoutError:
+            raise MessagingError(
+                f"session {session!r}: nothing is heard of it; is its interface running?"
+            ) from None
+        if state.tick == tick:
+            continue
+        tick, heard = state.tick, heard + 1
+        # Who runs the session says every other second where the knobs stood before it; nobody may run it.
+        waits = waits and not state.parts and heard < _WAIT_TICKS
+        if not waits:
+            yield state
+
+
+async def _documents(states: AsyncIterator[SessionState], *, follow: bool) -> None:
+    from ascar.cli.output import emit
+
+    async for state in states:
+        emit("capes-status", state.to_dict(), line=follow)
+        if not follow:
+            return
+
+
+async def _screens(states: AsyncIterator[SessionState], *, once: bool) -> None:
+    from ascar.cli.capes.status_screen import screen
+    from ascar.cli.output import people
+
+    console = people()
+    if once or not console.is_terminal:
+        async for state in states:
+            console.print(screen(state))
+            if once:
+                return
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        async for state in states:
+            live.update(screen(state), refresh=True)

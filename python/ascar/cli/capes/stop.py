@@ -1,0 +1,54 @@
+"""`ascar capes stop`: end a session that runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+__all__ = ["EXAMPLES", "stop"]
+
+EXAMPLES = examples("ascar capes stop", "ascar capes stop localfs --keep")
+
+
+def stop(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the setting that was learnt, until `ascar restore`.")
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """End a session that `ascar capes up` started, and wait until everything is put back."""
+    import os
+    import signal
+    import time
+
+    from ascar.capes.session.folder import find_folder
+    from ascar.cli.output import emit, say
+    from ascar.errors import EnvironmentLacks, WorkError
+
+    folder = find_folder(session)
+    running = folder.running()
+    if running is None:
+        raise EnvironmentLacks(f"session {folder.path.name!r}: does not run on this machine")
+    folder.ask_to_stop(keep=keep)
+    try:
+        os.kill(running.pid, signal.SIGTERM)
+    except OSError as error:
+        raise WorkError(f"process {running.pid}: {error.strerror}; run this as who started it") from None
+    start_s = time.monotonic()
+    while folder.running() is not None:
+        if time.monotonic() - start_s > 180:
+            raise WorkError(f"process {running.pid}: does not end; see the logs in {folder.path}")
+        time.sleep(0.1)
+    if json:
+        emit("capes-stop", {"session": running.session, "pid": running.pid, "keep": keep})
+    elif not quiet:
+        say(f"{running.session}: ended")
+    return 0

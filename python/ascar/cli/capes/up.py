@@ -1,0 +1,106 @@
+"""`ascar capes up`: the online loop on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+if TYPE_CHECKING:
+    from ascar.capes.session.study import OnlineStudy
+
+__all__ = ["EXAMPLES", "up"]
+
+EXAMPLES = examples(
+    "ascar capes up examples/capes-localfs.toml",
+    "ascar capes up examples/capes-localfs.toml --for 30min --prove",
+    "ascar capes up study.toml --detach          go on without this terminal; `ascar capes stop` ends it",
+)
+
+
+def up(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file with a [capes] table.")],
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="DURATION", help="End after so long, instead of the study's budget, e.g. 30min."
+        ),
+    ] = None,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Show the gain: phases with and without tuning, in turns.")
+    ] = False,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="At the end, keep the setting that was learnt, until `ascar restore`."),
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when the session runs, and let it go on.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Of the session: its data, logs and what it has learnt."),
+    ] = None,
+    format_device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Tune this machine while it works: agent, messages, interface, learner and load as separate processes.
+
+    It ends when its time is over, on ^C, SIGTERM or `ascar capes stop`; then every knob stands where it was,
+    unless it is to be kept. Whatever is killed, knobs are put back. What was learnt and seen stays in the
+    session's folder, and the next start goes on from it.
+
+    Exit status: 0 ended as asked, 1 something was given up, 2 bad input (nothing was touched).
+    """
+    from ascar.cli.threads import compute_on_one_thread
+
+    compute_on_one_thread()
+    import msgspec
+
+    from ascar.capes.session.folder import Folder, sessions_folder
+    from ascar.capes.session.outcome import Wishes
+    from ascar.capes.session.study import OnlineStudy
+    from ascar.capes.session.up import up as run_session
+    from ascar.cli.capes.up_result import deliver
+    from ascar.cli.output import say
+    from ascar.study import duration as seconds_of
+
+    wanted = OnlineStudy.read(study)
+    if format_device is not None and wanted.target is not None:
+        wanted = msgspec.structs.replace(wanted, target={**wanted.target, "confirmed_device": format_device})
+    place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
+    duration_s = wanted.duration_s if duration is None else seconds_of("--for", duration)
+    wishes = Wishes(str(study), duration_s, prove, keep)
+    if detach:
+        return _detach(wanted, place)
+
+    def tell(line: str) -> None:
+        if not quiet:
+            say(f"{wanted.session}: {line}")
+
+    ended = run_session(wanted, place, wishes, tell)
+    deliver(ended, as_json=json)
+    return 1 if ended.problem is not None or ended.left_changed else 0
+
+
+def _detach(study: OnlineStudy, folder: object) -> int:
+    """The same command in a session of its own; back as soon as it runs."""
+    import sys
+
+    from ascar.capes.session.detached import detach
+    from ascar.capes.session.folder import Folder
+    from ascar.cli.output import say
+
+    assert isinstance(folder, Folder)
+    words = [word for word in sys.argv[1:] if word != "--detach"]
+    log = detach(folder, words)
+    say(f"{study.session}: runs; `ascar capes status {study.session}` shows it, its words are in {log}")
+    return 0

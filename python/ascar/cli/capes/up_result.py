@@ -1,0 +1,67 @@
+"""What came of a session, for people and as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ascar.capes.session.outcome import Ended
+
+__all__ = ["deliver", "proof_lines"]
+
+
+def deliver(ended: Ended, *, as_json: bool) -> None:
+    """Print it."""
+    from ascar.cli.output import emit, people, say
+    from ascar.cli.text import duration
+
+    if as_json:
+        emit("capes-up", ended.to_dict())
+    else:
+        out = people()
+        out.print(f"session {ended.session} ran for {duration(ended.seconds)}")
+        changed = {key: value for key, value in ended.setting.items() if ended.defaults.get(key) != value}
+        for key, value in sorted(changed.items()):
+            out.print(f"  {key} = {_shown(value)}   before: {_shown(ended.defaults.get(key))}")
+        if not changed:
+            out.print("  every knob stood at the end where it had stood before")
+        for line in proof_lines(ended.proof):
+            out.print(line)
+        if ended.kept is not None:
+            names = ", ".join(f"{key} = {_shown(value)}" for key, value in ended.kept.items()) or "nothing"
+            out.print(f"kept until `ascar restore`: {names}")
+        elif not ended.left_changed:
+            out.print("every knob was put back")
+    for key, value in ended.left_changed.items():
+        say(f"{key} is {_shown(value)} now, not {_shown(ended.defaults.get(key))}; run `ascar restore`")
+    if ended.problem is not None:
+        say(f"the session ended early: {ended.problem}")
+
+
+def proof_lines(proof: dict[str, Any] | None) -> list[str]:
+    """A few lines."""
+    if proof is None:
+        return []
+    gain, low, high = proof["gain"], proof["gain_low"], proof["gain_high"]
+    lines = [
+        f"baseline {_number(proof['baseline_mean'])}, tuned {_number(proof['tuned_mean'])}: "
+        f"{proof['pairs']} pairs of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
+        f"(worth {proof['baseline_samples']} and {proof['tuned_samples']} independent ones)"
+    ]
+    if gain is None or low is None or high is None:
+        return [*lines, "there is no interval yet; nothing is claimed"]
+    interval = f"{gain:+.1%}, {low:+.1%} to {high:+.1%} at {proof['confidence']:.0%}"
+    words = {
+        "gain": f"gain: {interval}",
+        "loss": f"loss: {interval}",
+        "none": f"nothing is claimed: {interval}",
+    }
+    return [*lines, words[proof["claim"]]]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
