@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ascar_simulation::{Indicators, Recorded, Scenario, Simulation as Core};
+use ascar_simulation::disk::Turned;
+use ascar_simulation::{Indicators, Recorded, Scenario, ServerReport, Simulation as Core};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ type Columns<'py> = (
 
 /// Columns of an observation.
 const COLUMNS: usize = 12;
+/// Columns of a look at servers.
+const SERVER_COLUMNS: usize = 8;
 
 /// A cluster that is stepped from outside. Its lock is taken without the interpreter's, so that neither waits for the
 /// other.
@@ -93,6 +96,41 @@ impl Simulation {
             Ok(settings
                 .filter(|(stream, (window, tau_us))| core.set(*stream, **window, **tau_us))
                 .count())
+        })
+    }
+
+    /// Every server since the last call, a row a server: columns as the fields of its report.
+    fn look_at_servers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let seen = self.with(py, Core::look_at_servers);
+        let values: Vec<f64> = seen.iter().flat_map(server_row).collect();
+        PyArray1::from_vec(py, values).reshape([seen.len(), SERVER_COLUMNS])
+    }
+
+    /// Turn every server's queue; an entry a server. How many servers took it.
+    fn turn_queues(
+        &self,
+        py: Python<'_>,
+        slots: Vec<u32>,
+        device_depth: Vec<u32>,
+        writes_starved: Vec<u32>,
+        batch: Vec<u32>,
+    ) -> usize {
+        let rows = slots
+            .into_iter()
+            .zip(device_depth)
+            .zip(writes_starved)
+            .zip(batch);
+        self.with(py, |core| {
+            let turned = rows.map(|(((slots, device_depth), writes_starved), batch)| Turned {
+                slots,
+                device_depth,
+                writes_starved,
+                batch,
+            });
+            turned
+                .enumerate()
+                .filter(|(server, turned)| core.turn_queue(*server, *turned))
+                .count()
         })
     }
 
@@ -169,6 +207,20 @@ fn row(seen: &Indicators) -> [f64; COLUMNS] {
         f64::from(seen.in_flight),
         f64::from(seen.waiting),
         seen.ping_us,
+    ]
+}
+
+/// In the order of the fields.
+fn server_row(seen: &ServerReport) -> [f64; SERVER_COLUMNS] {
+    [
+        seen.read_mb_per_s,
+        seen.write_mb_per_s,
+        seen.device_busy_percent,
+        seen.device_positioning_percent,
+        seen.device_sequential_percent,
+        seen.link_in_busy_percent,
+        seen.link_out_busy_percent,
+        seen.requests_mean,
     ]
 }
 

@@ -6,7 +6,7 @@
 //! `run(&Scenario) -> Result<Outcome, ScenarioError>` runs a scenario to its end; `run_many(&[Scenario], threads)`
 //! runs many at once. `Simulation::new(&Scenario)` is the step interface: `step()` runs to the end of the next tick,
 //! `observe() -> &[Indicators]` shows every stream (index `client * servers + server`), `set(stream, window, tau_us)`
-//! sets its window and gap, `deploy(group, rules)` puts rules in force or takes them back, `record(most)` keeps threads'
+//! sets its window and gap, `turn_queue(server, turned)` turns a server's queue, `deploy(group, rules)` puts rules in force or takes them back, `record(most)` keeps threads'
 //! operations one by one from then on, `outcome()` sums up what has been counted so far.
 
 mod cluster;

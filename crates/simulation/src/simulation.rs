@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ascar_congestion::Deployment;
 
 use crate::cluster::{Cluster, Series, build, nanos, warm_ns};
+use crate::disk::Turned;
 use crate::events::Nanos;
-use crate::outcome::{Indicators, Outcome, StreamSeries};
+use crate::outcome::{Indicators, Outcome, ServerReport, StreamSeries};
 use crate::record::Recorded;
 use crate::scenario::{Scenario, ScenarioError};
 
@@ -180,6 +181,30 @@ impl Simulation {
     pub fn set(&mut self, stream: usize, window: f64, tau_us: f64) -> bool {
         let known = stream < self.streams() && window.is_finite() && tau_us.is_finite();
         known && self.cluster.set_stream(stream, window, tau_us)
+    }
+
+    /// Turn a server's queue, from now on. False for a server that does not exist, and for numbers out of range.
+    pub fn turn_queue(&mut self, server: usize, turned: Turned) -> bool {
+        let Turned {
+            slots,
+            device_depth,
+            writes_starved,
+            batch,
+        } = turned;
+        let known = server < self.cluster.server_count()
+            && writes_starved <= Turned::MOST
+            && [slots, device_depth, batch]
+                .iter()
+                .all(|one| (1..=Turned::MOST).contains(one));
+        if known {
+            self.cluster.turn_queue(server as u32, turned);
+        }
+        known
+    }
+
+    /// Every server since it was last asked for, or since the end of the warm-up.
+    pub fn look_at_servers(&mut self) -> Vec<ServerReport> {
+        self.cluster.look_at_servers()
     }
 
     /// Put rules in force on the streams of a client group from now on, or the scenario's own control again (`None`).

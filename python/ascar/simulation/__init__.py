@@ -1,7 +1,7 @@
 """A storage cluster in virtual time: scenarios, runs to the end, and runs step by step."""
 
 from ascar.simulation.batch import Standing, run_many, seeded
-from ascar.simulation.cluster import INDICATORS, Cluster, Recorded
+from ascar.simulation.cluster import INDICATORS, SERVER_INDICATORS, Cluster, Recorded
 from ascar.simulation.controlled import with_control, with_rule_text, with_rules
 from ascar.simulation.fleet import Fleet
 from ascar.simulation.outcome import FIGURES, Indicators, Latency, Outcome, ServerReport, StreamSeries
@@ -16,6 +16,7 @@ __all__ = [
     "FIGURES",
     "INDICATORS",
     "PRESETS",
+    "SERVER_INDICATORS",
     "Cluster",
     "Estimate",
     "Fleet",

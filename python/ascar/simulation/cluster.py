@@ -11,17 +11,20 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError, ScenarioError
-from ascar.simulation.outcome import Indicators, Outcome
+from ascar.simulation.outcome import Indicators, Outcome, ServerReport
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ascar.simulation.scenario import Scenario
+    from ascar.simulation.scenario.servers import Queue
 
-__all__ = ["INDICATORS", "Cluster", "Recorded"]
+__all__ = ["INDICATORS", "SERVER_INDICATORS", "Cluster", "Recorded"]
 
 INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
 """The columns of an observation, in this order."""
+SERVER_INDICATORS: Final[tuple[str, ...]] = ServerReport.__struct_fields__
+"""The columns of a look at servers, in this order."""
 
 
 _OPERATIONS_MAX = 100_000_000
@@ -129,6 +132,38 @@ class Cluster:
         windows = self._per_stream("window", window, now, INDICATORS.index("window"))
         taus = self._per_stream("tau_us", tau_us, now, INDICATORS.index("tau_us"))
         return self._simulation.set(windows, taus)
+
+    def servers(self) -> NDArray[np.float64]:
+        """Every server since this was last asked, or since the end of the warm-up.
+
+        Returns:
+            (servers, columns as in `SERVER_INDICATORS`).
+        """
+        return self._simulation.look_at_servers()
+
+    def turn_queues(self, queue: Queue) -> None:
+        """Turn the queues of all servers from now on: slots, depth, starvation of writes, batch.
+
+        What waits keeps its slot, also where fewer are allowed from now on. The rest of `queue` counts for
+        nothing: sizes and orders stay what the scenario made them.
+
+        Raises:
+            InputError: a number is out of range.
+        """
+        servers = self.scenario.server_count
+        rows = [
+            [value] * servers
+            for value in (queue.slots, queue.device_depth, queue.writes_starved, queue.batch)
+        ]
+        try:
+            taken = self._simulation.turn_queues(*rows)
+        except OverflowError:
+            taken = 0
+        if taken != servers:
+            raise InputError(
+                f"slots {queue.slots}, device_depth {queue.device_depth}, writes_starved "
+                f"{queue.writes_starved}, batch {queue.batch}: must be from 1 (writes_starved: 0) to 100000"
+            )
 
     def deploy(self, rules: str | None, group: int | None = None) -> int:
         """Put a rule set in force from now on, or the scenario's own control again; windows go on.

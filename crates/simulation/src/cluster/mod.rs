@@ -214,6 +214,11 @@ impl Cluster {
         self.streams.len()
     }
 
+    /// Number of storage servers.
+    pub fn server_count(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Rule sets in force, by client group.
     pub fn deployments(&self) -> &[Option<std::sync::Arc<ascar_congestion::Deployment>>] {
         &self.deployments

@@ -1,7 +1,7 @@
 //! Servers: workers take requests in the order in which they come, fetch or send the data, and use the device.
 
 use super::Cluster;
-use crate::disk::DeviceRequest;
+use crate::disk::{DeviceRequest, Turned};
 use crate::events::Kind;
 use crate::network::{Network, Parts, Route};
 use crate::prefetch::prefetch;
@@ -130,6 +130,14 @@ impl Cluster {
         self.servers[number as usize]
             .storage
             .submit(self.now, request);
+    }
+
+    /// Turn a server's queue from now on.
+    pub fn turn_queue(&mut self, number: u32, turned: Turned) {
+        self.servers[number as usize]
+            .storage
+            .set_queue(self.now, turned);
+        self.poke(number);
     }
 
     /// Hand a foreign request to a server's device.

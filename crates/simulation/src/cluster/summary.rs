@@ -32,6 +32,8 @@ pub(super) struct Counters {
     /// The state of other counters at the last reset.
     losses_before: u64,
     servers_before: Vec<ServerSums>,
+    /// When servers were looked at last, and what they had counted by then.
+    servers_looked: (Nanos, Vec<ServerSums>),
 }
 
 /// What a server has counted.
@@ -103,9 +105,7 @@ impl Cluster {
     /// Forget what was counted: the warm-up is over.
     pub fn reset_counters(&mut self) {
         let now = self.now;
-        let servers_before = (0..self.servers.len())
-            .map(|server| self.server_sums(server))
-            .collect();
+        let servers_before = self.all_server_sums();
         let counters = &mut self.counters;
         *counters = Counters {
             since: now,
@@ -114,6 +114,7 @@ impl Cluster {
             active: counters.active,
             active_since: now,
             losses_before: self.network.losses,
+            servers_looked: (now, servers_before.clone()),
             servers_before,
             ..Counters::default()
         };
@@ -138,14 +139,30 @@ impl Cluster {
         }
     }
 
-    fn server_report(&self, number: usize, elapsed_ns: f64) -> ServerReport {
+    fn all_server_sums(&self) -> Vec<ServerSums> {
+        (0..self.servers.len())
+            .map(|server| self.server_sums(server))
+            .collect()
+    }
+
+    /// Every server since the last call, or since the last reset.
+    pub fn look_at_servers(&mut self) -> Vec<ServerReport> {
+        let (since, before) = std::mem::take(&mut self.counters.servers_looked);
+        let elapsed_ns = (self.now - since).max(1) as f64;
+        let reports = (0..self.servers.len())
+            .map(|number| self.server_report((number, &before), elapsed_ns))
+            .collect();
+        self.counters.servers_looked = (self.now, self.all_server_sums());
+        reports
+    }
+
+    fn server_report(
+        &self,
+        (number, before): (usize, &[ServerSums]),
+        elapsed_ns: f64,
+    ) -> ServerReport {
         let sums = self.server_sums(number);
-        let before = self
-            .counters
-            .servers_before
-            .get(number)
-            .copied()
-            .unwrap_or_default();
+        let before = before.get(number).copied().unwrap_or_default();
         let (device, old) = (sums.device, before.device);
         let percent = |now: u64, then: u64| (now - then) as f64 / elapsed_ns * 100.0;
         let rate = |now: u64, then: u64| (now - then) as f64 / elapsed_ns * 1e3;
@@ -216,7 +233,10 @@ impl Cluster {
             total_mb_per_s: totals,
             clients_mb_per_s: series.clients.clone(),
             servers: (0..self.servers.len())
-                .map(|number| self.server_report(number, elapsed_ns as f64))
+                .map(|number| {
+                    let before = (number, counters.servers_before.as_slice());
+                    self.server_report(before, elapsed_ns as f64)
+                })
                 .collect(),
             streams: series.streams.clone(),
         }

@@ -1,5 +1,6 @@
 //! The queue in front of a device: what waits, by age and by place, and who is next.
 
+use super::Turned;
 use super::ordered::{NONE, Ordered};
 use super::slab::Slab;
 use super::work::{Direction, Entry};
@@ -74,6 +75,13 @@ impl Elevator {
             depth: queue.device_depth.max(1) as usize,
             sweep: 0,
         }
+    }
+
+    /// Depth, batch and starvation from the next entry on.
+    pub(super) fn turn_to(&mut self, turned: Turned) {
+        self.depth = turned.device_depth.max(1) as usize;
+        self.batch_pieces = turned.batch.max(1);
+        self.writes_starved = turned.writes_starved;
     }
 
     /// Adds an entry; the handle stands for it until it is served.

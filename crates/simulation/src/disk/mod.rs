@@ -49,6 +49,24 @@ pub struct DeviceRequest {
     pub length_bytes: u32,
 }
 
+/// What can be turned of a queue while it works; see [`Queue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turned {
+    /// Pieces that the queue holds.
+    pub slots: u32,
+    /// Pieces that the device chooses from, for `nearest`.
+    pub device_depth: u32,
+    /// Reads that may pass a waiting write, in a row.
+    pub writes_starved: u32,
+    /// Pieces of one direction served in a row.
+    pub batch: u32,
+}
+
+impl Turned {
+    /// Each of them within 1 (0 for `writes_starved`) and this.
+    pub const MOST: u32 = 100_000;
+}
+
 /// Sums since the start; for reports and tests of conservation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
@@ -84,6 +102,10 @@ pub trait Storage: std::fmt::Debug + Send {
 
     /// From now on every operation takes `factor` times as long (1: as it was).
     fn set_slowdown(&mut self, factor: f64);
+
+    /// Turn the queue from now on. What waits keeps its slots, also where fewer are allowed now. Call
+    /// [`Storage::advance`] with the same instant afterwards.
+    fn set_queue(&mut self, now_ns: u64, turned: Turned);
 
     /// Capacity, for layout.
     fn capacity_bytes(&self) -> u64;

@@ -9,7 +9,7 @@ use super::random::Random;
 use super::slab::Slab;
 use super::unit::{Conduct, Unit};
 use super::work::{Direction, Entry, Span};
-use super::{DeviceCounters, DeviceRequest, Storage, StorageParts};
+use super::{DeviceCounters, DeviceRequest, Storage, StorageParts, Turned};
 
 /// A request that is not done.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,9 @@ pub(super) struct Station {
     line: VecDeque<u32>,
     /// Writes that wait for room in the device's cache.
     cache_line: VecDeque<u32>,
-    slots_free: u32,
+    slots: u32,
+    /// Below zero while more are taken than are allowed since the queue was turned.
+    slots_free: i64,
     piece_bytes: u64,
     merge: bool,
     cached_bytes: u64,
@@ -79,7 +81,8 @@ impl Station {
             requests: Slab::with_capacity(room),
             line: VecDeque::with_capacity(room),
             cache_line: VecDeque::with_capacity(2 * room),
-            slots_free: slots,
+            slots,
+            slots_free: i64::from(slots),
             piece_bytes: u64::from(parts.queue.piece_kib.max(1)) * 1024,
             merge: parts.queue.merge,
             cached_bytes: 0,
@@ -104,7 +107,7 @@ impl Station {
             place: self.unit.place(rest.position),
             since_ns: now_ns,
         };
-        self.slots_free -= entry.pieces;
+        self.slots_free -= i64::from(entry.pieces);
         let joined = waiting != NONE && self.elevator.extend(waiting, entry);
         let waiting = if joined {
             waiting
@@ -221,10 +224,10 @@ impl Station {
     fn served(&mut self, now_ns: u64, index: u32, done: &mut Vec<u32>) {
         let entry = self.serving.remove(index);
         self.in_service -= 1;
-        if self.in_service == 0 {
-            self.counters.busy_ns += now_ns - self.busy_since_ns;
-        }
-        self.slots_free += entry.pieces;
+        // Up to now, also where more is in service: a busy time may never end.
+        self.counters.busy_ns += now_ns - self.busy_since_ns;
+        self.busy_since_ns = now_ns;
+        self.slots_free += i64::from(entry.pieces);
         match entry.span.direction {
             Direction::Read => self.counters.read_bytes += entry.span.bytes,
             Direction::Write => self.counters.written_bytes += entry.span.bytes,
@@ -272,7 +275,7 @@ impl Storage for Station {
             return;
         }
         if self.line.is_empty() && self.slots_free > 0 {
-            self.enter(now_ns, index, self.slots_free);
+            self.enter(now_ns, index, self.slots_free as u32);
         }
         if self.requests[index].rest.bytes > 0 {
             self.line.push_back(index);
@@ -303,6 +306,14 @@ impl Storage for Station {
 
     fn set_slowdown(&mut self, factor: f64) {
         self.slowdown = factor;
+    }
+
+    fn set_queue(&mut self, now_ns: u64, turned: Turned) {
+        let slots = turned.slots.max(1);
+        self.slots_free += i64::from(slots) - i64::from(self.slots);
+        self.slots = slots;
+        self.elevator.turn_to(turned);
+        self.admit(now_ns);
     }
 
     fn capacity_bytes(&self) -> u64 {

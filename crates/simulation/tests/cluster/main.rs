@@ -4,3 +4,4 @@ mod behaviour;
 mod common;
 mod physics;
 mod record;
+mod servers;
