@@ -2,35 +2,36 @@
 
     python -m benchmarks.capes_learner_cost [--torch build/peers/bin/python]
 
-Two threads at most, 5 actions, minibatches of 32, inputs of 1,760 (8 + 4 indicators of 4 servers ... of 5
-clients, 10 ticks; Li et al., Table 1), hidden layers of 600 and of 1,760. The same step in PyTorch, eager,
-runs by turns with ours, in a process of its own; medians.
+5 actions, minibatches of 32, inputs of 1,760 (10 ticks of 176 indicators; Li et al., Table 1), hidden layers
+of 600 and of 1,760. The same step in PyTorch, eager, runs by turns with ours, each in a process of its own.
+Time of the processor on one core says the same on a busy machine as on a quiet one; on several cores the
+processor's time has waiting threads in it, and the clock's counts.
+
+PyTorch is installed beside the project, from its registry's ordinary wheel:
+
+    python3 -m venv build/peers && build/peers/bin/pip install torch
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-import msgspec
 import numpy as np
 
-from ascar.capes.deep import first_state, make_step, sizes_of
-from ascar.capes.hyperparameters import PAPER
 from ascar.capes.replay import TickReplay
-from ascar.learning import Transitions
 
-from .harness import table
+from .harness import number, ratio, table
 
 INPUTS, ACTIONS, BATCH, TICKS = 1_760, 5, 32, 250_000
-ROUNDS = 5
+ROUNDS = 10
 PEER = Path(__file__).parent / "peers" / "torch_step.py"
 
 
@@ -42,9 +43,12 @@ def main() -> None:
     parser.add_argument(
         "--torch", type=Path, default=Path("build/peers/bin/python"), help="a Python with torch"
     )
+    parser.add_argument("--only", choices=("replay", "step"), help="one of the two")
     given = parser.parse_args()
-    _replay()
-    _steps(given.torch)
+    if given.only != "step":
+        _replay()
+    if given.only != "replay":
+        _steps(given.torch)
 
 
 def _replay() -> None:
@@ -74,66 +78,45 @@ def _replay() -> None:
 
 
 def _steps(torch: Path) -> None:
-    """Ours and PyTorch's by turns."""
-    rows: list[list[str]] = []
-    for hidden in (600, 1_760):
-        step, peer = _Step(hidden), _peer(torch, hidden)
-        ours: list[float] = []
-        theirs: list[float] = []
-        for _ in range(ROUNDS):
-            ours.append(step.milliseconds())
-            if peer is not None:
-                theirs.append(_asked(peer))
-        if peer is not None:
-            peer.terminate()
-        mine, other = median(ours), median(theirs) if theirs else float("nan")
-        rows.append([f"{hidden:,}", f"{mine:.2f}", f"{other:.2f}", f"{mine / other:.2f}"])
-    print("\nStep of training, ms (median of rounds of 50)\n")
-    table(("hidden layers", "JAX, compiled", "PyTorch, eager", "ratio, wanted at most 0.5"), rows)
-
-
-class _Step:
-    def __init__(self, hidden: int) -> None:
-        rng = np.random.default_rng(1)
-        hyper = msgspec.structs.replace(PAPER, hidden_size=hidden)
-        self._state: Any = first_state(hyper, sizes_of(hyper, INPUTS, ACTIONS), rng)
-        self._step = make_step(hyper)
-        self._batch = Transitions(
-            rng.random((BATCH, INPUTS), np.float32),
-            rng.integers(ACTIONS, size=BATCH),
-            rng.random(BATCH, np.float32),
-            rng.random((BATCH, INPUTS), np.float32),
-            np.ones((BATCH, ACTIONS), bool),
-            np.zeros(BATCH, bool),
-        )
-        self.milliseconds()
-
-    def milliseconds(self) -> float:
-        spent: list[float] = []
-        for _ in range(50):
-            begun_s = time.perf_counter()
-            self._state, error = self._step(self._state, self._batch)
-            float(error)
-            spent.append(time.perf_counter() - begun_s)
-        return 1e3 * median(spent)
-
-
-def _peer(torch: Path, hidden: int) -> subprocess.Popen[str] | None:
+    """Ours and PyTorch's by turns, each in a process of its own, on one core and on all."""
     if not torch.exists():
         print(f"{torch}: not there; PyTorch is left out", file=sys.stderr)
-        return None
-    command = [str(torch), str(PEER), str(INPUTS), str(hidden), str(ACTIONS), str(BATCH)]
-    peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    _asked(peer)
-    return peer
+        return
+    rows: list[list[str]] = []
+    for cores in sorted({1, len(os.sched_getaffinity(0))}):
+        for hidden in (600, 1_760):
+            sizes = [str(one) for one in (INPUTS, hidden, ACTIONS, BATCH, cores)]
+            ours = _Stepper([sys.executable, "-m", "benchmarks.jax_step", *sizes])
+            theirs = _Stepper([str(torch), str(PEER), *sizes])
+            found = [(ours.ask(), theirs.ask()) for _ in range(ROUNDS + 1)][1:]  # the first one compiles
+            ours.end()
+            theirs.end()
+            for what in ("processor_ms", "clock_ms"):
+                mine, other = ([one[what] for one in side] for side in zip(*found, strict=True))
+                row = [f"{hidden:,}", str(cores), what.removesuffix("_ms")]
+                rows.append([*row, f"{median(mine):.2f}", f"{median(other):.2f}", number(ratio(mine, other))])
+    print(f"\nStep of training, ms: medians over {ROUNDS} rounds of 20; ratio with its 95% interval\n")
+    table(("hidden layers", "cores", "time", "JAX, compiled", "PyTorch, eager", "ratio, wanted: 0.5"), rows)
 
 
-def _asked(peer: subprocess.Popen[str]) -> float:
-    assert peer.stdin is not None
-    assert peer.stdout is not None
-    peer.stdin.write("go\n")
-    peer.stdin.flush()
-    return float(json.loads(peer.stdout.readline())["ms"])
+class _Stepper:
+    """A process that steps when it is asked."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self) -> dict[str, float]:
+        """What a step took."""
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None, "a pipe"
+        assert told is not None, "a pipe"
+        asked.write("go\n")
+        asked.flush()
+        return json.loads(told.readline())
+
+    def end(self) -> None:
+        """It ends with its standard input."""
+        self._process.communicate()
 
 
 if __name__ == "__main__":

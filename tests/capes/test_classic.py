@@ -15,12 +15,14 @@ pytest.importorskip("jax", reason="the extra 'drl' is not installed")
 from ascar.capes.checkpoint import read_header, restore, save
 from ascar.capes.classic import Classic, ClassicCrowd
 from ascar.capes.deep import first_state, make_step, sizes_of, values_of
+from ascar.capes.descent import descend, first_moments
 from ascar.capes.hyperparameters import GAME, PAPER, THESIS, Hyperparameters
 from ascar.capes.knobs import Knob
 from ascar.capes.mind import Mind
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
 from ascar.learning import Transitions, forward, gradient, targets
+from ascar.learning.network import initialized, views
 
 KNOBS = (Knob("a", 3, 0, 6, 1),)
 SMALL = msgspec.structs.replace(
@@ -74,6 +76,26 @@ def test_a_step_is_plain_q_learning():
         assert np.asarray(follower.weight) == pytest.approx(
             0.99 * before.weight + 0.01 * np.asarray(after.weight), abs=1e-6
         )
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
+@pytest.mark.parametrize("longest", [0.01, 100.0])
+def test_a_descent_is_that_of_optax(optimizer, longest):
+    optax = pytest.importorskip("optax")
+    hyper = Hyperparameters(optimizer=optimizer, learning_rate=1e-2, gradient_norm_max=longest)
+    rng = np.random.default_rng(2)
+    network = views(initialized((4, 3, 2), rng), (4, 3, 2))
+    descent = optax.adam(1e-2) if optimizer == "adam" else optax.rmsprop(1e-2, decay=0.9)
+    reference = optax.chain(optax.clip_by_global_norm(longest), descent)
+    mine, moments, theirs, state = network, first_moments(hyper, network), network, reference.init(network)
+    for _ in range(3):
+        slope = views(rng.normal(size=len(initialized((4, 3, 2), rng))).astype(np.float32), (4, 3, 2))
+        mine, moments = descend(hyper, slope, mine, moments)
+        updates, state = reference.update(slope, state)
+        theirs = optax.apply_updates(theirs, updates)
+    for one, other in zip(mine, theirs, strict=True):
+        assert np.asarray(one.weight) == pytest.approx(np.asarray(other.weight), rel=1e-4, abs=1e-6)
+        assert np.asarray(one.bias) == pytest.approx(np.asarray(other.bias), rel=1e-4, abs=1e-6)
 
 
 def test_hidden_layers_are_as_wide_as_the_input_unless_said_otherwise():

@@ -1,6 +1,7 @@
-"""The deep Q-network's steps, compiled: JAX and optax over the values of `ascar.learning`.
+"""The deep Q-network's steps, compiled: JAX over the values of `ascar.learning`.
 
-Needs the extra `drl`.
+A step of wide networks is bound by memory: clipping, descent and the target's following are written out here
+as one pass over the parameters. Needs the extra `drl`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ascar.errors import EnvironmentLacks
-from ascar.learning import Network, Transitions, forward, loss, targets
+from ascar.learning import Network, Transitions, forward, targets
 from ascar.learning.network import initialized, views
+from ascar.learning.q_learning import errors, huber
 
 try:
     import jax
     import jax.numpy as jnp
-    import optax
 except ModuleNotFoundError as error:  # pragma: no cover - tested in a process without it
     raise EnvironmentLacks(
         f"{error.name} is not installed: the classic learner needs it; install ascar with the extra 'drl'"
     ) from error
+
+from ascar.capes.descent import descend, first_moments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +80,7 @@ def sizes_of(hyper: Hyperparameters, inputs: int, actions: int) -> tuple[int, ..
 def first_state(hyper: Hyperparameters, sizes: Sequence[int], rng: np.random.Generator) -> DeepState:
     """A network that knows nothing, its copy, and moments of zero."""
     layers: Any = jax.tree.map(_array, views(initialized(sizes, rng), sizes))
-    copy = jax.tree.map(_array, layers)
-    return DeepState(layers, copy, _optimizer(hyper).init(layers))
+    return DeepState(layers, jax.tree.map(_array, layers), first_moments(hyper, layers))
 
 
 def make_step(hyper: Hyperparameters, *, many: bool = False) -> Any:
@@ -88,20 +90,20 @@ def make_step(hyper: Hyperparameters, *, many: bool = False) -> Any:
         hyper: what it trains by.
         many: whether states and batches come stacked, one learner each along the first axis.
     """
-    optimizer = _optimizer(hyper)
+
+    def followed(old: Any, new: Any) -> Any:
+        return old + hyper.target_update * (new - old)
 
     def step(state: DeepState, batch: Transitions) -> Stepped:
         wanted = targets(state.target, batch, hyper.discount, jnp)
 
-        def objective(network: Network) -> Any:
-            return loss(network, batch, wanted, jnp)
+        def objective(network: Network) -> tuple[Any, Any]:
+            error = errors(network, batch, wanted, jnp)
+            return huber(error, jnp), error.mean()
 
-        slope = cast("Any", jax).grad(objective)(state.network)
-        rows = jnp.arange(batch.actions.shape[0])
-        error = jnp.abs(forward(state.network, batch.states, jnp)[rows, batch.actions] - wanted).mean()
-        updates, moments = optimizer.update(slope, state.moments, state.network)
-        network = optax.apply_updates(state.network, updates)
-        target = optax.incremental_update(network, state.target, hyper.target_update)
+        slope, error = cast("Any", jax).grad(objective, has_aux=True)(state.network)
+        network, moments = descend(hyper, slope, state.network, state.moments)
+        target = jax.tree.map(followed, state.target, network)
         return Stepped(DeepState(network, target, moments), error)
 
     return jax.jit(jax.vmap(step) if many else step, donate_argnums=0)
@@ -146,12 +148,3 @@ def with_leaves(state: DeepState, leaves: Sequence[Any]) -> DeepState:
 def _array(part: Any) -> Any:
     """A copy for the compiled step."""
     return jnp.array(part)
-
-
-def _optimizer(hyper: Hyperparameters) -> optax.GradientTransformation:
-    descent = (
-        optax.adam(hyper.learning_rate)
-        if hyper.optimizer == "adam"
-        else optax.rmsprop(hyper.learning_rate, decay=hyper.rmsprop_decay)
-    )
-    return optax.chain(optax.clip_by_global_norm(hyper.gradient_norm_max), descent)

@@ -16,7 +16,7 @@ from ascar.learning.network import Layer, Network, activations, forward
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Transitions", "gradient", "loss", "targets"]
+__all__ = ["Transitions", "errors", "gradient", "huber", "loss", "targets"]
 
 
 class Transitions(NamedTuple):
@@ -46,11 +46,20 @@ def targets(network: Network, batch: Transitions, discount: float, xp: Any = np)
     return batch.rewards + xp.where(over, 0.0, discount * values).astype(batch.rewards.dtype)
 
 
+def errors(network: Network, batch: Transitions, wanted: Any, xp: Any = np) -> Any:
+    """(n,): by how much the values of the actions taken are off."""
+    rows = xp.arange(len(batch.actions))
+    return xp.abs(forward(network, batch.states, xp)[rows, batch.actions] - wanted)
+
+
+def huber(error: Any, xp: Any = np) -> Any:
+    """Mean Huber loss of absolute errors; a scalar."""
+    return xp.where(error <= 1, 0.5 * error * error, error - 0.5).mean()
+
+
 def loss(network: Network, batch: Transitions, wanted: Any, xp: Any = np) -> Any:
     """Mean Huber loss of the values of the actions taken; a scalar."""
-    rows = xp.arange(len(batch.actions))
-    error = xp.abs(forward(network, batch.states, xp)[rows, batch.actions] - wanted)
-    return xp.where(error <= 1, 0.5 * error * error, error - 0.5).mean()
+    return huber(errors(network, batch, wanted, xp), xp)
 
 
 def gradient(network: Network, batch: Transitions, wanted: NDArray[np.float32]) -> Network:
