@@ -150,6 +150,7 @@ class System:
         self.buses = []
         self.credentials = {}
         self.ascard = ASCARD
+        self.interval_s = 0.2
 
     def connection(self, user):
         """A connection file."""
@@ -189,7 +190,8 @@ class System:
     def interface(self, text="", mode="automatic", database="replay.sqlite"):
         path = self.folder / "interface.toml"
         path.write_text(
-            f"session = 'test'\ninterval_s = 0.2\ngrace_s = 0.3\nmode = '{mode}'\ndatabase = '{database}'\n"
+            f"session = 'test'\ninterval_s = {self.interval_s}\ngrace_s = 0.3\nmode = '{mode}'\n"
+            f"database = '{database}'\n"
             f"action_timeout_s = 3\nconnection = '{self.connection('interface')}'\n{text}"
         )
         return self.start([ASCARD, "interface", "--config", path], "interface")
@@ -197,7 +199,7 @@ class System:
     def agent(self, text, node="node1", before=(), contact_s=20):
         path = self.folder / f"{node}.toml"
         path.write_text(
-            f"session = 'test'\nnode = '{node}'\ninterval_s = 0.2\ncontact_s = {contact_s}\n"
+            f"session = 'test'\nnode = '{node}'\ninterval_s = {self.interval_s}\ncontact_s = {contact_s}\n"
             f"state_directory = '{self.folder}/journal-{node}'\n"
             f"connection = '{self.connection(f'agent-{node}')}'\n{text}"
         )
