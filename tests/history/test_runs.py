@@ -337,5 +337,5 @@ def test_what_is_public_is_listed():
     import ascar.history
 
     public = {name for name in vars(ascar.history) if not name.startswith("_")}
-    modules = {"codec", "conclusion", "database", "exchange", "lock", "migration", "record", "run", "schema"}
-    assert set(ascar.history.__all__) == public - modules - {"store", "table", "trials"}
+    modules = {"codec", "conclusion", "database", "exchange", "latest", "lock", "migration", "record", "run"}
+    assert set(ascar.history.__all__) == public - modules - {"schema", "store", "table", "trials"}
