@@ -130,6 +130,59 @@ def test_a_change_budget_holds_for_several_objectives_too(history):
     assert sum(before != after for before, after in pairwise(tried)) in (1, 2)
 
 
+COSTLY = """
+[study]
+name = "costly"
+objective = "maximize throughput_ops_per_s * 86400 / (86400 + change_cost_s)"
+budget = "3 min"
+[target]
+kind = "simulated"
+metrics = { throughput_ops_per_s = "1000 + 10 * depth + 60 * block" }
+noise_relative_sd = 0.01
+[measurement]
+load_min = "1 s"
+load_max = "5 s"
+[space]
+change_cost_s = { reformat-restore = 43200, dyn-kernel = 1 }
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 8
+default = 1
+cost = "dyn-kernel"
+[space.parameters.block]
+kind = "integer"
+low = 0
+high = 4
+default = 0
+cost = "reformat-restore"
+[optimizer]
+kind = "random"
+"""
+
+
+def test_what_a_change_counts_for_enters_the_objective(history):
+    """24% more throughput that costs half of the first day's work is no gain; 7% that costs a second is."""
+    outcome = tune(Study.parse(COSTLY), history)
+    trials = history.run(outcome.run_id).trials()
+    assert len({trial.configuration["block"] for trial in trials}) > 2
+    for trial in trials:
+        default = trial.configuration["block"] == 0
+        seconds = (float(trial.configuration["depth"] != 1)) if default else 43200.0
+        assert trial.metrics["change_cost_s"] == seconds
+        if trial.usable:
+            wanted = trial.metrics["throughput_ops_per_s"] * 86400 / (86400 + seconds)
+            assert trial.score == pytest.approx(wanted, rel=0.01)
+    assert outcome.recommended["block"] == 0
+    assert outcome.recommended["depth"] >= 6
+    assert outcome.verdict.kind == "improved"
+    # What is known of a change before the load begins does not keep the load from ending as soon as it may.
+    load_s = [trial.stage_s["load"] for trial in trials if trial.usable]
+    assert min(load_s) < 5
+    free = Study.parse(COSTLY.replace("reformat-restore = 43200, ", ""))
+    assert tune(free, history).recommended["block"] >= 3
+
+
 def test_known_configurations_come_first_then_the_best_of_a_similar_study(history):
     one = '"maximize throughput_ops_per_s"'
     before = tune(study(one, name="before", budget="2 min"), history)

@@ -13,7 +13,7 @@ from ascar.abandonment import Rival
 from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
 from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
-from ascar.space import study_space
+from ascar.space import change_costs_s, study_space
 from ascar.targets import Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
 
@@ -132,7 +132,13 @@ class Campaign:
             InputError: the objective or a constraint names a metric that the load does not report.
         """
         bench = self.bench
-        trial = Trial(self.run.next_number(), configuration, purpose, TrialState.RUNNING)
+        trial = Trial(
+            self.run.next_number(),
+            configuration,
+            purpose,
+            TrialState.RUNNING,
+            metrics=_cost(bench, configuration),
+        )
         self.run.start_trial(trial)
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose is Purpose.VERIFY and isinstance(bench.target, Reusing):
@@ -217,6 +223,19 @@ class Campaign:
     def _keep(self, trial: Trial) -> None:
         self.run.finish_trial(trial)
         self.trials.append(trial)
+
+
+def _cost(bench: Bench, configuration: Configuration) -> dict[str, float]:
+    """The metric `change_cost_s`, where the study says what changes count for (Cao 9.4: weights of costs).
+
+    It is that of the dearest change from the default: what moving to this configuration takes once, whatever
+    was tried before it.
+    """
+    costs, space = change_costs_s(bench.study.space), bench.space
+    if not costs:
+        return {}
+    changed = space.change(space.default(), configuration).parameters
+    return {"change_cost_s": max((costs.get(space[name].cost, 0.0) for name in changed), default=0.0)}
 
 
 @contextmanager

@@ -89,7 +89,7 @@ class Evaluator:
         """Carry out a running trial; a failing stage makes it a failed one, never an exception.
 
         Args:
-            trial: number, configuration and purpose.
+            trial: number, configuration, purpose, and the metrics that are known beforehand.
             rival: the load is ended as soon as the trial is worse than this; None: it is carried through.
 
         Raises:
@@ -98,10 +98,11 @@ class Evaluator:
         stages = _Stages(self.clock)
         trial = replace(trial, started_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
         change: Change | None = None
-        watch = _Watch(self, trial.number, None if rival is None else Lookout(rival))
+        watch = _Watch(self, trial.number, None if rival is None else Lookout(rival), trial.metrics)
         try:
             with stages.stage("change"):
                 change = self.target.apply(trial.configuration)
+            watch.known = {**trial.metrics, "change_s": change.total_s}
             if not change.filled:
                 with stages.stage("fill"):
                     self.workload.prepare(self.target.workspace)
@@ -113,8 +114,8 @@ class Evaluator:
             after = self.target.counters()
             with stages.stage("measurement"):
                 spent = {name: after[name] - before[name] for name in after if name in before}
-                spent["change_s"] = change.total_s
-                trial = replace(trial, series=dict(readings.series), metrics=self._metrics(readings, spent))
+                metrics = {**watch.known, **self._metrics(readings, spent)}
+                trial = replace(trial, series=dict(readings.series), metrics=metrics)
                 if rival is not None and watch.shortfall is not None:
                     trial = _pruned(trial, watch.shortfall, rival, stages.stage_s["load"])
                 else:
@@ -170,12 +171,14 @@ class _Watch:
         evaluator: its study says what is enough.
         trial: number of the trial under way.
         lookout: compares with the best so far; None: the trial is carried through.
+        known: metrics that are known while the load runs: what the change of configuration took.
         shortfall: why it was abandoned; None as long as it was not.
     """
 
     evaluator: Evaluator
     trial: int
     lookout: Lookout | None
+    known: Mapping[str, float]
     shortfall: Shortfall | None = None
 
     def pace(self) -> Pace:
@@ -192,7 +195,7 @@ class _Watch:
     def enough(self, series: Mapping[str, Series]) -> bool:
         """Whether the load may end."""
         study = self.evaluator.study
-        scores = study.objective.series(series, {})
+        scores = study.objective.series(series, self.known)
         if scores is None or len(scores) == 0:
             return False
         second, score = float(scores.seconds[-1]), float(scores.values[-1])

@@ -10,7 +10,7 @@ from ascar.optimizers.gp import GaussianSearch
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.rationing import Rationed
 from ascar.outcome import TrialState
-from ascar.space import ChangeCost, Space, categorical, change_budget, ordinal
+from ascar.space import ChangeCost, Space, categorical, change_budget, change_costs_s, ordinal
 from ascar.space.study_table import space_from_table
 
 SLOW, QUICK = ChangeCost.REFORMAT_RESTORE, ChangeCost.DYN_KERNEL
@@ -126,3 +126,28 @@ def test_a_budget_is_read():
     assert change_budget({"change_budget": {"reformat-restore": 2}}) == {SLOW: 2}
     assert change_budget({}) == {}
     assert space_from_table({"change_budget": {"reformat-restore": 2}}, space()).names == space().names
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ({"reformat": 2}, "space.change_cost_s: 'reformat' is no change cost"),
+        ({"remount": -1}, "space.change_cost_s.remount = -1: must be seconds from 0 to 1e.09"),
+        ({"remount": float("nan")}, "must be seconds"),
+        ({"remount": 10**400}, "must be seconds"),
+        ({"remount": True}, "must be seconds"),
+        ({"remount": "1 h"}, "must be seconds"),
+        ([3600], "must be a table"),
+    ],
+)
+def test_wrong_costs_of_changes_are_refused(costs, message):
+    with pytest.raises(SpaceError, match=message):
+        space_from_table({"change_cost_s": costs}, space())
+
+
+def test_costs_of_changes_are_read():
+    assert change_costs_s({"change_cost_s": {"reformat-restore": 3600, "remount": 0.5}}) == {
+        SLOW: 3600.0,
+        ChangeCost.REMOUNT: 0.5,
+    }
+    assert change_costs_s({}) == {}

@@ -1,7 +1,7 @@
 """What can be set, to what, at which cost, and with which promises: spaces and their configurations."""
 
 from ascar.space.configuration import Configuration
-from ascar.space.cost import ChangeCost, change_budget
+from ascar.space.cost import ChangeCost, change_budget, change_costs_s
 from ascar.space.document import space_from_json, space_key, space_to_document, space_to_json
 from ascar.space.domain import Choices, Domain, Range, Value
 from ascar.space.guarantee import Guarantee
@@ -25,6 +25,7 @@ __all__ = [
     "boolean",
     "categorical",
     "change_budget",
+    "change_costs_s",
     "floating",
     "integer",
     "ordinal",

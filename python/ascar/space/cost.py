@@ -6,12 +6,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.errors import SpaceError
+from ascar.space.fields import shown
 from ascar.space.suggestion import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["ChangeCost", "change_budget", "costs_named"]
+__all__ = ["ChangeCost", "change_budget", "change_costs_s", "costs_named"]
+
+_COST_MAX_S = 1e9
 
 
 class ChangeCost(StrEnum):
@@ -94,11 +97,8 @@ def change_budget(table: Mapping[str, Any]) -> dict[ChangeCost, int]:
     Raises:
         SpaceError: a name that Table 9.1 does not have, or a number that is none or below 2.
     """
-    limits = table.get("change_budget", {})
-    if not isinstance(limits, dict):
-        raise SpaceError(f"change_budget = {limits!r}: must be a table, e.g. {{ reformat-restore = 2 }}")
     found: dict[ChangeCost, int] = {}
-    for name, limit in cast("dict[str, Any]", limits).items():
+    for name, limit in _by_cost(table, "change_budget", 2).items():
         (cost,) = costs_named([name], "change_budget")
         if not isinstance(limit, int) or isinstance(limit, bool) or not 2 <= limit <= 1_000_000:
             raise SpaceError(
@@ -107,6 +107,33 @@ def change_budget(table: Mapping[str, Any]) -> dict[ChangeCost, int]:
             )
         found[cost] = limit
     return found
+
+
+def change_costs_s(table: Mapping[str, Any]) -> dict[ChangeCost, float]:
+    """What a change counts for in seconds, by cost: a study's `space.change_cost_s`.
+
+    Raises:
+        SpaceError: a name that Table 9.1 does not have, or a number that is none, or not from 0 to 1e9.
+    """
+    found: dict[ChangeCost, float] = {}
+    for name, seconds in _by_cost(table, "change_cost_s", 3600).items():
+        (cost,) = costs_named([name], "change_cost_s")
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        if not (number and 0 <= seconds <= _COST_MAX_S):
+            raise SpaceError(
+                f"change_cost_s.{name} = {shown(seconds)}: must be seconds from 0 to {_COST_MAX_S:g}; to "
+                "change it never, leave it out of allow_cost"
+            )
+        found[cost] = float(seconds)
+    return found
+
+
+def _by_cost(table: Mapping[str, Any], key: str, example: int) -> dict[str, Any]:
+    """The table at a key; empty where it is missing."""
+    values = table.get(key, {})
+    if not isinstance(values, dict):
+        raise SpaceError(f"{key} = {values!r}: must be a table, e.g. {{ reformat-restore = {example} }}")
+    return cast("dict[str, Any]", values)
 
 
 _BY_NAME = {cost.value: cost for cost in ChangeCost}

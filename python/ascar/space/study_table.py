@@ -8,6 +8,7 @@ pinned = { fs = "ext4" }
 allow_cost = ["dyn-kernel", "remount"]          # else every cost
 allow_weaker = ["btrfs_data_mode=nodatasum"]    # else no value that promises less than the default
 change_budget = { reformat-restore = 4 }        # changes of this cost that a search makes at most
+change_cost_s = { reformat-restore = 7200 }     # what a change counts for, as the metric `change_cost_s`
 
 [space.parameters.read_ahead_kb]                # fewer values, another default (see `ascar.space.tables`);
 values = [128, 512]                             # where the target has no parameters of its own: new ones
@@ -20,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ascar.errors import SpaceError
-from ascar.space.cost import change_budget
+from ascar.space.cost import change_budget, change_costs_s
 from ascar.space.domain import Choices
 from ascar.space.fields import Fields
 from ascar.space.presets import PRESETS, preset
@@ -43,6 +44,7 @@ _KEYS: Final = (
     "allow_cost",
     "allow_weaker",
     "change_budget",
+    "change_cost_s",
 )
 
 
@@ -138,6 +140,9 @@ def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None
     if "change_budget" in fields:
         with _located("change_budget"):
             change_budget({"change_budget": fields.mapping("change_budget")})
+    if "change_cost_s" in fields:
+        with _located("change_cost_s"):
+            change_costs_s({"change_cost_s": fields.mapping("change_cost_s")})
     if "allow_cost" in fields:
         with _located("allow_cost"):
             space = space.restrict(fields.items("allow_cost", (str, int), "change costs"), current)
@@ -151,4 +156,7 @@ def _located(key: str) -> Generator[None]:
         yield
     except SpaceError as error:
         message = error.message.removeprefix(f"{key}: ")
-        raise SpaceError(message if message.startswith("space.") else f"space.{key}: {message}") from None
+        if message.startswith("space."):
+            raise SpaceError(message) from None
+        own = message.startswith((f"{key}.", f"{key} ="))
+        raise SpaceError(f"space.{message}" if own else f"space.{key}: {message}") from None
