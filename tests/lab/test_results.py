@@ -152,6 +152,25 @@ def test_searches_begin_where_they_are_told(table):
     assert len(run.truth) == 16
 
 
+def test_searches_begin_at_the_default_of_every_file_system():
+    """As in Cao 5.2: GA and BO with each file system's default, SA, DQN and random with one."""
+    from dataclasses import replace
+
+    dataset = TableSpecification("dataset:storage-v5-fileserver", "operations", True)
+    formats = ("ext4", "ext2", "ext3", "xfs", "btrfs")
+    problem = replace(dataset, start=tuple((("fs", one),) for one in formats)).build()
+    assert [one["fs"] for one in problem.start] == list(formats)
+    assert problem.start[0] == problem.space.default()
+    assert "xfs_inode_size_bytes" in problem.start[3]
+    assert "ext_journal_mode" not in problem.start[3]
+    for start, message in (
+        ((("fs", "xfs"), ("ext_journal_mode", "ordered")), "start: .*ext_journal_mode.* leave it out"),
+        ((("fs", "zfs"),), "must be one of"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            replace(dataset, start=(start,)).build()
+
+
 def test_sweeps_are_read_as_toml_values():
     sweep = Sweep.parse("genetic.mutation=0.01, 1,true,rank")
     assert (sweep.kind, sweep.option, list(sweep.values)) == ("genetic", "mutation", [0.01, 1, True, "rank"])

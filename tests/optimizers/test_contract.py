@@ -36,6 +36,17 @@ class TestGaussianSearch(OptimizerContract):
     make = GaussianSearch
 
 
+def test_what_a_gaussian_search_chooses_by_decides_what_it_tries_after_its_design():
+    space, tried = tiny(), set[tuple[str, ...]]()
+    for name in ("expected-improvement", "probability-of-improvement", "confidence-bound"):
+        optimizer = GaussianSearch(space, seed=1, options={"acquisition": name, "design": 3})
+        asked = [str(one.configuration) for one in OptimizerContract().run(optimizer, space, 100)]
+        assert sorted(asked) == sorted(map(str, space.enumerate()))
+        tried.add(tuple(asked))
+    assert len({asked[:3] for asked in tried}) == 1
+    assert len(tried) > 1
+
+
 class TestTreesSearch(OptimizerContract):
     make = TreesSearch
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ascar.datasets import located
-from ascar.errors import StudyError
+from ascar.errors import SpaceError, StudyError
 from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
 from ascar.space import Choices
 from ascar.targets.recording import Columns, Recording, name_of
@@ -248,8 +248,22 @@ class SyntheticProblem:
 
 
 def _configuration(space: Space, texts: tuple[tuple[str, str], ...]) -> Configuration:
-    """The space's default, with these values."""
-    return space.validate({**space.default(), **_values(space, texts)})
+    """The default of what has these values: with `fs=xfs`, that of xfs.
+
+    Raises:
+        StudyError: a value is none of the space, or does not go with the others.
+    """
+    values = _values(space, texts)
+    try:
+        found = space.pin(values).default()
+    except SpaceError as error:
+        raise StudyError(f"start: {error.message.removeprefix('pinned: ')}") from error
+    idle = next((name for name in values if name not in found), None)
+    if idle is not None:
+        raise StudyError(
+            f"start: {idle} = {values[idle]!r} does not apply beside the other values; leave it out"
+        )
+    return found
 
 
 def _pinned(space: Space, texts: tuple[tuple[str, str], ...]) -> Space:

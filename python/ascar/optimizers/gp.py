@@ -6,12 +6,13 @@ improvement next. The kernel is one for mixed spaces, see `ascar.optimizers.surr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
+from ascar.optimizers.surrogates.acquisition import ACQUISITIONS
 from ascar.optimizers.surrogates.fitting import Fitter
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert, within
@@ -30,10 +31,14 @@ class GaussianSearchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     Attributes:
         design: configurations measured before the model guides (the thesis' prior points).
         initialization: how they are drawn (Cao 9.5).
+        acquisition: what the next evaluation is chosen by (Cao 5.5).
     """
 
     design: int = 10
     initialization: Method = "latin-hypercube"
+    acquisition: Literal["expected-improvement", "probability-of-improvement", "confidence-bound"] = (
+        "expected-improvement"
+    )
 
 
 class GaussianSearch(ModelSearch):
@@ -55,6 +60,7 @@ class GaussianSearch(ModelSearch):
         chosen = convert(options or {}, GaussianSearchOptions, "optimizer")
         within("optimizer.design", chosen.design, 1, 10_000)
         super().__init__(space, seed, start, chosen.design, chosen.initialization)
+        self._acquisition = ACQUISITIONS[chosen.acquisition]
         self._fitter = Fitter(self.ledger, self.columns, rough=False, logarithmic=False)
 
     def guide(self) -> Guide | None:

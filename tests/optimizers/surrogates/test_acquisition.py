@@ -7,7 +7,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from ascar.optimizers.surrogates.acquisition import expected_improvement, log_expected_improvement
+from ascar.optimizers.surrogates.acquisition import (
+    ACQUISITIONS,
+    confidence_bound,
+    expected_improvement,
+    log_expected_improvement,
+    log_probability_of_improvement,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +43,22 @@ def test_the_order_survives_where_the_plain_value_underflows():
     values = log_expected_improvement(np.array([50.0, 60.0, 70.0]), np.ones(3), 0.0)
     assert values[0] > values[1] > values[2]
     assert np.isfinite(values).all()
+
+
+def test_the_probability_of_improvement_is_that_of_a_hundredth_below_the_best():
+    mean, sd = np.array([0.0, 1.0, 40.0, 0.5, 2.0]), np.array([1.0, 0.5, 1.0, 0.0, 0.0])
+    values = log_probability_of_improvement(mean, sd, 1.0)
+    assert values[:3] == pytest.approx(norm.logcdf((0.99 - mean[:3]) / sd[:3]))
+    assert np.isfinite(values[2]), "far in the tail the order must survive"
+    assert values[3:].tolist() == [0.0, -np.inf]
+
+
+def test_the_confidence_bound_hopes_for_two_deviations():
+    assert confidence_bound(np.array([1.0, 3.0]), np.array([0.5, 2.0]), 9.0).tolist() == [0.0, 1.0]
+
+
+def test_each_prefers_lower_means_and_likes_to_know_less():
+    for name, acquisition in ACQUISITIONS.items():
+        values = acquisition(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 2.0]), -1.0)
+        assert values[0] > values[1], name
+        assert values[2] > values[1], name

@@ -1,7 +1,8 @@
-"""What a candidate promises: expected improvement under a normal posterior.
+"""What a candidate promises under a normal posterior: expected improvement, and two others to compare with.
 
 Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box Functions", Journal of Global
-Optimization 13 (1998), equation 15; Cao 2.2 and 5.2 use the same acquisition function.
+Optimization 13 (1998), equation 15; Cao 2.2 and 5.2 use the same acquisition function, and 5.5 names it among
+the hyperparameters whose effect is to be found out.
 """
 
 from __future__ import annotations
@@ -9,12 +10,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-__all__ = ["expected_improvement", "log_expected_improvement"]
+    Acquisition = Callable[[NDArray[np.float64], NDArray[np.float64], float], NDArray[np.float64]]
+
+__all__ = [
+    "ACQUISITIONS",
+    "confidence_bound",
+    "expected_improvement",
+    "log_expected_improvement",
+    "log_probability_of_improvement",
+]
+
+# In standard deviations of the losses: what counts as an improvement, else the nearest neighbour of the best
+# always promises most (Jones 2001, section 4); and how many deviations below the mean one hopes for.
+_MARGIN, _HOPE = 0.01, 2.0
 
 
 def expected_improvement(
@@ -60,3 +75,40 @@ def log_expected_improvement(
         certain = np.log(np.maximum(gap, 0.0))
         uncertain = np.asarray(np.log(sd) + np.where(z > -1, above, below), np.float64)
         return np.where(sd > 0, uncertain, certain)
+
+
+def log_probability_of_improvement(
+    mean: NDArray[np.float64], sd: NDArray[np.float64], best: float
+) -> NDArray[np.float64]:
+    """The logarithm of P(f < best - 0.01) where f ~ N(mean, sd²) is a standardised loss.
+
+    Kushner 1964; Jones, "A Taxonomy of Global Optimization Methods Based on Response Surfaces", Journal of
+    Global Optimization 21 (2001), section 4.
+
+    Returns:
+        (n,); -inf where no improvement is possible.
+    """
+    gap = best - _MARGIN - mean
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
+    return np.asarray(log_ndtr(z), np.float64)
+
+
+def confidence_bound(
+    mean: NDArray[np.float64],
+    sd: NDArray[np.float64],
+    best: float,  # noqa: ARG001  (as the others are called)
+) -> NDArray[np.float64]:
+    """How low the loss may be, as a gain: 2 sd - mean (Cox and John 1992; Srinivas et al., ICML 2010).
+
+    Returns:
+        (n,), in the loss's unit.
+    """
+    return _HOPE * sd - mean
+
+
+ACQUISITIONS: dict[str, Acquisition] = {
+    "expected-improvement": log_expected_improvement,
+    "probability-of-improvement": log_probability_of_improvement,
+    "confidence-bound": confidence_bound,
+}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ascar.optimizers import Evaluation
     from ascar.optimizers.initialization import Method
+    from ascar.optimizers.surrogates.acquisition import Acquisition
     from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
 
@@ -86,6 +87,7 @@ class ModelSearch:
         self.ledger = Ledger(space, seed, start)
         self.columns = Columns.of(space)
         self._design = initial(space, self.ledger.rng(_DESIGN), design, method, self.ledger.start)
+        self._acquisition: Acquisition = log_expected_improvement
         self._made: Candidates | None = None
 
     def guide(self) -> Guide | None:
@@ -125,14 +127,17 @@ class ModelSearch:
         return None if best is None or best[1].loss is None else Recommendation(best[0], best[1].loss)
 
     def guided(self) -> Configuration | None:
-        """The fresh candidate with the greatest expected improvement; None where there is none."""
+        """The fresh candidate that promises most, by expected improvement unless a subclass says otherwise.
+
+        None where there is none.
+        """
         guide = self.guide()
         if guide is None:
             return None
         best = float(guide.mean.min())
 
         def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-            return log_expected_improvement(*guide.model.predict(columns), best)
+            return self._acquisition(*guide.model.predict(columns), best)
 
         found = self.candidates.search(promise, guide.centres(_CENTRES), guide.weights, self.rng())
         proposals = (self.candidates.fresh(found, at) for at in range(len(found)))
