@@ -186,18 +186,6 @@ def test_a_user_may_do_what_it_was_allowed_and_no_more(server: MessageServer) ->
     asyncio.run(run())
 
 
-def test_credentials_of_an_operator_need_a_package() -> None:
-    from importlib.util import find_spec
-
-    from ascar.errors import EnvironmentLacks
-    from ascar.messaging import Settings
-
-    if find_spec("nkeys") is not None:
-        pytest.skip("nkeys is installed")
-    with pytest.raises(EnvironmentLacks, match=r"\.creds files need the package nkeys"):
-        asyncio.run(Link.open(Settings(url="nats://127.0.0.1:1", credentials="user.creds"), name="test"))
-
-
 def test_nobody_there() -> None:
     from ascar.messaging import Settings
 
