@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.contest import Algorithm, Contest, play
+from ascar.capes.contest import Algorithm, Contest, play_all
 from ascar.capes.hyperparameters import GAME
 from ascar.capes.modern import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
@@ -84,7 +84,7 @@ CLASSIC = Subject(
         "reward": _choice(*_FORMS, default=GAME.reward, kind="categorical"),
         "reward_ticks": _number(2, 40, GAME.reward_ticks),
     },
-    trials=40,
+    trials=30,
 )
 _PRESENT = ModernOptions()
 MODERN = Subject(
@@ -140,7 +140,7 @@ def _within(benchmark: Benchmark, piece: Piece) -> dict[str, Any] | None:
 
 def _play(subject: Subject, configuration: dict[str, Any], seed: int, runs: int) -> dict[str, Any]:
     """Shares of ticks near the ideal, and ticks to convergence, noise by noise."""
-    played = [one for noise in NOISES for one in play(subject.contest(configuration, noise, seed, runs))]
+    played = play_all([subject.contest(configuration, noise, seed, runs) for noise in NOISES])
     return {
         "configuration": configuration,
         "near": [one.near_share for one in played],

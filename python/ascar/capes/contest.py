@@ -16,14 +16,14 @@ from ascar.capes.knobs import initial
 from ascar.capes.modern import Modern, ModernOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ascar.capes.game import GameKind
     from ascar.capes.hyperparameters import Hyperparameters
     from ascar.capes.knobs import Setting
     from ascar.capes.policy import Policy, Seen
 
-__all__ = ["ALGORITHMS", "Algorithm", "Contest", "Played", "Standing", "play"]
+__all__ = ["ALGORITHMS", "Algorithm", "Contest", "Played", "Standing", "play", "play_all"]
 
 Algorithm = Literal["modern", "classic", "sweep", "random"]
 ALGORITHMS: Final[tuple[Algorithm, ...]] = ("modern", "classic", "sweep", "random")
@@ -99,9 +99,21 @@ def play(contest: Contest, listener: Callable[[Standing], None] | None = None) -
         EnvironmentLacks: the classic learner's libraries are not installed.
         InputError: noise or delay are out of range.
     """
+    return play_all((contest,), listener)
+
+
+def play_all(contests: Sequence[Contest], listener: Callable[[Standing], None] | None = None) -> list[Played]:
+    """Play the runs of several contests of one learner, as `play` does; deep ones train all at once.
+
+    Args:
+        contests: alike but for game, noise, delay, runs and seed.
+        listener: see `play`.
+    """
+    contest = contests[0]
     games = [
-        Game(drawn(contest.game, contest.noise, contest.delay_ticks, contest.seed + run))
-        for run in range(contest.runs)
+        Game(drawn(one.game, one.noise, one.delay_ticks, one.seed + run))
+        for one in contests
+        for run in range(one.runs)
     ]
     begun_s = time.monotonic()
 
