@@ -106,7 +106,7 @@ def play_all(contests: Sequence[Contest], listener: Callable[[Standing], None] |
     """Play the runs of several contests of one learner, as `play` does; deep ones train all at once.
 
     Args:
-        contests: alike but for game, noise, delay, runs and seed.
+        contests: alike but for noise, delay, runs and seed.
         listener: see `play`.
     """
     contest = contests[0]
