@@ -90,11 +90,11 @@ class Observer:
 
     def scaled(self, matrix: NDArray[np.float64]) -> NDArray[np.float32]:
         """(nodes, indicators): on scales from -1 to 1; NaN where there is none."""
-        size = np.abs(matrix)
-        there = np.isfinite(size)
-        total = np.where(there, size, 0).sum(0)
-        mean = total / np.maximum(there.sum(0), 1)
+        there = np.isfinite(matrix)
+        known = np.where(there, matrix, 0.0)
+        size = np.abs(known)
+        mean = size.sum(0) / np.maximum(there.sum(0), 1)
         self.usual = np.where((mean > _GROWTH * self.usual) & np.isfinite(mean), mean, self.usual)
         # Where all was zero until now, zero stays zero.
         below = size + np.where(self.usual > 0, self.usual, 1.0)
-        return np.where(there, matrix / below, np.nan).astype(np.float32)
+        return np.where(there, known / below, np.nan).astype(np.float32)

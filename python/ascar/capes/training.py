@@ -33,6 +33,7 @@ __all__ = ["ACTOR", "Feed", "past_ticks_max", "recall_others", "run", "warm_up"]
 ACTOR: Final = "learner"
 _HEARD: Final = ("ticks", "outcomes")
 _RETRY_S: Final = 0.5
+_CANCEL_S: Final = 0.2
 _ACTION_S: Final = 10.0
 _MODERN_TICKS_MAX: Final = 100_000
 _GAP_TICKS: Final = 1_000
@@ -100,9 +101,7 @@ async def run(
             process.others = [bus.beside(one) for one in others]
             return await process.live()
         finally:
-            for task in (listening, stopping):
-                task.cancel()
-            await asyncio.gather(listening, stopping, return_exceptions=True)
+            await _end({listening, stopping})
 
 
 async def connected(
@@ -183,6 +182,14 @@ async def recall_others(learner: Learner, before: int, others: Sequence[Bus]) ->
 def past_ticks_max(plan: Plan) -> int:
     """Of how many stored ticks it makes use."""
     return plan.hyper.memory_ticks if plan.file.algorithm == "classic" else _MODERN_TICKS_MAX
+
+
+async def _end(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel, as often as it takes: Python 3.11's `wait_for` may swallow it."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_S)
 
 
 async def _on_stop(stop: asyncio.Event, feed: Feed) -> None:
