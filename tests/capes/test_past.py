@@ -43,9 +43,11 @@ NAN = float("nan")
 FIRST = [
     payload({"part": 0, "last": False, "node": "n1", "names": ["x", "y"], "rows": 2}, [5, 6], [1, 2, 3, NAN]),
     payload({"part": 1, "last": False, "node": "n2", "names": ["y", "z"], "rows": 1}, [6], [9, 8]),
-    payload({"part": 2, "last": False, "node": None, "names": ["m", "k"], "rows": 2}, [5, 7], [10, 1, NAN, 2]),
+    payload({"part": 2, "last": False, "node": None, "names": ["m", "k"], "rows": 2}, [5, 7],
+            [10, 1, NAN, 2]),
     payload({"part": 3, "last": False, "actions": [{"tick": 5}]}),
-    payload({"part": 4, "last": False, "settings": [{"tick": 6, "setting": {"a": 2}}, {"tick": 5, "setting": {"a": 1}}]}),
+    payload({"part": 4, "last": False, "settings": [
+        {"tick": 6, "setting": {"a": 2}}, {"tick": 5, "setting": {"a": 1}}]}),
     payload({"part": 5, "last": True, "next_tick": 8}),
 ]  # fmt: skip
 SECOND = [payload({"part": 0, "last": True, "next_tick": None})]
