@@ -82,6 +82,22 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "plots": about(items(TEXT), "files"),
         },
     ),
+    "sharp-learn": (
+        "What learning the numbers of rules while they run came to.",
+        {
+            "objective": TEXT,
+            "ticks": about(COUNT, "that were read"),
+            "settings": about(COUNT, "of the numbers that were visited"),
+            "before": about(TEXT, "id of the rules kept at the beginning"),
+            "rules": about(TEXT, "id of those kept at the end"),
+            "rule_set": record(**RULE_SET),
+            "improved": about(FLAG, "whether they are others, shown to be better"),
+            "gain_relative": about(maybe(NUMBER), "of the comparison in turns; null: nothing to compare"),
+            "gain_low": about(maybe(NUMBER), "99% interval, at all looks together"),
+            "gain_high": maybe(NUMBER),
+            "pairs": about(COUNT, "of intervals"),
+        },
+    ),
     "sharp-library-add": (
         "A workload added to a rule library, with the rules made for it.",
         {

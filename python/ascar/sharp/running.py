@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ascar.sharp.deployment.system import METRICS, interval_metrics
-from ascar.simulation import Cluster
+from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.simulation import Scenario
 
-__all__ = ["METRICS", "Running", "SimulatedRunning"]
+__all__ = ["METRICS", "Running", "Series", "SimulatedRunning"]
+
+_RATES = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]
 
 
 class Running(Protocol):
@@ -54,6 +56,43 @@ class Running(Protocol):
         ...
 
 
+class Series(Running, Protocol):
+    """A system whose throughput can be read tick by tick, and whose trials can be long."""
+
+    @property
+    def time_s(self) -> float:
+        """Seconds of the system that have passed."""
+        ...
+
+    def collect(
+        self, rules: RuleSet | None, settle_s: float, measure_s: float, *, going_on: bool = False
+    ) -> dict[str, list[float]]:
+        """Throughput by client in MB/s, a value a tick, under rules that are in force.
+
+        Args:
+            rules: in force.
+            settle_s: left out at first.
+            measure_s: how long.
+            going_on: whether it goes on where the last call ended.
+
+        Raises:
+            WorkError: there is no reading, or other rules were in force.
+        """
+        ...
+
+    def renew(self) -> None:
+        """Let the trial go on for as long again as it was given.
+
+        Raises:
+            WorkError: a controller does not; none follows the rules any more.
+        """
+        ...
+
+    def close(self) -> None:
+        """End a trial, and leave the system."""
+        ...
+
+
 class SimulatedRunning:
     """A simulated cluster that runs on and on, as fast as it can.
 
@@ -66,6 +105,7 @@ class SimulatedRunning:
         self._cluster = Cluster(scenario)
         self._cluster.warm_up()
         self._tick_s = scenario.tick_s
+        self._servers = scenario.server_count
         self._kept = rules
         self._trial: RuleSet | None = None
         self._follow(rules)
@@ -95,13 +135,30 @@ class SimulatedRunning:
         assert self._trial is not None, "rules are on trial"
         self._kept, self._trial = self._trial, None
 
+    def renew(self) -> None:
+        """Nothing: trials do not end by themselves."""
+
+    def close(self) -> None:
+        """End a trial."""
+        self.back()
+
     def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:
         """What the next virtual seconds bring."""
+        return interval_metrics(self.collect(rules, settle_s, measure_s))
+
+    def collect(
+        self, rules: RuleSet | None, settle_s: float, measure_s: float, *, going_on: bool = False
+    ) -> dict[str, list[float]]:
+        """Throughput by client, a value a tick, of the next virtual seconds."""
         assert rules == (self._kept if self._trial is None else self._trial), "these rules are in force"
-        settle, wanted = round(settle_s / self._tick_s), max(1, round(measure_s / self._tick_s))
-        self._cluster.advance(settle + wanted)
-        series = self._cluster.outcome().clients_mb_per_s
-        return interval_metrics({str(at): one[-wanted:] for at, one in enumerate(series)})
+        settle = 0 if going_on else round(settle_s / self._tick_s)
+        wanted = max(1, round(measure_s / self._tick_s))
+        self._cluster.advance(settle)
+        columns: list[list[float]] = []
+        for _ in range(wanted):
+            rates = self._cluster.step()[:, _RATES].sum(axis=1)
+            columns.append(rates.reshape(-1, self._servers).sum(axis=1).tolist())
+        return {f"client-{at}": list(one) for at, one in enumerate(zip(*columns, strict=True))}
 
     def _follow(self, rules: RuleSet | None) -> None:
         self._cluster.deploy(None)  # windows begin anew: see `Plane.follow`

@@ -9,9 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import nats
+import numpy as np
 import pytest
 
 from ascar.errors import InputError, MessagingError
+from ascar.features import Trace
 from ascar.messaging import Link, Message, MessageServer, RequestRefused
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.deployment import (
@@ -29,12 +31,14 @@ from ascar.sharp.deployment.messages import (
     InForce,
     Keep,
     Load,
+    Part,
     Stop,
     ask,
     beat,
     controller_user,
     manager_user,
 )
+from ascar.sharp.deployment.recording import PART_ROWS, Recorded, recorded_of, together
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,12 +49,19 @@ TWO = split(RuleSet.uniform(Action(100, 50, 0)))
 PATIENCE = Patience(find_s=0.3, answer_s=60.0, trial_s=60.0, find_most_s=60.0)
 
 
+def trace(length: int, thread: int = 0) -> Trace:
+    seconds = [at / 10 for at in range(length)]
+    return Trace.of({"seconds": seconds, "operation": [1] * length, "thread": [thread] * length})
+
+
 class Notebook:
     """A plane that writes down what it was told to follow, and refuses on demand."""
 
     def __init__(self) -> None:
         self.followed: list[RuleSet | None] = []
         self.refuses = ""
+        self.recorded = asyncio.Event()
+        self.traces = (trace(3), trace(0))
 
     async def follow(self, rules: RuleSet | None) -> None:
         if self.refuses:
@@ -59,6 +70,12 @@ class Notebook:
 
     async def used(self) -> RuleSet | None:
         return self.followed[-1] if self.followed else None
+
+    async def record(self, seconds: float) -> Recorded:
+        if self.refuses:
+            raise InputError(self.refuses)
+        await self.recorded.wait()
+        return Recorded(*self.traces, begin_s=0.0, end_s=seconds)
 
 
 class Site:
@@ -216,6 +233,88 @@ def test_a_trial_that_nobody_ends_ends_by_itself(server: MessageServer) -> None:
             assert set(at.in_force.values()) == {rules_id(ONE)}
 
     asyncio.run(run())
+
+
+def test_a_trial_that_is_renewed_goes_on(server: MessageServer) -> None:
+    async def run() -> None:
+        async with site(server, "a", "a") as at:
+            await at.manager.deploy(ONE, "a", at.names)
+            await at.manager.try_out(TWO, at.names, 2.0)
+            await at.manager.renew(TWO, at.names, 60.0)
+            await asyncio.sleep(2.5)  # longer than the first one
+            assert set(at.in_force.values()) == {rules_id(TWO)}
+            assert at.planes["c0"].followed == [ONE, TWO]  # streams did not begin anew
+            with pytest.raises(DeploymentFailed, match="are not on trial here"):
+                await at.manager.renew(ONE, at.names, 60.0)
+            await at.manager.back(TWO, at.names)
+
+    asyncio.run(run())
+
+
+def test_what_clients_did_is_read_in_parts(server: MessageServer) -> None:
+    async def run() -> None:
+        async with site(server, "a", "a") as at:
+            long = trace(2 * PART_ROWS + 1)
+            at.planes["c1"].traces = (long, trace(5))
+            first, second = await at.manager.record(at.names, 3_600)
+            assert await at.manager.read(second) == ()  # it is not over
+            for plane in at.planes.values():
+                plane.recorded.set()
+            found: list[Recorded] = []
+            async with asyncio.timeout(60):
+                for one in (first, second):
+                    while not (parts := await at.manager.read(one)):
+                        await asyncio.sleep(0.01)
+                    found.append(recorded_of(parts))
+            assert [len(one.operations) for one in found] == [3, 2 * PART_ROWS + 1]
+            assert np.array_equal(found[1].operations.seconds, long.seconds)
+            assert np.all(np.isnan(found[1].operations.latency_s))
+            assert len(found[1].requests) == 5
+            again, _ = await at.manager.record(at.names, 5.0)
+            with pytest.raises(RequestRefused, match="there is no such recording here"):
+                await at.manager.read(first)
+            at.planes["c0"].refuses = "this client tells nothing"
+            again, _ = await at.manager.record(at.names, 5.0)
+            with pytest.raises(RequestRefused, match="this client tells nothing"):
+                async with asyncio.timeout(60):
+                    while True:
+                        await at.manager.read(again)
+            with pytest.raises(MessagingError, match="seconds = 0: must be above 0"):
+                await at.manager.record(at.names, 0.0)
+
+    asyncio.run(run())
+
+
+def test_threads_of_different_clients_are_different_ones() -> None:
+    one = Recorded(trace(4, 7), trace(0), 0.05, 9.0, 1.0)
+    other = Recorded(trace(4, 7), trace(2), 0.0, 0.25, 3.0)
+    found = together([one, other])
+    assert len(set(found.operations.thread.tolist())) == 2
+    assert found.operations.seconds.tolist() == [0.1, 0.1, 0.2, 0.2]  # while both were recorded
+    assert (found.begin_s, found.end_s, found.waiting_mean) == (0.05, 0.25, 2.0)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Part(controller="c", parts=1, seconds=(1.0,), operation=(1,)),
+        Part(
+            controller="c", parts=1, seconds=(1.0,), operation=(99,), thread=(0,), file=(0,),
+            offset_bytes=(0,), size_bytes=(0,), latency_s=(None,),
+        ),
+        Part(
+            controller="c", parts=1, seconds=(1.0,), operation=(1,), thread=(0,), file=(0,),
+            offset_bytes=(-1,), size_bytes=(0,), latency_s=(None,),
+        ),
+        Part(
+            controller="c", parts=1, seconds=(1.0,), operation=(1,), thread=(2**70,), file=(0,),
+            offset_bytes=(0,), size_bytes=(0,), latency_s=(None,),
+        ),
+    ],
+)  # fmt: skip
+def test_an_impossible_recording_is_refused(part: Part) -> None:
+    with pytest.raises(MessagingError, match="c: a recording with"):
+        recorded_of([part])
 
 
 def test_two_managers_do_not_mix_their_rules(server: MessageServer) -> None:

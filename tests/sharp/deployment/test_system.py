@@ -13,6 +13,7 @@ from ascar.sharp import Action, RuleSet
 from ascar.sharp.deployment import ManagedSystem, SimulatedControllers
 from ascar.sharp.deployment.simulated import one_group_a_client
 from ascar.sharp.deployment.system import METRICS, interval_metrics
+from ascar.sharp.library import WatchedSystem, observed
 from ascar.simulation import Cluster, preset
 
 if TYPE_CHECKING:
@@ -111,6 +112,41 @@ def test_a_silent_controller_is_told(
 
 async def _cancelled(cluster: Cluster5) -> None:
     cluster.task.cancel()
+
+
+def test_clients_are_observed_as_in_one_process(
+    background: Background, server: MessageServer, cluster: Cluster5
+) -> None:
+    """Features that the rule library knows, from what five controllers have written down."""
+    watched = WatchedSystem(background, server.settings("manager"), "random", silence_s=60.0)
+    found, known = watched.observe(60.0), observed(preset("random-write"), 40.0)
+    assert set(found) == set(known)
+    same = ("threads", "clients", "write_size_bytes_mean", "request_write_size_bytes_mean", "request_threads")
+    assert {name: found[name] for name in same} == {name: known[name] for name in same}
+    for name in ("write_gap_s_mean", "write_in_flight_mean", "request_write_gap_s_mean", "waiting_mean"):
+        assert found[name] == pytest.approx(known[name], rel=0.15), name
+    before_s = watched.time_s
+    watched.measure(None, 0.0, 5.0)
+    assert watched.time_s >= before_s + 5
+    watched.close()
+
+
+def test_rules_are_taken_off(system: ManagedSystem) -> None:
+    system.try_out(ONE)
+    system.keep()
+    system.take_off()
+    assert system.in_force() is None
+    assert system.measure(None, 0.0, 2.0)["throughput_mb_per_s"] > 0
+
+
+def test_a_trial_can_be_read_on_and_on(system: ManagedSystem) -> None:
+    system.try_out(ONE)
+    first = system.collect(ONE, 1.0, 2.0)
+    system.renew()
+    more = system.collect(ONE, 1.0, 3.0, going_on=True)
+    assert {len(one) for one in first.values()} == {2}
+    assert {len(one) for one in more.values()} == {3}
+    system.back()
 
 
 def test_nobody_there(background: Background, server: MessageServer, cluster: Cluster5) -> None:

@@ -2,7 +2,19 @@
 
 import typer
 
-from ascar.cli.sharp import candidates, deploy, explain, library, refine, search, show, split, turn, watch
+from ascar.cli.sharp import (
+    candidates,
+    deploy,
+    explain,
+    learn,
+    library,
+    refine,
+    search,
+    show,
+    split,
+    turn,
+    watch,
+)
 
 __all__ = ["app"]
 
@@ -20,6 +32,9 @@ app.command("candidates", epilog=candidates.EXAMPLES, short_help="Print a round'
 app.command("deploy", epilog=deploy.EXAMPLES, short_help="Put rules in force.")(deploy.deploy)
 app.command("explain", epilog=explain.EXAMPLES, short_help="Say in words and plots what rules do.")(
     explain.explain
+)
+app.command("learn", epilog=learn.EXAMPLES, short_help="Learn the numbers of rules while they run.")(
+    learn.learn
 )
 app.add_typer(library.app, name="library")
 app.command("refine", epilog=refine.EXAMPLES, short_help="Improve a rule while it runs.")(refine.refine)

@@ -19,14 +19,24 @@ __all__ = [
     "Pairs",
     "Patience",
     "Resume",
+    "RunLength",
     "ScenarioName",
     "ScheduleName",
+    "Settle",
     "Start",
 ]
 
 ScenarioName = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
+    str | None,
+    typer.Argument(
+        metavar="[SCENARIO]",
+        help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
+    ),
 ]
+Settle = Annotated[
+    str, typer.Option(metavar="DURATION", help="Of controllers' runs: left out after a change of rules.")
+]
+RunLength = Annotated[str, typer.Option("--run", metavar="DURATION", help="Of controllers' runs: how long.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Write the best rule set here.")]
 ObjectiveText = Annotated[
     str,
@@ -57,7 +67,7 @@ Also = Annotated[
 ]
 FirstIn = Annotated[
     str | None,
-    typer.Option(metavar="SCENARIO", help="Search here first, then on SCENARIO with what was found."),
+    typer.Option(metavar="SCENARIO", help="Search here first, then with what was found."),
 ]
 Pairs = Annotated[int, typer.Option(metavar="N", help="Pairs of the last comparison at most.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a search that was cut off.")]

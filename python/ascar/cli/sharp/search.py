@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ascar.cli.connection import Connection, Workload
 from ascar.cli.options import Json, Quiet, examples
 from ascar.cli.sharp.options import (
     Also,
@@ -15,11 +18,18 @@ from ascar.cli.sharp.options import (
     Pairs,
     Patience,
     Resume,
+    RunLength,
     ScenarioName,
     ScheduleName,
+    Settle,
     Start,
 )
 from ascar.cli.sim.options import Seconds, Seed, Settings, Threads, scenario_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ascar.cli.sharp.task import Live
 
 __all__ = ["EXAMPLES", "search"]
 
@@ -29,12 +39,13 @@ EXAMPLES = examples(
     "ascar sharp search scenario.toml --objective 'minimize latency_ms_p99' --out rules.txt --resume",
     "ascar sharp search random-write --also clients.count=20 --out sizes.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
+    "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
 )
 
 
 def search(
-    scenario: ScenarioName,
     out: Out,
+    scenario: ScenarioName = None,
     objective: ObjectiveText = "throughput",
     budget: Budget = None,
     evaluations: Evaluations = None,
@@ -44,6 +55,10 @@ def search(
     patience: Patience = None,
     also: Also = None,
     first_in: FirstIn = None,
+    workload: Workload = None,
+    connection: Connection = None,
+    settle: Settle = "4 s",
+    run: RunLength = "20 s",
     pairs: Pairs = 20,
     resume: Resume = False,
     force: Force = False,
@@ -58,6 +73,10 @@ def search(
 
     Every run is written down in FILE.journal when it ends; after a kill, --resume goes on from there, to the
     same end. The last comparison is made on fresh seeds: "the default is fine" is a result too.
+
+    Without SCENARIO rules are tried on the controllers of a workload, behind a message server, each in an
+    interval of the system at work; what was in force before is so again at the end: `ascar sharp deploy`
+    puts what was found in force.
     """
     from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
@@ -72,9 +91,19 @@ def search(
     plan = plan_from(schedule, start, patience, faithful=faithful)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
+    if scenario is None:
+        if also or seconds is not None or settings or threads is not None:
+            raise InputError("--also, --seconds, --set and --threads: need a SCENARIO")
+        system = _live(workload, connection, (settle, run))
+    elif workload is not None or connection is not None:
+        raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
+    else:
+        system = scenario_of(scenario, seconds, seed, settings)
     task = Task(
-        system=scenario_of(scenario, seconds, seed, settings),
-        also=tuple(scenario_of(scenario, seconds, seed, [*(settings or ()), one]) for one in also or ()),
+        system=system,
+        also=tuple(
+            scenario_of(scenario or "", seconds, seed, [*(settings or ()), one]) for one in also or ()
+        ),
         first_in=None if first_in is None else scenario_of(first_in, seconds, seed, None),
         objective=objective_of(objective),
         plan=plan,
@@ -94,3 +123,20 @@ def search(
         print_found(people(), done)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)
     return 0
+
+
+def _live(workload: str | None, connection: Path | None, times: tuple[str, str]) -> Live:
+    from ascar.cli.sharp.task import Live
+    from ascar.messaging import token
+    from ascar.study import duration
+
+    if workload is not None:
+        token("--workload", workload)
+    settle, run = times
+    return Live(
+        name=workload or "controllers",
+        workload=workload,
+        connection=connection,
+        settle_s=duration("--settle", settle),
+        run_s=duration("--run", run),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,51 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.objective import Objective
-    from ascar.sharp import Found, Judge, Moment, Plan, SimulatedBench, Terms, Verification
+    from ascar.sharp import Bench, Found, Judge, Moment, Plan, SimulatedBench, Terms, Verification
     from ascar.sharp.journal import Begin
+    from ascar.sharp.live import LiveBench
     from ascar.simulation import Scenario
 
-__all__ = ["Done", "Ends", "Task", "carry_out", "ends_of", "plan_from"]
+__all__ = ["Done", "Ends", "Live", "Task", "carry_out", "ends_of", "plan_from"]
 
 _FIRST_SHARE = 1 / 3
 _SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Controllers behind a message server, as a system that rules are made for.
+
+    Attributes:
+        name: for people: the workload's, or "controllers".
+        workload: whose controllers; None: all.
+        connection: file of it; None: found elsewhere.
+        settle_s: left out of a run.
+        run_s: length of a run.
+    """
+
+    name: str
+    workload: str | None
+    connection: Path | None
+    settle_s: float
+    run_s: float
+
+    def bench(self, objective: Objective, stack: ExitStack) -> LiveBench:
+        """The controllers that are there; what is on trial at the end is taken back.
+
+        Raises:
+            MessagingError: nobody is there.
+        """
+        from ascar.messaging import Background, find_settings
+        from ascar.sharp.deployment import ManagedSystem
+        from ascar.sharp.live import LiveBench
+
+        settings = find_settings("manager", self.connection)
+        background = stack.enter_context(Background())
+        trial_s = min(3_600.0, 3 * (self.settle_s + self.run_s) + 30)
+        system = ManagedSystem(background, settings, self.workload, trial_s=trial_s)
+        stack.callback(system.close)
+        return LiveBench(system, objective, self.settle_s, self.run_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +88,7 @@ class Task:
         begin: of the journals.
     """
 
-    system: Scenario
+    system: Scenario | Live
     also: tuple[Scenario, ...]
     first_in: Scenario | None
     objective: Objective
@@ -123,13 +161,18 @@ def carry_out(task: Task, listener: Callable[[Moment], None]) -> Done:
     from ascar.cli.interrupts import Interrupted
     from ascar.sharp import SimulatedBench
 
-    bench = SimulatedBench(task.system, task.objective, task.threads, task.also)
     check_new(task.out, force=task.begin != "new")
     try:
-        if task.first_in is None:
-            return _searched(task, bench, task.plan, listener)
-        first = _rehearsal(task, SimulatedBench(task.first_in, task.objective, task.threads), listener)
-        return _searched(task, bench, first.plan, listener, first)
+        with ExitStack() as stack:
+            if isinstance(task.system, Live):
+                bench: Bench = task.system.bench(task.objective, stack)
+            else:
+                bench = SimulatedBench(task.system, task.objective, task.threads, task.also)
+            if task.first_in is None:
+                return _searched(task, bench, task.plan, listener)
+            rehearsal = SimulatedBench(task.first_in, task.objective, task.threads)
+            first = _rehearsal(task, rehearsal, listener)
+            return _searched(task, bench, first.plan, listener, first)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted; the runs that have ended are kept in {_journal(task).name}; "
@@ -159,7 +202,7 @@ def _rehearsal(task: Task, bench: SimulatedBench, listener: Callable[[Moment], N
 
 def _searched(
     task: Task,
-    bench: SimulatedBench,
+    bench: Bench,
     plan: Plan,
     listener: Callable[[Moment], None],
     first: _Rehearsal | None = None,

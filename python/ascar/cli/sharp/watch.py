@@ -6,27 +6,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ascar.cli.connection import Connection, Workload
 from ascar.cli.options import Json, Quiet, examples
 from ascar.cli.sharp.library.find import Caution, choice_ready
 from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
 from ascar.cli.sim.options import Seed, Settings
 
 if TYPE_CHECKING:
-    from ascar.sharp.library import Event
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from ascar.sharp.library import Event, Pace
+    from ascar.sharp.library.simulated import System
 
 __all__ = ["EXAMPLES", "watch"]
 
 EXAMPLES = examples(
     "ascar sharp watch random-write --for '10 min'",
     "ascar sharp watch scenario.toml --objective tp-stdev:1 --caution 1 --json",
+    "ascar sharp watch --workload writers --for '8 h'          controllers behind a message server",
 )
 
 
 def watch(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
-    ],
-    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="Virtual time.")] = "10 min",
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
+        ),
+    ] = None,
+    workload: Workload = None,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="Of the system's time.")
+    ] = "10 min",
     objective: ObjectiveText = "throughput",
     caution: Caution = 0.25,
     observe: Annotated[str, typer.Option(metavar="DURATION", help="That features are taken from.")] = "20 s",
@@ -35,23 +48,28 @@ def watch(
         typer.Option(min=0.01, max=1, help="Distance of features at which a workload is another one."),
     ] = 0.25,
     library: LibraryFile = None,
+    connection: Connection = None,
     seed: Seed = None,
     settings: Settings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Watch a simulated cluster: observe its load, find rules in the library, try them, keep what helps.
+    """Watch a system: observe its load, find rules in the library, try them, keep what helps.
+
+    The system is a simulated cluster of its own, in virtual time, or, where no scenario is named, the
+    controllers of a workload behind a message server.
 
     Rules are kept only when intervals with and without them, in turns, show that they are better; else what
     was in force before is so again. When the load changes, rules are taken off and found anew.
     """
+    from contextlib import ExitStack
+
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.files import set_ready
     from ascar.cli.sharp.library.workloads import objective_named, opened
-    from ascar.cli.sim.options import scenario_of
     from ascar.errors import InputError
-    from ascar.sharp.library import Chooser, Pace, SimulatedSystem, Watcher
+    from ascar.sharp.library import Chooser, Pace, Watcher
     from ascar.sharp.running import METRICS
     from ascar.study import duration as seconds_of
 
@@ -63,7 +81,10 @@ def watch(
         )
     until_s = seconds_of("--for", duration)
     pace = Pace(observe_s=seconds_of("--observe", observe), moved=moved)
-    system = SimulatedSystem(scenario_of(scenario, None, seed, settings))
+    if scenario is None and (seed is not None or settings):
+        raise InputError("--seed and --set: need a SCENARIO")
+    if scenario is not None and (workload is not None or connection is not None):
+        raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
     chooser = Chooser(opened(library), wanted.text, caution)
     events: list[Event] = []
 
@@ -72,27 +93,51 @@ def watch(
         if not quiet and event.kind != "observed":
             say(_line(event))
 
-    watcher = Watcher(system, chooser, wanted, pace, listener=listen)
-    try:
-        watcher.run(until_s)
-    except KeyboardInterrupt:
-        system.back()
-        raise Interrupted("interrupted; rules on trial are taken back") from None
-    kept = system.in_force()
+    with ExitStack() as stack:
+        if scenario is None:
+            system = _there(stack, workload, connection, pace)
+        else:
+            system = _simulated(scenario, seed, settings)
+        try:
+            Watcher(system, chooser, wanted, pace, listener=listen).run(until_s)
+        except KeyboardInterrupt:
+            system.back()
+            raise Interrupted("interrupted; rules on trial are taken back") from None
+        kept, time_s = system.in_force(), system.time_s
     if json:
         emit(
             "sharp-watch",
             {
                 "objective": wanted.text,
-                "virtual_seconds": system.time_s,
+                "virtual_seconds": time_s,
                 "events": [_ready(one) for one in events],
                 "in_force": None if kept is None else set_ready(kept.bare()),
             },
         )
     else:
         text = "no rules are in force" if kept is None else f"{len(kept.rules)} rules are in force"
-        people().print(f"after {system.time_s:g} virtual seconds: {text}", soft_wrap=True, markup=False)
+        people().print(f"after {time_s:g} seconds: {text}", soft_wrap=True, markup=False)
     return 0
+
+
+def _simulated(scenario: str, seed: int | None, settings: list[str] | None) -> System:
+    from ascar.cli.sim.options import scenario_of
+    from ascar.sharp.library import SimulatedSystem
+
+    return SimulatedSystem(scenario_of(scenario, None, seed, settings))
+
+
+def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace: Pace) -> System:
+    """The controllers behind the message server; what is on trial at the end is taken back."""
+    from ascar.messaging import Background, find_settings
+    from ascar.sharp.library import WatchedSystem
+
+    settings = find_settings("manager", connection)
+    background = stack.enter_context(Background())
+    trial_s = min(3_600.0, 3 * (pace.settle_s + pace.measure_s) + 30)
+    system = WatchedSystem(background, settings, workload, trial_s=trial_s)
+    stack.callback(system.close)
+    return system
 
 
 def _line(event: Event) -> str:

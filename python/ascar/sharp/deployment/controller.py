@@ -18,6 +18,11 @@ from ascar.sharp.deployment.messages import (
     InForce,
     Keep,
     Load,
+    Part,
+    Read,
+    Record,
+    Recording,
+    Renew,
     Show,
     Shown,
     Stop,
@@ -25,16 +30,19 @@ from ascar.sharp.deployment.messages import (
     beat,
 )
 from ascar.sharp.deployment.naming import rules_id
+from ascar.sharp.deployment.recording import parts_of
 from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from ascar.messaging import Link
+    from ascar.sharp.deployment.recording import Recorded
 
 __all__ = ["ControllerEndpoint", "Plane"]
 
 _TRIAL_MAX_S = 3_600.0
+_RECORD_MAX_S = 3_600.0
 Asked = TypeVar("Asked", bound=Message)
 Said = TypeVar("Said", bound=Message)
 
@@ -55,6 +63,14 @@ class Plane(Protocol):
 
     async def used(self) -> RuleSet | None:
         """The rules that are followed, with their use so far; None without rules."""
+        ...
+
+    async def record(self, seconds: float) -> Recorded:
+        """What the client does in so many seconds from now on, of the system's time.
+
+        Raises:
+            AscarError: it cannot tell.
+        """
         ...
 
 
@@ -85,6 +101,8 @@ class ControllerEndpoint:
         self._trial: RuleSet | None = None
         self._turn = asyncio.Lock()
         self._trial_end: asyncio.Task[None] | None = None
+        self._recordings = 0
+        self._recording: asyncio.Task[list[Part]] | None = None
 
     @property
     def rules(self) -> str | None:
@@ -104,6 +122,9 @@ class ControllerEndpoint:
         await self._link.serve(ask("back", self.name), Back, self._in_turn(self._on_back))
         await self._link.serve(ask("stop", self.name), Stop, self._in_turn(self._on_stop))
         await self._link.serve(ask("show", self.name), Show, self._in_turn(self._on_show))
+        await self._link.serve(ask("renew", self.name), Renew, self._in_turn(self._on_renew))
+        await self._link.serve(ask("record", self.name), Record, self._on_record)
+        await self._link.serve(ask("read", self.name), Read, self._on_read)
 
     async def beat(self, tick: int, tick_s: float, mb_per_s: float, rules: str | None) -> None:
         """Say that it is there, at the end of a tick.
@@ -123,8 +144,10 @@ class ControllerEndpoint:
         await self._link.publish(beat(self.name), said)
 
     async def close(self) -> None:
-        """Give up a trial that is under way, so that nobody waits for its end."""
+        """Give up a trial and a recording that are under way, so that nobody waits for their end."""
         self._forget_trial()
+        if self._recording is not None:
+            self._recording.cancel()
 
     def _in_turn(
         self, handler: Callable[[Asked], Coroutine[None, None, Said]]
@@ -143,14 +166,23 @@ class ControllerEndpoint:
     async def _on_load(self, asked: Load) -> InForce:
         if self._trial is not None and rules_id(self._trial) != asked.rules:
             raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait for the end of that")
-        if not 0 < asked.within_s <= _TRIAL_MAX_S:
-            raise InputError(f"within_s = {asked.within_s:g}: must be above 0, and at most {_TRIAL_MAX_S:g}")
+        _check_within(asked.within_s)
         rules = RuleSet.parse(asked.text).bare()
         if rules_id(rules) != asked.rules:
             raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {rules_id(rules)}")
         await self._plane.follow(rules)
         self._forget_trial()
         self._trial = rules
+        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
+        return self._in_force()
+
+    async def _on_renew(self, asked: Renew) -> InForce:
+        _check_within(asked.within_s)
+        if self._trial is None or rules_id(self._trial) != asked.rules:
+            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
+        trial = self._trial
+        self._forget_trial()
+        self._trial = trial
         self._trial_end = asyncio.create_task(self._expire(asked.within_s))
         return self._in_force()
 
@@ -188,6 +220,28 @@ class ControllerEndpoint:
             text=None if used is None else used.text(),
         )
 
+    async def _on_record(self, asked: Record) -> Recording:
+        if not 0 < asked.seconds <= _RECORD_MAX_S:
+            raise InputError(f"seconds = {asked.seconds:g}: must be above 0, and at most {_RECORD_MAX_S:g}")
+        if self._recording is not None:
+            self._recording.cancel()
+        self._recordings += 1
+        self._recording = asyncio.create_task(self._recorded(asked.seconds))
+        return Recording(controller=self.name, number=self._recordings)
+
+    async def _on_read(self, asked: Read) -> Part:
+        if self._recording is None or asked.number != self._recordings:
+            raise InputError(f"number = {asked.number}: there is no such recording here; ask for one")
+        if not self._recording.done():
+            return Part(controller=self.name)
+        parts = await self._recording
+        if not 0 <= asked.part < len(parts):
+            raise InputError(f"part = {asked.part}: must be from 0 to {len(parts) - 1}")
+        return parts[asked.part]
+
+    async def _recorded(self, seconds: float) -> list[Part]:
+        return parts_of(await self._plane.record(seconds), self.name)
+
     def _in_force(self) -> InForce:
         return InForce(controller=self.name, rules=self.rules)
 
@@ -205,3 +259,8 @@ class ControllerEndpoint:
             with contextlib.suppress(InputError):  # it followed these before
                 await self._plane.follow(self._kept)
             self._trial, self._trial_end = None, None
+
+
+def _check_within(within_s: float) -> None:
+    if not 0 < within_s <= _TRIAL_MAX_S:
+        raise InputError(f"within_s = {within_s:g}: must be above 0, and at most {_TRIAL_MAX_S:g}")

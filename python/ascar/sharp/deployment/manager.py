@@ -17,6 +17,11 @@ from ascar.sharp.deployment.messages import (
     InForce,
     Keep,
     Load,
+    Part,
+    Read,
+    Record,
+    Recording,
+    Renew,
     Show,
     Shown,
     Stop,
@@ -34,6 +39,7 @@ __all__ = ["Deployed", "DeploymentFailed", "Manager", "Patience", "Problem"]
 
 _AT_ONCE = 64
 _NAMED_MAX = 8
+_PARTS_MAX = 1_000
 Answer = TypeVar("Answer", bound=Message)
 
 
@@ -188,6 +194,17 @@ class Manager:
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 
+    async def renew(self, rules: RuleSet, names: Sequence[str], within_s: float) -> None:
+        """Let a trial go on for so long from now.
+
+        Raises:
+            DeploymentFailed: a controller does not; none is on trial any more.
+        """
+        name = rules_id(rules)
+        _, problems = await self._ask_all(names, "renew", Renew(rules=name, within_s=within_s), InForce)
+        if problems:
+            raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
+
     async def keep(self, rules: RuleSet, names: Sequence[str]) -> None:
         """End a trial: its rules stay.
 
@@ -233,6 +250,34 @@ class Manager:
         found = await self.find(workload, least)
         done, problems = await self._ask_all([one.controller for one in found], "show", Show(), Shown)
         return tuple(done[name] for name in sorted(done)), tuple(problems)
+
+    async def record(self, names: Sequence[str], seconds: float) -> tuple[Recording, ...]:
+        """Have controllers write down what their clients do.
+
+        Raises:
+            MessagingError: one does not.
+        """
+        done, problems = await self._ask_all(names, "record", Record(seconds=seconds), Recording)
+        if problems:
+            raise MessagingError(f"a recording: {_listed(problems)}")
+        return tuple(done[name] for name in sorted(done))
+
+    async def read(self, recording: Recording) -> tuple[Part, ...]:
+        """What a controller has written down, in parts; none while it is not over.
+
+        Raises:
+            MessagingError: it does not say, or has nothing.
+        """
+        name, parts = recording.controller, list[Part]()
+        while not parts or len(parts) < (parts[0].parts or 0):
+            asked = Read(number=recording.number, part=len(parts))
+            part = await self._link.request(ask("read", name), asked, Part, self._patience.answer_s)
+            if part.parts is None:
+                return ()
+            if not 0 < part.parts <= _PARTS_MAX:
+                raise MessagingError(f"{name}: a recording of {part.parts} parts; at most {_PARTS_MAX}")
+            parts.append(part)
+        return tuple(parts)
 
     async def _present(
         self, what: str, workload: str | None, expected: Iterable[str], least: int

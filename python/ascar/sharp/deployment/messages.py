@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ascar.messaging import Message, User, subject
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANY",
     "FIND",
+    "VERBS",
     "Back",
     "Beat",
     "Find",
@@ -19,6 +20,11 @@ __all__ = [
     "InForce",
     "Keep",
     "Load",
+    "Part",
+    "Read",
+    "Record",
+    "Recording",
+    "Renew",
     "Show",
     "Shown",
     "Stop",
@@ -29,12 +35,14 @@ __all__ = [
 ]
 
 ANY = "*"
+VERBS = ("load", "renew", "keep", "back", "stop", "show", "record", "read")
+"""What a manager may ask of a controller."""
 FIND = subject("ascar", "rules", "find")
 """Where all controllers listen."""
 
 
 def ask(verb: str, controller: str) -> str:
-    """Where one controller listens: load, keep, back, stop, show."""
+    """Where one controller listens; the verb is one of `VERBS`."""
     return subject("ascar", "rules", verb, controller)
 
 
@@ -80,6 +88,13 @@ class Load(Message, frozen=True, tag="rules.load/1"):
 
     rules: str
     text: str
+    within_s: float
+
+
+class Renew(Message, frozen=True, tag="rules.renew/1"):
+    """The trial of these rules goes on for so long from now; nothing changes."""
+
+    rules: str
     within_s: float
 
 
@@ -133,6 +148,74 @@ class Shown(Message, frozen=True, tag="rules.shown/1"):
     text: str | None = None
 
 
+class Record(Message, frozen=True, tag="rules.record/1"):
+    """Write down what the client does from now on, for so many seconds of the system's time."""
+
+    seconds: float
+
+
+class Recording(Message, frozen=True, tag="rules.recording/1"):
+    """It is being written down.
+
+    Attributes:
+        controller: who says so.
+        number: of the recording.
+    """
+
+    controller: str
+    number: int
+
+
+class Read(Message, frozen=True, tag="rules.read/1"):
+    """What was written down?
+
+    Attributes:
+        number: of the recording.
+        part: which, from 0.
+    """
+
+    number: int
+    part: int
+
+
+class Part(Message, frozen=True, tag="rules.part/1"):
+    """A part of a recording: operations in the order of their beginning, a column each.
+
+    Attributes:
+        controller: who says so.
+        parts: how many there are; None: the recording is not over, and the rest says nothing.
+        what: operations of threads, or requests that went to servers.
+        seconds: when each began, by a clock that all controllers share.
+        operation: what it was, a number of `ascar.features.Operation`.
+        thread: who did it; of a request: its stream; numbers of this controller.
+        file: which, numbers of the system.
+        offset_bytes: its first byte.
+        size_bytes: moved.
+        latency_s: how long it took; None while it is under way.
+        begin_s: of the recording, by the same clock.
+        end_s: of the recording; nothing is known of what began then or later.
+        waiting_mean: requests of a stream that waited for its window, over time.
+        dirty_bytes: of write-back caches, over time.
+        dirty_limit_bytes: what they may hold.
+    """
+
+    controller: str
+    parts: int | None = None
+    what: Literal["operations", "requests"] = "operations"
+    seconds: tuple[float, ...] = ()
+    operation: tuple[int, ...] = ()
+    thread: tuple[int, ...] = ()
+    file: tuple[int, ...] = ()
+    offset_bytes: tuple[int, ...] = ()
+    size_bytes: tuple[int, ...] = ()
+    latency_s: tuple[float | None, ...] = ()
+    begin_s: float = 0.0
+    end_s: float = 0.0
+    waiting_mean: float = 0.0
+    dirty_bytes: float = 0.0
+    dirty_limit_bytes: float = 0.0
+
+
 class Beat(Message, frozen=True, tag="rules.beat/1"):
     """A controller at the end of a tick.
 
@@ -157,7 +240,7 @@ class Beat(Message, frozen=True, tag="rules.beat/1"):
 
 def manager_user(name: str = "manager") -> User:
     """The manager's account: may ask all controllers, and hear them."""
-    asks = tuple(ask(verb, ANY) for verb in ("load", "keep", "back", "stop", "show"))
+    asks = tuple(ask(verb, ANY) for verb in VERBS)
     return User(name, publish=(FIND, *asks), subscribe=(beat(ANY), "_INBOX.>"))
 
 

@@ -14,11 +14,15 @@ from ascar.errors import InputError, MessagingError
 from ascar.messaging import token
 from ascar.sharp.deployment.controller import ControllerEndpoint
 from ascar.sharp.deployment.naming import rules_id
+from ascar.sharp.deployment.simulated_recorder import Recorder
 from ascar.sharp.rules import RuleSet
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ascar.messaging import Link
+    from ascar.sharp.deployment.recording import Recorded
     from ascar.simulation import Scenario
 
 __all__ = ["SimulatedControllers", "one_group_a_client"]
@@ -37,10 +41,11 @@ def one_group_a_client(scenario: Scenario) -> Scenario:
 class _ClientPlane:
     """The streams of one simulated client."""
 
-    def __init__(self, cluster: Cluster, client: int, turn: asyncio.Lock) -> None:
+    def __init__(self, cluster: Cluster, client: int, turn: asyncio.Lock, recorder: Recorder) -> None:
         self._cluster = cluster
         self._client = client
         self._turn = turn  # between ticks, so that a tick is under the same rules from end to end
+        self._recorder = recorder
         self.followed: str | None = None
 
     async def follow(self, rules: RuleSet | None) -> None:
@@ -55,6 +60,9 @@ class _ClientPlane:
         async with self._turn:
             text = (await asyncio.to_thread(self._cluster.rules))[self._client]
         return None if text is None else RuleSet.parse(text)
+
+    async def record(self, seconds: float) -> Recorded:
+        return await self._recorder.record(self._client, seconds)
 
 
 class SimulatedControllers:
@@ -88,7 +96,10 @@ class SimulatedControllers:
         self._cluster = Cluster(one_group_a_client(scenario))
         self._turn = asyncio.Lock()
         groups = self._cluster.scenario.clients
-        self._planes = [_ClientPlane(self._cluster, client, self._turn) for client in range(len(groups))]
+        self._recorder = Recorder(self._cluster, self._turn)
+        self._planes = [
+            _ClientPlane(self._cluster, client, self._turn, self._recorder) for client in range(len(groups))
+        ]
         self.endpoints = tuple(
             ControllerEndpoint(link, f"{prefix}-{client}", group.workload, self._planes[client])
             for client, group in enumerate(groups)
@@ -130,15 +141,16 @@ class SimulatedControllers:
         async with self._turn:
             followed = [one.followed for one in self._planes]
             await asyncio.to_thread(self._cluster.advance)
-            shares = self._shares()
+            seen = self._cluster.observe()
+            self._recorder.tick(seen)
+            shares = self._shares(seen)
         self.ticks += 1
         for endpoint, share, rules in zip(self.endpoints, shares, followed, strict=True):
             with contextlib.suppress(MessagingError):
                 await endpoint.beat(self.ticks, self._tick_s, share, rules)
 
-    def _shares(self) -> list[float]:
+    def _shares(self, seen: NDArray[np.float64]) -> list[float]:
         """MB/s of each client in the last tick."""
-        seen = self._cluster.observe()
         columns = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]
         rates = seen[:, columns].sum(axis=1).reshape(-1, self._servers).sum(axis=1)
         return [float(one) for one in np.round(np.asarray(rates, np.float64), 6).tolist()]

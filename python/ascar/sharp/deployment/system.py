@@ -14,14 +14,16 @@ from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link
 from ascar.sharp.bench import merged
 from ascar.sharp.deployment.manager import Manager
-from ascar.sharp.deployment.messages import ANY, Beat, Here, beat
+from ascar.sharp.deployment.messages import ANY, Beat, Here, Shown, beat
 from ascar.sharp.deployment.naming import rules_id
+from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
     from ascar.messaging import Background, Settings
+    from ascar.sharp.deployment.recording import Recorded
 
 __all__ = ["METRICS", "ManagedSystem", "interval_metrics"]
 
@@ -68,6 +70,8 @@ class ManagedSystem:
         self._trial: RuleSet | None = None
         self._kept: RuleSet | None = None
         self._asked = False
+        self._time_s = 0.0
+        self.controllers: tuple[str, ...] = ()
         self._link, self._manager, self.controllers = self._call(self._open(settings))
 
     def close(self) -> None:
@@ -83,20 +87,21 @@ class ManagedSystem:
         Raises:
             MessagingError: they follow different ones, or one does not answer.
         """
-        if self._asked:
-            return self._kept
-        shown, problems = self._call(self._manager.show(self._workload))
-        if problems:
-            raise MessagingError("; ".join(str(one) for one in problems))
-        if any(one.on_trial for one in shown):
-            raise MessagingError("controllers have rules on trial; wait for the end of that")
-        ids = {one.rules for one in shown}
-        if len(ids) > 1:
-            raise MessagingError("controllers follow different rules; deploy a rule set first")
-        texts = [one.text for one in shown if one.text is not None]
-        self._kept = merged([RuleSet.parse(text) for text in texts]) if texts else None
-        self._asked = True
+        if not self._asked:
+            shown = self._shown()
+            if any(one.on_trial for one in shown):
+                raise MessagingError("controllers have rules on trial; wait for the end of that")
+            self._kept = _with_use(shown)
+            self._asked = True
         return self._kept
+
+    def used(self) -> RuleSet | None:
+        """The rules in force, on trial or kept, with their use since then; None: none are.
+
+        Raises:
+            MessagingError: they follow different ones, or one does not answer.
+        """
+        return _with_use(self._shown())
 
     def try_out(self, rules: RuleSet) -> None:
         """Put rules in force on trial.
@@ -133,8 +138,68 @@ class ManagedSystem:
         Raises:
             MessagingError: a controller is lost, or follows other rules.
         """
+        return interval_metrics(self.collect(rules, settle_s, measure_s))
+
+    def collect(
+        self, rules: RuleSet | None, settle_s: float, measure_s: float, *, going_on: bool = False
+    ) -> dict[str, list[float]]:
+        """Throughput by controller, a value a tick, under rules that are in force.
+
+        Args:
+            rules: in force.
+            settle_s: left out at first.
+            measure_s: how long.
+            going_on: whether it goes on where the last call ended; else what came before is left out.
+
+        Raises:
+            MessagingError: a controller is lost, or follows other rules.
+        """
         name = None if rules is None else rules_id(rules)
-        return self._call(self._measured(name, settle_s, measure_s))
+        return self._call(self._collected(name, settle_s, measure_s, going_on=going_on))
+
+    def renew(self) -> None:
+        """Let the trial go on for as long again as it was given.
+
+        Raises:
+            MessagingError: a controller does not; none follows them any more.
+        """
+        assert self._trial is not None, "rules are on trial"
+        self._call(self._manager.renew(self._trial, self.controllers, self._trial_s))
+
+    def take_off(self) -> None:
+        """Do without rules from now on; those that were kept are kept no more.
+
+        Raises:
+            MessagingError: a controller does not say so.
+        """
+        self._call(self._manager.stop(self._workload, self.controllers))
+        self._kept, self._trial, self._asked = None, None, True
+
+    def record(self, seconds: float) -> Recorded:
+        """What all clients together do in so many seconds of the system's time.
+
+        Raises:
+            MessagingError: a controller cannot tell, or is lost.
+        """
+        return together(self._call(self._recorded(seconds)))
+
+    @property
+    def time_s(self) -> float:
+        """Seconds of the system that have passed since this was opened."""
+        return self._time_s
+
+    def _shown(self) -> Sequence[Shown]:
+        """What every controller says of its rules, which are the same.
+
+        Raises:
+            MessagingError: they are not, or one does not answer.
+        """
+        shown, problems = self._call(self._manager.show(self._workload, len(self.controllers)))
+        if problems:
+            raise MessagingError("; ".join(str(one) for one in problems))
+        if len({one.rules for one in shown}) > 1:
+            raise MessagingError("controllers follow different rules; deploy a rule set first")
+        return shown
 
     async def _open(self, settings: Settings) -> tuple[Link, Manager, tuple[str, ...]]:
         self._came = asyncio.Event()
@@ -151,49 +216,79 @@ class ManagedSystem:
     async def _on_beat(self, one: Beat) -> None:
         ticks = self._ticks[one.controller]
         ticks[one.tick] = one
+        if one.controller == next(iter(self.controllers), None):
+            self._time_s += one.tick_s
         self._heard_s[one.controller] = time.monotonic()
         while len(ticks) > _TICKS_KEPT:
             del ticks[next(iter(ticks))]
         assert self._came is not None
         self._came.set()
 
-    async def _measured(self, rules: str | None, settle_s: float, measure_s: float) -> dict[str, float]:
-        for ticks in self._ticks.values():
-            ticks.clear()
+    async def _recorded(self, seconds: float) -> list[Recorded]:
+        found: list[Recorded] = []
+        begun_s = time.monotonic()
+        for one in await self._manager.record(self.controllers, seconds):
+            while not (parts := await self._manager.read(one)):
+                await self._hear([one.controller], begun_s)
+            found.append(recorded_of(parts))
+        return found
+
+    async def _collected(
+        self, rules: str | None, settle_s: float, measure_s: float, *, going_on: bool
+    ) -> dict[str, list[float]]:
+        if not going_on:
+            for ticks in self._ticks.values():
+                ticks.clear()
         await self._until(1)
         tick_s = next(iter(self._ticks[self.controllers[0]].values())).tick_s
         # The first tick may have begun under other rules.
-        left_out, wanted = 1 + math.ceil(settle_s / tick_s), max(1, round(measure_s / tick_s))
+        left_out = 0 if going_on else 1 + math.ceil(settle_s / tick_s)
+        wanted = max(1, round(measure_s / tick_s))
         await self._until(left_out + wanted)
         series: dict[str, list[float]] = {}
         for name in self.controllers:
-            beats = list(self._ticks[name].values())[left_out : left_out + wanted]
+            ticks = self._ticks[name]
+            taken = [ticks.pop(number) for number in list(ticks)[: left_out + wanted]]
+            beats = taken[left_out:]
             if any(one.rules != rules for one in beats) or len({one.instance for one in beats}) > 1:
                 raise MessagingError(
                     f"{name}: follows other rules than it was asked to; was it started anew?"
                 )
             series[name] = [one.mb_per_s for one in beats]
-        return interval_metrics(series)
+        return series
 
     async def _until(self, ticks: int) -> None:
         """Wait until every controller has told so many ticks."""
-        assert self._came is not None
         begun_s = time.monotonic()
         while missing := [name for name in self.controllers if len(self._ticks[name]) < ticks]:
-            now_s = time.monotonic()
-            silent_s = {name: now_s - max(begun_s, self._heard_s.get(name, begun_s)) for name in missing}
-            lost = [name for name, silence_s in silent_s.items() if silence_s > self._silence_s]
-            if lost:
-                raise MessagingError(
-                    f"{', '.join(lost[:8])}: silent for {self._silence_s:g} s; is it still there?"
-                )
-            self._came.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await self._came.wait()
+            await self._hear(missing, begun_s)
+
+    async def _hear(self, names: Sequence[str], begun_s: float) -> None:
+        """Wait for something to come.
+
+        Raises:
+            MessagingError: one of these has been silent for too long.
+        """
+        assert self._came is not None
+        now_s = time.monotonic()
+        silent_s = {name: now_s - max(begun_s, self._heard_s.get(name, begun_s)) for name in names}
+        lost = [name for name, silence_s in silent_s.items() if silence_s > self._silence_s]
+        if lost:
+            raise MessagingError(
+                f"{', '.join(lost[:8])}: silent for {self._silence_s:g} s; is it still there?"
+            )
+        self._came.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._came.wait()
 
     def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
         return self._background.call(work, _CALL_S)
+
+
+def _with_use(shown: Sequence[Shown]) -> RuleSet | None:
+    texts = [one.text for one in shown if one.text is not None]
+    return merged([RuleSet.parse(text) for text in texts]) if texts else None
 
 
 def interval_metrics(series: Mapping[str, Sequence[float]]) -> dict[str, float]:

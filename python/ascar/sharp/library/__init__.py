@@ -12,7 +12,8 @@ from ascar.sharp.library.common import Mix, common_set
 from ascar.sharp.library.features import ABSENT, Seen, workload_features
 from ascar.sharp.library.gains import Gain, gain_of, gains
 from ascar.sharp.library.information import Informative, ranking
-from ascar.sharp.library.observation import observed, observed_on, trace_of
+from ascar.sharp.library.managed import WatchedSystem
+from ascar.sharp.library.observation import observed, observed_on
 from ascar.sharp.library.prediction import Predicted, Predictor
 from ascar.sharp.library.record import GainEntry, RulesEntry, WorkloadEntry
 from ascar.sharp.library.similarity import Similarity, learned
@@ -21,6 +22,7 @@ from ascar.sharp.library.store import Library, default_path
 from ascar.sharp.library.traits import EFFECTS, TRAITS
 from ascar.sharp.library.tree import grow, lines
 from ascar.sharp.library.watch import Event, Pace, Shown, Watcher
+from ascar.sharp.simulated_traces import trace_of
 
 __all__ = [
     "ABSENT",
@@ -47,6 +49,7 @@ __all__ = [
     "SimulatedSystem",
     "Step",
     "System",
+    "WatchedSystem",
     "Watcher",
     "WorkloadEntry",
     "Workloads",

@@ -7,54 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.errors import WorkError
-from ascar.features import Operation, Trace
 from ascar.sharp.library.features import Seen, workload_features
+from ascar.sharp.simulated_traces import trace_of
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from ascar.simulation import Scenario
 
-    from ascar.simulation import Recorded, Scenario
-
-__all__ = ["OBSERVED_S", "observed", "observed_on", "trace_of"]
+__all__ = ["OBSERVED_S", "observed", "observed_on"]
 
 OBSERVED_S = 20.0
 """Seconds of a workload that its features are taken from: as long as a signature (section 3.1.6)."""
 
-_OPERATIONS: Mapping[str, Operation] = {
-    "read": Operation.READ,
-    "readwholefile": Operation.READ,
-    "write": Operation.WRITE,
-    "writewholefile": Operation.WRITE,
-    "appendfile": Operation.WRITE,
-    "appendfilerand": Operation.WRITE,
-    "createfile": Operation.CREATE,
-    "deletefile": Operation.DELETE,
-    "statfile": Operation.STAT,
-    "sync": Operation.SYNC,
-    "openfile": Operation.OPEN,
-    "closefile": Operation.CLOSE,
-}
-
-
 _WAITING, _DIRTY, _DIRTY_LIMIT = (
     INDICATORS.index(name) for name in ("waiting", "dirty_bytes", "dirty_limit_bytes")
 )
-
-
-def trace_of(recorded: Recorded) -> Trace:
-    """A trace of operations on the simulated cluster, as `ascard load --record` would have written them."""
-    return Trace.of(
-        {
-            "seconds": recorded.seconds,
-            "operation": [_OPERATIONS[kind] for kind in recorded.kind],
-            "thread": recorded.thread,
-            "file": recorded.file,
-            "offset_bytes": recorded.offset_bytes,
-            "size_bytes": recorded.size_bytes,
-            "latency_s": recorded.latency_s,
-        }
-    )
 
 
 def observed_on(cluster: Cluster, seconds: float = OBSERVED_S) -> dict[str, float]:

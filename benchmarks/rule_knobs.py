@@ -1,0 +1,107 @@
+"""CAPES inside rules: how much better rules become whose numbers a learner turns while they run.
+
+    python -m benchmarks.rule_knobs --budget 15min
+
+From the rule that a search begins with (m = 1, b = 0, tau = 20 ms), on the simulated cluster with 5 clients
+and 4 servers: 20 virtual minutes of `ascar sharp learn` with its three numbers as knobs, then its comparison
+in turns with the beginning. "fresh" is what the rules at the end bring over those of the beginning on 20
+seeds that nobody has seen, each run anew; "refine" the same of `ascar sharp refine` from the same rule, by
+its default course, and the system hours that it took.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ascar.capes.modern import Modern
+from ascar.cli.sharp.rule_system import RuleSystem
+from ascar.sharp import RuleSet, objective_of
+from ascar.sharp.plan import FIRST
+from ascar.sharp.refinement import Course, Refiner
+from ascar.sharp.running import SimulatedRunning
+from ascar.sharp.turns import Proof
+from ascar.simulation import preset
+
+from . import sharp_rows as rows
+from .harness import Benchmark, Piece, mean, table
+
+SCENARIOS = ("random-write", "sequential-write", "random-shared", "sequential-read", "fileserver")
+SEEDS = 5
+LEARN_S = 1_200
+FRESH_SEEDS = 20
+OBJECTIVE = objective_of("throughput")
+
+
+def main() -> None:
+    """Learn, refine, measure, print."""
+    benchmark = Benchmark.from_arguments(str(__doc__), "15min")
+    found = benchmark.run(
+        Piece(f"{name} {how} {seed}", lambda n=name, r=run, s=seed: r(n, s))
+        for seed in range(1, SEEDS + 1)
+        for name in SCENARIOS
+        for how, run in (("learn", learned), ("refine", refined))
+    )
+    lines: list[list[str]] = []
+    for name in SCENARIOS:
+        for how in ("learn", "refine"):
+            own = [found[key] for seed in range(1, SEEDS + 1) if (key := f"{name} {how} {seed}") in found]
+            if len(own) < 2:
+                continue
+            lines.append(
+                [
+                    name,
+                    how,
+                    f"{sum(one['improved'] for one in own)} of {len(own)}",
+                    rows.signed(mean([one["fresh"] for one in own])),
+                    f"{min(one['fresh'] for one in own):+.1%} to {max(one['fresh'] for one in own):+.1%}",
+                    f"{np.mean([one['hours'] for one in own]):.1f}",
+                ]
+            )
+    table(["scenario", "by", "kept", "gain, fresh runs (95%)", "least and most", "system hours"], lines)
+
+
+def learned(name: str, seed: int) -> dict[str, Any]:
+    """By CAPES's modern learner."""
+    system = _system(name, seed)
+    turned = RuleSystem(system, FIRST, OBJECTIVE).turn()
+    policy = Modern(turned.knobs, np.random.default_rng(seed))
+    setting, begun_s = turned.start(), system.time_s
+    while system.time_s < begun_s + LEARN_S:
+        setting = policy.decide(turned.step(setting))
+    turned.end()
+    places = policy.surface.places
+    means, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
+    proof = Proof.of(system, OBJECTIVE, FIRST, turned.rules_at(list(places)[int(np.argmax(means))]))
+    return _result(name, proof.after, system.time_s - begun_s)
+
+
+def refined(name: str, seed: int) -> dict[str, Any]:
+    """By hill climbing."""
+    system = _system(name, seed)
+    begun_s = system.time_s
+    found = Refiner(system, OBJECTIVE, course=Course(seed=seed)).refine(FIRST, 0)
+    return _result(name, found.rules, system.time_s - begun_s)
+
+
+def _system(name: str, seed: int) -> SimulatedRunning:
+    return SimulatedRunning(msgspec.structs.replace(preset(name), seed=seed), FIRST)
+
+
+def _result(name: str, rules: RuleSet, system_s: float) -> dict[str, Any]:
+    before, after = (
+        rows.pairs(rows.measured(rows.under(preset(name), one.bare().text()), FRESH_SEEDS), rows.TOTAL)
+        for one in (FIRST, rules)
+    )
+    return {
+        "rules": rules.bare().text(),
+        "improved": rules.bare() != FIRST.bare(),
+        "fresh": rows.gain(after, before)[0],
+        "hours": system_s / 3_600,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""`ascar sharp learn`: the numbers of rules learned online, while controllers follow them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ascar.cli.connection import Connection, Workload
+from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.sharp.options import Force
+from ascar.cli.sim.options import Seed, Settings
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from ascar.capes.knobs import Setting
+    from ascar.capes.modern import Modern
+    from ascar.cli.sharp.rule_system import RuleSystem
+    from ascar.sharp import RuleSet
+    from ascar.sharp.running import Series
+    from ascar.sharp.turns import Proof
+
+__all__ = ["EXAMPLES", "learn"]
+
+EXAMPLES = examples(
+    "ascar sharp learn --workload writers --for '30 min' --out better.txt",
+    "ascar sharp learn random-write --rules rules.txt --fields m100,b100    a simulated cluster of its own",
+)
+_TRIAL_S = 120.0
+_TOLD_EVERY_S = 60.0
+
+
+def learn(
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
+        ),
+    ] = None,
+    workload: Workload = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Whose numbers are turned; default: the rules in force."),
+    ] = None,
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="What is turned: of m100, b100 and tau_us.")
+    ] = "m100,b100,tau_us",
+    rule: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="N", help="Only this rule, from 1. Repeat.")
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="OBJECTIVE", help="A form of section 3.1.5, or a formula over what intervals tell."
+        ),
+    ] = "throughput",
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="Learn for so long, of the system's time.")
+    ] = "20 min",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rules in force at the end.")
+    ] = None,
+    force: Force = False,
+    connection: Connection = None,
+    seed: Seed = None,
+    settings: Settings = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Learn the numbers of rules online: CAPES turns them as knobs while controllers follow the rules.
+
+    Rules that are tried are on trial: when this command dies, controllers put back what they kept. At the
+    end the best are compared with those of the beginning, in turns, and kept only if they are shown to be
+    better. From then on controllers follow them without a word to anybody.
+    """
+    from contextlib import ExitStack
+
+    import numpy as np
+
+    from ascar.capes.modern import Modern
+    from ascar.cli.file_output import check_new, write_new
+    from ascar.cli.output import emit, people
+    from ascar.cli.sharp.rule_system import RuleSystem
+    from ascar.errors import InputError
+    from ascar.sharp import objective_of
+    from ascar.sharp.running import METRICS
+    from ascar.sharp.turns import Proof
+    from ascar.study import duration as seconds_of
+
+    if out is not None:
+        check_new(out, force=force)
+    goal = objective_of(objective)
+    unknown = [name for name in goal.formula.names if name not in METRICS]
+    if unknown:
+        raise InputError(
+            f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
+        )
+    learn_s = seconds_of("--for", duration)
+    with ExitStack() as stack:
+        system = _system(stack, scenario, (workload, connection), (seed, settings))
+        before = _kept(system, rules, live=scenario is None)
+        turned = RuleSystem(system, before, goal).turn(
+            [one.strip() for one in fields.split(",")], None if rule is None else [one - 1 for one in rule]
+        )
+        policy = Modern(turned.knobs, np.random.default_rng(seed or 0))
+        ticks = _learned(turned, policy, system, learn_s, quiet=quiet)
+        proof = Proof.of(system, goal, before, turned.rules_at(_best(policy, turned)))
+        if scenario is None and workload is not None:
+            _noted(workload, proof.after, system)
+    if out is not None:
+        write_new(out, proof.after.text(), force=force)
+    document = _document(proof, ticks, len(policy.surface.places))
+    if json:
+        emit("sharp-learn", document)
+    else:
+        people().print(_words(document), soft_wrap=True, markup=False)
+        people().print(proof.after.text(), end="", markup=False)
+    return 0
+
+
+def _system(
+    stack: ExitStack,
+    scenario: str | None,
+    there: tuple[str | None, Path | None],
+    how: tuple[int | None, list[str] | None],
+) -> Series:
+    """A simulated cluster, or the controllers behind the message server.
+
+    Raises:
+        InputError: options of the one were given with the other.
+    """
+    from ascar.errors import InputError
+    from ascar.messaging import Background, find_settings
+    from ascar.sharp.deployment import ManagedSystem
+    from ascar.sharp.running import SimulatedRunning
+
+    workload, connection = there
+    seed, settings = how
+    if scenario is None:
+        if settings:
+            raise InputError("--set: needs a SCENARIO")
+        reach = find_settings("manager", connection)
+        background = stack.enter_context(Background())
+        system: Series = ManagedSystem(background, reach, workload, trial_s=_TRIAL_S)
+    else:
+        from ascar.cli.sim.options import scenario_of
+
+        if workload is not None or connection is not None:
+            raise InputError(
+                "--workload and --connection: are of controllers that are there; leave SCENARIO out"
+            )
+        system = SimulatedRunning(scenario_of(scenario, None, seed, settings))
+    stack.callback(system.close)
+    return system
+
+
+def _kept(system: Series, given: Path | None, *, live: bool) -> RuleSet:
+    """The rules that are turned, kept by the system.
+
+    Raises:
+        InputError: there are none.
+    """
+    from ascar.cli.sharp.files import read
+    from ascar.errors import InputError
+
+    kept = system.in_force()
+    if given is None:
+        if kept is None:
+            where = "`ascar sharp deploy` some first" if live else "give --rules FILE"
+            raise InputError(f"rules: none are in force; {where}")
+        return kept.bare()
+    rules = read(given).bare()
+    if kept is None or kept.bare() != rules:
+        if live:
+            raise InputError(
+                f"--rules = {str(given)!r}: others are in force; `ascar sharp deploy` these first"
+            )
+        system.try_out(rules)
+        system.keep()
+    return rules
+
+
+def _learned(turned: RuleSystem, policy: Modern, system: Series, learn_s: float, *, quiet: bool) -> int:
+    """Turn knobs until the time is over; how many ticks were read.
+
+    Raises:
+        Interrupted: on the keyboard; the rules that were kept are in force.
+    """
+    from ascar.cli.interrupts import Interrupted
+    from ascar.cli.output import say
+
+    setting, ticks, until_s = turned.start(), 0, system.time_s + learn_s
+    told_s = system.time_s
+    try:
+        while system.time_s < until_s:
+            seen = turned.step(setting)
+            setting = policy.decide(seen)
+            ticks += 1
+            if not quiet and system.time_s - told_s >= _TOLD_EVERY_S:
+                told_s = system.time_s
+                say(f"{until_s - told_s:.0f} s left; {len(policy.surface.places)} settings seen")
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; rules on trial are taken back") from None
+    finally:
+        turned.end()
+    return ticks
+
+
+def _best(policy: Modern, turned: RuleSystem) -> Setting:
+    """Of the settings that were visited, the one that the model of the performance holds for best."""
+    import numpy as np
+
+    places = policy.surface.places
+    if not places:
+        return turned.start()
+    mean, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
+    return list(places)[int(np.argmax(mean))]
+
+
+def _noted(workload: str, rules: RuleSet, system: Series) -> None:
+    """Who follows what, for later deployments."""
+    from ascar.cli.connection import roster
+    from ascar.sharp.deployment import Expected, ManagedSystem, rules_id
+
+    assert isinstance(system, ManagedSystem)
+    roster().write(Expected(workload=workload, rules=rules_id(rules), controllers=system.controllers))
+
+
+def _document(proof: Proof, ticks: int, settings: int) -> dict[str, Any]:
+    from ascar.cli.sharp.files import set_ready
+    from ascar.sharp.deployment import rules_id
+
+    found, sign = proof.found, proof.objective.sign
+    low, high = (None, None) if found is None else (found.gain_low, found.gain_high)
+    if sign < 0:
+        low, high = None if high is None else -high, None if low is None else -low
+    return {
+        "objective": proof.objective.text,
+        "ticks": ticks,
+        "settings": settings,
+        "before": rules_id(proof.before),
+        "rules": rules_id(proof.after),
+        "rule_set": set_ready(proof.after),
+        "improved": proof.after != proof.before,
+        "gain_relative": None if found is None else sign * found.gain_relative,
+        "gain_low": low,
+        "gain_high": high,
+        "pairs": 0 if found is None else found.pairs,
+    }
+
+
+def _words(document: dict[str, Any]) -> str:
+    from ascar.cli.text import percent
+
+    learned = f"{document['ticks']} ticks, {document['settings']} settings; "
+    if document["gain_relative"] is None:
+        return learned + "nothing was better than the rules of the beginning"
+    low, high = document["gain_low"], document["gain_high"]
+    limits = "" if low is None or high is None else f" (99% interval {percent(low)} to {percent(high)})"
+    kept = (
+        "kept" if document["improved"] else "not shown to be better: the rules of the beginning are in force"
+    )
+    return (
+        f"{learned}{percent(document['gain_relative'])}{limits}, {document['pairs']} pairs in turns; {kept}"
+    )

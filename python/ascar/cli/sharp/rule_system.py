@@ -1,0 +1,112 @@
+"""Rules in force as a system that CAPES tunes: a knob for each of their numbers (Li, 6.3.1).
+
+The rule loop and the online loop know nothing of each other; here they meet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ascar.capes.knobs import Knob, checked, initial
+from ascar.capes.policy import Seen
+from ascar.errors import ExpressionError
+from ascar.sharp.deployment.system import interval_metrics
+from ascar.sharp.knobs import FIELDS, knobs, with_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.capes.knobs import Setting
+    from ascar.objective import Objective
+    from ascar.sharp import RuleSet
+    from ascar.sharp.running import Series
+
+__all__ = ["RuleSystem"]
+
+_STEPS: Final = {"m100": 5.0, "b100": 6.0, "tau_us": 500.0}
+_RENEW_TICKS: Final = 20
+
+
+class RuleSystem:
+    """A tick is a reading of all clients under rules with the numbers of a setting, on trial.
+
+    Args:
+        system: follows the rules.
+        rules: whose numbers are turned.
+        objective: of the performance, over what an interval tells.
+        tick_s: length of a tick.
+
+    Attributes:
+        knobs: what can be turned.
+    """
+
+    def __init__(self, system: Series, rules: RuleSet, objective: Objective, tick_s: float = 1.0) -> None:
+        self._system, self._rules, self._objective, self._tick_s = system, rules.bare(), objective, tick_s
+        self.knobs: tuple[Knob, ...] = ()
+        self._tick = 0
+        self._setting: Setting | None = None
+        self._held = 0
+
+    def turn(self, fields: Sequence[str] = tuple(FIELDS), at: Sequence[int] | None = None) -> RuleSystem:
+        """Choose what is turned.
+
+        Args:
+            fields: of the actions.
+            at: numbers of the rules, from 0; None: all.
+
+        Raises:
+            InputError: no such field or rule, or a number of a rule is outside of the range that is tried.
+        """
+        self.knobs = tuple(
+            Knob(one.name, float(one.default), *_range(one.name.partition("_")[2]))
+            for one in knobs(self._rules, fields, at)
+        )
+        return self
+
+    def start(self) -> Setting:
+        """The numbers that the rules have."""
+        return initial(self.knobs)
+
+    def rules_at(self, setting: Setting) -> RuleSet:
+        """The rules with the numbers of a setting."""
+        values = {knob.name: round(value) for knob, value in zip(self.knobs, setting, strict=True)}
+        return with_values(self._rules, values)
+
+    def step(self, setting: Setting) -> Seen:
+        """A tick under a setting; the first one after a change is not read.
+
+        Raises:
+            InputError: the setting is out of range.
+            WorkError: a controller does not follow, or is lost.
+        """
+        setting = checked(self.knobs, setting)
+        rules = self.rules_at(setting)
+        changed = setting != self._setting
+        if changed:
+            self._system.back()
+            self._system.try_out(rules)
+            self._setting, self._held = setting, 0
+        elif self._held % _RENEW_TICKS == _RENEW_TICKS - 1:
+            self._system.renew()
+        self._held += 1
+        series = self._system.collect(rules, 0.0, self._tick_s, going_on=not changed)
+        self._tick += 1
+        metrics = interval_metrics(series)
+        try:
+            performance = self._objective.sign * self._objective.score(metrics)
+        except ExpressionError:
+            performance = float("nan")
+        nodes = [[float(np.mean(own))] for own in series.values()]
+        return Seen(self._tick, performance, np.array(nodes, np.float32), setting)
+
+    def end(self) -> None:
+        """The rules that are kept are in force again."""
+        self._system.back()
+        self._setting = None
+
+
+def _range(field: str) -> tuple[float, float, float]:
+    """Least, most and step."""
+    return float(int(FIELDS[field].lower)), float(int(FIELDS[field].upper)), _STEPS[field]

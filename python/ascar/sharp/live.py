@@ -1,0 +1,78 @@
+"""Controllers behind a message server as a bench: the last phase of a search, on real streams.
+
+A run is an interval of the system at work, under rules on trial. Nothing repeats there: a repeat is just
+another interval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from ascar.errors import InputError
+from ascar.sharp.bench import Result
+from ascar.sharp.deployment.system import METRICS, interval_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from ascar.objective import Objective
+    from ascar.sharp.bench import Trial
+    from ascar.sharp.deployment.system import ManagedSystem
+
+__all__ = ["LiveBench"]
+
+
+class LiveBench:
+    """A system at work as a bench; without rules it does what its controllers keep.
+
+    Args:
+        system: whose controllers try rules out.
+        objective: over what an interval tells.
+        settle_s: left out after rules have changed.
+        run_s: of a run, of the system's time.
+
+    Raises:
+        InputError: the objective names what no interval tells, or the times are out of range.
+    """
+
+    def __init__(self, system: ManagedSystem, objective: Objective, settle_s: float, run_s: float) -> None:
+        unknown = [name for name in objective.formula.names if name not in METRICS]
+        if unknown:
+            raise InputError(
+                f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
+            )
+        if not (settle_s >= 0 and run_s > 0):
+            raise InputError(f"settle_s = {settle_s}, run_s = {run_s}: must not be below 0")
+        self._system = system
+        self._settle_s, self._run_s = settle_s, run_s
+
+    @property
+    def identity(self) -> str:
+        """Digest of the controllers and of how long they are looked at."""
+        kept = self._system.in_force()
+        known = [
+            list(self._system.controllers),
+            self._settle_s,
+            self._run_s,
+            None if kept is None else kept.bare().text(),
+        ]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+        """Run trials one after the other; whatever ends it, what was kept is in force again."""
+        system = self._system
+        try:
+            for trial in trials:
+                system.back()
+                kept = system.in_force()
+                rules = None if kept is None else kept.bare()
+                if trial.rules is not None:
+                    rules = trial.rules.bare()
+                    system.try_out(rules)
+                series = system.collect(rules, self._settle_s, self._run_s)
+                totals = tuple(sum(one) for one in zip(*series.values(), strict=True))
+                yield Result(interval_metrics(series), totals, system.used() if trial.rules else None)
+        finally:
+            system.back()
