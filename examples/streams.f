@@ -2,7 +2,7 @@
 # process writes a log, 20 times a second. Read-ahead that helps one reader makes 32 of them push each other's pages
 # out of the cache.
 set $dir=/data
-set $viewers=48
+set $viewers=32
 eventgen rate=20
 define fileset name=videos,path=$dir,size=64m,entries=24,dirwidth=20,prealloc=100
 define fileset name=log,path=$dir,size=16m,entries=1,dirwidth=20,prealloc=100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from ascar.capes.bus import Bus
@@ -9,18 +10,20 @@ from ascar.capes.folding import SUBJECTS, fold
 from ascar.capes.state import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from ascar.messaging import Settings
 
 __all__ = ["watch"]
 
 
-async def watch(settings: Settings, session: str, *, name: str = "viewer") -> AsyncIterator[SessionState]:
+async def watch(
+    settings: Settings, session: str, *, name: str = "viewer"
+) -> AsyncGenerator[SessionState, None]:
     """The session's state after each message, without end; what is not known yet comes within seconds.
 
     It only listens: the user "viewer" of docs/capes-protocol.md is enough. While the server is away nothing
-    comes; afterwards it goes on.
+    comes; afterwards it goes on. Close it (`contextlib.aclosing`) to end the connection.
 
     Args:
         settings: how to connect.
@@ -32,7 +35,8 @@ async def watch(settings: Settings, session: str, *, name: str = "viewer") -> As
         MessagingError: nobody is there, or we are not let in.
     """
     state = SessionState(session)
-    async with await Bus.open(settings, session, name=name) as bus:
-        async for what, document in bus.follow(SUBJECTS):
+    bus = await Bus.open(settings, session, name=name)
+    async with bus, aclosing(bus.follow(SUBJECTS)) as told:
+        async for what, document in told:
             state = fold(state, what, document)
             yield state

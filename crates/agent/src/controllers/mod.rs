@@ -87,6 +87,16 @@ impl ProgramOptions {
     }
 }
 
+/// The queue depth of the device whose scheduler this key is.
+fn depth_of(key: &str) -> Option<String> {
+    let (name, stream) = split(key);
+    let device = name.strip_suffix(".scheduler")?;
+    Some(match stream {
+        None => format!("{device}.nr_requests"),
+        Some(stream) => format!("{device}.nr_requests/{stream}"),
+    })
+}
+
 fn check_bounds(name: &str, minimum: Option<f64>, maximum: Option<f64>) -> Result<(), Fault> {
     match (minimum, maximum) {
         (Some(low), Some(high)) if low > high => Err(Fault(format!(
@@ -156,10 +166,21 @@ impl Controllers {
     pub fn set(&mut self, settings: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         let mut done: Vec<(String, Value)> = Vec::new();
         let mut effective = Map::new();
-        for (key, value) in settings {
+        let mut in_order: Vec<(&String, &Value)> = settings.iter().collect();
+        // A scheduler brings its own queue depth, which is set after it.
+        in_order.sort_by_key(|(key, _)| depth_of(key).is_none());
+        for (key, value) in in_order {
             let before = self.value(key);
+            let depth = depth_of(key).filter(|depth| !settings.contains_key(depth));
+            let depth = depth.and_then(|depth| Some((self.value(&depth)?, depth)));
             match self.set_one(key, value) {
                 Ok(found) => {
+                    if let Some((value, depth)) = depth
+                        && self.value(&depth).as_ref() != Some(&value)
+                    {
+                        // Where it cannot be had under this scheduler, the scheduler's own stays.
+                        let _ = self.set_one(&depth, &value);
+                    }
                     effective.insert(key.clone(), found);
                     done.extend(before.map(|before| (key.clone(), before)));
                 }
@@ -315,6 +336,19 @@ mod tests {
         ] {
             assert_eq!(split(key), expected, "{key}");
         }
+    }
+
+    #[test]
+    fn a_scheduler_has_a_queue_depth_beside_it() {
+        assert_eq!(
+            depth_of("block.vda.scheduler").as_deref(),
+            Some("block.vda.nr_requests")
+        );
+        assert_eq!(
+            depth_of("block.*.scheduler/vda").as_deref(),
+            Some("block.*.nr_requests/vda")
+        );
+        assert_eq!(depth_of("block.vda.nr_requests"), None);
     }
 
     #[test]

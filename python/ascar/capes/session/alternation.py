@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Alternation", "Turns"]
 
-_SWITCH_S, _TRIES, _PAUSE_S = 15.0, 10, 0.5
+_SWITCH_S, _TRIES, _PAUSE_S, _ON_ITS_WAY_S = 15.0, 10, 0.5, 0.5
 _VALUES_MIN = 3
 
 
@@ -121,6 +121,7 @@ class Alternation:
         """The learner may not act, and every knob stands where it was."""
         try:
             await self._ask("mode", mode="observe")
+            await asyncio.sleep(_ON_ITS_WAY_S)  # what is on its way arrives
             await self._ask("restore")
         except MessagingError:
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -51,10 +52,11 @@ class Messenger:
 
     async def listen(self) -> None:
         """Fold what is told, without end."""
-        async for what, document in self.bus.follow(SUBJECTS):
-            self.state = fold(self.state, what, document)
-            if what == "ticks":
-                self._ticked.set()
+        async with aclosing(self.bus.follow(SUBJECTS)) as told:
+            async for what, document in told:
+                self.state = fold(self.state, what, document)
+                if what == "ticks":
+                    self._ticked.set()
 
     async def speak(self) -> None:
         """Say who is there every two seconds, without end."""

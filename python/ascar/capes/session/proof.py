@@ -134,6 +134,6 @@ def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proo
 
 
 def _samples(phases: Sequence[Phase]) -> int:
-    """Independent samples of all ticks; in each phase at least one, for it has a mean."""
-    values = [value for one in phases for value in one.values]
-    return analyze(values, whole=True).independent_samples if values else 0
+    """Independent samples of all ticks: by how they depend on each other around the mean of their phase."""
+    around = [value - mean for one in phases for mean in (fmean(one.values),) for value in one.values]
+    return max(analyze(around, whole=True).independent_samples, len(phases)) if around else 0

@@ -21,6 +21,9 @@ __all__ = ["DEVICE", "CapesSection", "KnobSection", "OnlineStudy", "ProofSection
 DEVICE = "DEV"
 """In names of knobs and indicators: the kernel's name of the target's device."""
 
+PHASE_TICKS_MAX = 600
+"""Of a phase of the proof; so many ticks are kept."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _KNOBS_MAX, _TABLES_MAX = 100, 1000
 
@@ -172,7 +175,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, path: Path) -> OnlineStudy:
-        """Read a study file; the load's own paths are relative to where we are, as in `ascar tune`.
+        """Read a study file; the path of a workload file in it is relative to its folder.
 
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
@@ -189,7 +192,12 @@ class OnlineStudy(msgspec.Struct, frozen=True):
             text = content.decode()
         except UnicodeDecodeError as error:
             raise StudyError(f"study file {str(path)!r}: is not UTF-8 text ({error.reason})") from None
-        return cls.parse(text)
+        study = cls.parse(text)
+        wml = (study.workload or {}).get("wml")
+        if isinstance(wml, str):
+            workload = {**(study.workload or {}), "wml": str(path.parent / wml)}
+            study = msgspec.structs.replace(study, workload=workload)
+        return study
 
     @classmethod
     def parse(cls, text: str) -> OnlineStudy:
@@ -217,10 +225,11 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         objectives = [Objective.parse(one, f"study.objective[{at}]") for at, one in enumerate(texts)]
         proof = file.capes.proof
         phase_s, settle_s = duration("capes.proof.phase", proof.phase), _seconds(proof.settle)
-        if phase_s < settle_s + 3 * file.capes.interval_s:
+        ticks = (phase_s - settle_s) / file.capes.interval_s
+        if not 3 <= ticks <= PHASE_TICKS_MAX:
             raise StudyError(
                 f"capes.proof.phase = {proof.phase!r}: must be longer than settle, {proof.settle!r}, "
-                "by at least three ticks"
+                f"by 3 to {PHASE_TICKS_MAX} ticks"
             )
         return cls(
             name=file.study.name,
@@ -271,7 +280,8 @@ def _check_capes(capes: CapesSection) -> None:
     names = [one.name for one in capes.knob]
     for knob in capes.knob:
         numbers = knob.minimum is not None and knob.maximum is not None
-        if numbers == bool(knob.choices):
+        either = numbers if not knob.choices else knob.minimum is None and knob.maximum is None
+        if not either:
             raise StudyError(f"capes.knob {knob.name!r}: give minimum and maximum, or choices")
         if numbers and not (knob.minimum or 0) < (knob.maximum or 0):
             raise StudyError(

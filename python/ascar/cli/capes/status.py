@@ -10,7 +10,7 @@ import typer
 from ascar.cli.options import Json, examples
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from ascar.capes.state import SessionState
     from ascar.messaging import Settings
@@ -23,7 +23,7 @@ EXAMPLES = examples(
     "ascar capes status --json               one document",
     "ascar capes status --json --follow      one a tick, each on a line",
 )
-_FIRST_S, _WAIT_TICKS = 20.0, 5
+_FIRST_S, _WAIT_S = 20.0, 5.0
 
 
 def status(
@@ -48,6 +48,7 @@ def status(
     It only listens. On a terminal the screen is refreshed after each tick until ^C.
     """
     import asyncio
+    from contextlib import aclosing
 
     from ascar.capes.session.folder import find_folder
     from ascar.errors import InputError
@@ -64,39 +65,42 @@ def status(
         settings = folder.settings("viewer")
         running = folder.running()
         name = folder.path.name if running is None else running.session
-    states = _ticks(settings, name)
-    if json:
-        asyncio.run(_documents(states, follow=follow))
-    else:
-        asyncio.run(_screens(states, once=once))
+
+    async def work() -> None:
+        async with aclosing(_ticks(settings, name)) as states:
+            await (_documents(states, follow=follow) if json else _screens(states, once=once))
+
+    asyncio.run(work())
     return 0
 
 
-async def _ticks(settings: Settings, session: str) -> AsyncIterator[SessionState]:
+async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionState, None]:
     """A state a tick, once everything is known of it."""
     import asyncio
+    import time
+    from contextlib import aclosing
 
     from ascar.capes.watching import watch
     from ascar.errors import MessagingError
 
-    states = watch(settings, session)
     tick: int | None = None
-    waits, heard = True, 0
-    while True:
-        try:
-            async with asyncio.timeout(_FIRST_S):
-                state = await anext(states)
-        except TimeoutError:
-            raise MessagingError(
-                f"session {session!r}: nothing is heard of it; is its interface running?"
-            ) from None
-        if state.tick == tick:
-            continue
-        tick, heard = state.tick, heard + 1
-        # Who runs the session says every other second where the knobs stood before it; nobody may run it.
-        waits = waits and not state.parts and heard < _WAIT_TICKS
-        if not waits:
-            yield state
+    waits, start_s = True, time.monotonic()
+    async with aclosing(watch(settings, session)) as states:
+        while True:
+            try:
+                async with asyncio.timeout(_FIRST_S):
+                    state = await anext(states)
+            except TimeoutError:
+                raise MessagingError(
+                    f"session {session!r}: nothing is heard of it; is its interface running?"
+                ) from None
+            if state.tick == tick:
+                continue
+            tick = state.tick
+            # Who runs the session says every other second where the knobs stood before; nobody may run it.
+            waits = waits and not state.parts and time.monotonic() - start_s < _WAIT_S
+            if not waits:
+                yield state
 
 
 async def _documents(states: AsyncIterator[SessionState], *, follow: bool) -> None:

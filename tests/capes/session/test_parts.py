@@ -1,0 +1,122 @@
+"""Patience with what dies, the load's readings, the folder."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ascar.capes.session.folder import Folder, Running, find_folder
+from ascar.capes.session.load import Readings
+from ascar.capes.session.parts import Part, Patience
+from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
+from ascar.measurement import Series
+
+
+def test_pauses_grow_and_end():
+    patience = Patience()
+    waits = [patience.died(0.0) for _ in range(6)]
+    assert waits == [0.5, 1, 2, 4, 8, None]
+    assert Patience().died(100.0) == 100.5
+
+
+def test_who_dies_seldom_is_always_started_again():
+    patience = Patience()
+    assert all(patience.died(100.0 * at) is not None for at in range(100))
+
+
+def until(part, condition, clock=None):
+    end = time.monotonic() + 30
+    while not condition():
+        part.watch()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_given_up(tmp_path):
+    part = Part("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path)
+    part.start()
+    first = part.pid
+    import os
+
+    os.kill(first, signal.SIGKILL)
+    until(part, lambda: part.pid not in (None, first))
+    assert part.standing == {"state": "running", "pid": part.pid, "restarts": 1}
+    part.end(10)
+    assert part.pid is None
+    now = [0.0]
+    part = Part("dead", [sys.executable, "-c", "raise SystemExit('no bread')"], tmp_path, lambda: now[0])
+    part.start()
+    with pytest.raises(WorkError, match="dead: died 6 times within 120 s, and is given up: no bread"):
+        while True:
+            now[0] += 0.2
+            part.watch()
+            time.sleep(0.005)
+    part.end(1)
+
+
+def test_rates_become_totals_and_a_new_run_goes_on(tmp_path):
+    readings = Readings(tmp_path / "load.jsonl")
+
+    def tell(*rates):
+        seconds = [0.5 * (at + 1) for at in range(len(rates))]
+        readings.take({"ops_per_s": Series.of(seconds, list(rates)), "latency_ms": Series.of([0.5], [7.0])})
+
+    tell(100.0)
+    tell(100.0, 50.0)
+    readings.begin()
+    tell(10.0)
+    readings.take({"ops_per_s": Series(np.empty(0), np.empty(0))})
+    lines = [json.loads(line) for line in (tmp_path / "load.jsonl").read_text().splitlines()]
+    assert [line.get("ops_total") for line in lines] == [50, 75, 80, None]
+    assert lines[0]["latency_ms"] == 7
+
+
+def test_a_long_file_of_readings_is_begun_anew(tmp_path):
+    path = tmp_path / "load.jsonl"
+    readings = Readings(path)
+    path.write_bytes(b" " * (1 << 20) + b"\n")
+    readings.take({"ops_per_s": Series.of([1.0], [5.0])})
+    assert json.loads(path.read_text()) == {"ops_total": 5}
+
+
+def test_a_folder_has_one_session_at_a_time(tmp_path):
+    with Folder(tmp_path / "s") as folder:
+        assert folder.running() is None
+        folder.announce(Running(1234, "s", "study.toml", 0.0))
+        assert folder.running().pid == 1234
+        with pytest.raises(Refused, match="runs already, process 1234"), Folder(tmp_path / "s"):
+            pass
+        assert find_folder(None, tmp_path).path == folder.path
+        assert find_folder("s", tmp_path).running() is not None
+        assert not folder.asked_to_keep()
+        Folder(tmp_path / "s").ask_to_stop(keep=True)
+        assert folder.asked_to_keep()
+    assert folder.running() is None
+    with pytest.raises(EnvironmentLacks, match="no session runs"):
+        find_folder(None, tmp_path)
+    with pytest.raises(EnvironmentLacks, match="does not run"):
+        folder.settings("viewer")
+
+
+def test_what_a_killed_session_left_counts_for_nothing(tmp_path):
+    folder = Folder(tmp_path / "s")
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "lock").touch()
+    (tmp_path / "s" / "up.json").write_text('{"pid": 1, "session": "s", "study": "x", "started_s": 0}')
+    assert folder.running() is None
+    with folder:
+        (tmp_path / "s" / "up.json").write_text("{")
+        assert folder.running() is None
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="name another one with --folder"), Folder(tmp_path / "file" / "s"):
+        pass
+    with pytest.raises(InputError, match="session"):
+        find_folder("a b")

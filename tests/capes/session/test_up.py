@@ -1,0 +1,277 @@
+"""`ascar capes up` with all its processes: what dies comes back, knobs are put back whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ascar.capes.session.folder import Folder
+from ascar.capes.watching import watch
+from ascar.errors import MessagingError
+
+ROOT = Path(__file__).resolve().parents[3]
+KNOB = Path("/proc/sys/vm/page-cluster")
+LIMIT_S = 60.0
+STUDY = """
+[study]
+name = "faults"
+objective = "maximize free_bytes"
+
+[capes]
+interval_s = 0.2
+contact_s = 3
+collector = [{ kind = "memory" }, { kind = "cpu" }]
+
+[capes.learner.modern]
+first_ticks = 3
+settle_ticks_max = 1
+visit_ticks_min = 1
+visit_ticks_max = 2
+stay_ticks_max = 2
+worth = 0
+
+[[capes.knob]]
+name = "vm.page-cluster"
+minimum = 0
+maximum = 8
+step = 1
+
+[[capes.metric]]
+name = "free_bytes"
+indicators = ["memory.free_bytes"]
+
+[capes.proof]
+after = "1 s"
+phase = "2 s"
+settle = "500 ms"
+"""
+
+
+def ascar(*words):
+    return [sys.executable, "-P", "-m", "ascar", "capes", *map(str, words)]
+
+
+def document(done):
+    assert done.returncode in (0, 3), done.stderr
+    found = json.loads(done.stdout)
+    name = found["schema"].split("/")[1]
+    jsonschema.validate(found, json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text()))
+    return found
+
+
+def until(condition, what):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+class Running:
+    """A session, and what is known of it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        study = folder / "study.toml"
+        study.write_text(STUDY)
+        self.place = folder / "session"
+        self.log = (folder / "up.log").open("wb")
+        command = ascar("up", study, "--folder", self.place, "--json")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
+
+    def begin(self):
+        until(lambda: self.process.poll() is not None or self.is_ready(), "ticks")
+        assert self.process.poll() is None, (self.folder / "up.log").read_text()
+
+    def is_ready(self):
+        running = Folder(self.place).running()
+        return running is not None and running.ready
+
+    def see(self, condition, what):
+        """The first state that is told for which something is true."""
+
+        async def look():
+            async with asyncio.timeout(LIMIT_S):
+                while True:
+                    with contextlib.suppress(MessagingError):  # the server may just be away
+                        settings = Folder(self.place).settings("viewer")
+                        async with contextlib.aclosing(watch(settings, "faults")) as states:
+                            async for state in states:
+                                if condition(state):
+                                    return state
+                    await asyncio.sleep(0.1)
+
+        try:
+            return asyncio.run(look())
+        except TimeoutError:
+            raise AssertionError(what) from None
+
+    def parts(self):
+        state = self.see(lambda state: state.parts, "its parts")
+        return {part.name: part for part in state.parts}
+
+    def ticks(self):
+        with contextlib.closing(
+            sqlite3.connect(f"file:{self.place}/replay.sqlite?mode=ro", uri=True)
+        ) as base:
+            return [tick for (tick,) in base.execute("SELECT DISTINCT tick FROM ticks ORDER BY tick")]
+
+    def children(self):
+        found = subprocess.run(["pgrep", "-f", str(self.place)], capture_output=True, text=True, check=False)
+        own = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+        )
+        return [int(pid) for pid in {*found.stdout.split(), *own.stdout.split()}]
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+        sys.stdout.write((self.folder / "up.log").read_text()[-2000:])
+        for log in sorted(self.place.glob("*.log")):
+            sys.stdout.write(f"--- {log.name}\n{log.read_text()[-2000:]}\n")
+
+
+@pytest.fixture
+def knob():
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    ascard = Path(sys.executable).parent / "ascard"
+    asked = subprocess.run([ascard, "interface", "--help"], capture_output=True, check=False)
+    if asked.returncode != 0:
+        pytest.skip("ascard was built without agent and interface: run `make online`")
+    before = KNOB.read_text()
+    yield int(before)
+    KNOB.write_text(before)
+
+
+@pytest.fixture
+def session(tmp_path, knob):
+    session = Running(tmp_path)
+    try:
+        session.begin()
+        yield session
+    finally:
+        session.end()
+
+
+def heard(state):
+    """The last tick that the node was heard in."""
+    return state.tick if any(node.is_here for node in state.nodes) else 0
+
+
+def value():
+    return int(KNOB.read_text())
+
+
+@pytest.mark.timeout(300)
+def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
+    until(lambda: value() != knob, "the learner turns the knob")
+    before = session.parts()
+    told = [session.see(heard, "ticks").tick]
+    for name in ("messages", "interface", "agent", "learner"):
+        os.kill(before[name].pid, signal.SIGKILL)
+
+        def is_back(state, name=name):
+            parts = {part.name: part for part in state.parts}
+            one = parts.get(name)
+            return one is not None and one.state == "running" and one.pid != before[name].pid
+
+        tick = session.see(is_back, f"{name} is started again").tick or told[-1]
+        told.append(session.see(lambda state, tick=tick: heard(state) > tick + 5, f"ticks after {name}").tick)
+    assert {name: part.restarts for name, part in session.parts().items()} == dict.fromkeys(before, 1)
+    # The server is silent for longer than the agent's patience: its knobs go back, and later come again.
+    messages = session.parts()["messages"].pid
+    changed = value()
+    os.kill(messages, signal.SIGSTOP)
+    try:
+        log = session.place / "agent.log"
+        until(lambda: "nothing heard of the interface" in log.read_text(), "the dead man's switch")
+        until(lambda: value() == knob, "the knob is put back")
+    finally:
+        os.kill(messages, signal.SIGCONT)
+    until(lambda: value() != knob, f"tuning goes on; it was {changed}")
+    told.append(session.see(heard, "ticks").tick)
+    status = subprocess.run(
+        ascar("status", session.place, "--json"), capture_output=True, text=True, check=False
+    )
+    assert document(status)["objective"] == "maximize free_bytes"
+    stopped = subprocess.run(
+        ascar("stop", session.place, "--json"), capture_output=True, text=True, check=False
+    )
+    assert document(stopped)["session"] == "faults"
+    out, _ = session.process.communicate(timeout=LIMIT_S)
+    ended = json.loads(out)
+    jsonschema.validate(ended, json.loads((ROOT / "docs" / "schemas" / "capes-up.json").read_text()))
+    assert (session.process.returncode, ended["stopped"], ended["left_changed"]) == (0, "asked", {})
+    assert value() == knob
+    assert ended["defaults"] == {"vm.page-cluster": knob}
+    # Every tick that was told is on disk.
+    assert set(told) <= set(session.ticks())
+    until(lambda: not session.children(), "nothing of it runs")
+
+
+@pytest.mark.timeout(300)
+def test_when_all_is_killed_at_once_knobs_are_put_back(session, knob):
+    until(lambda: value() != knob, "the learner turns the knob")
+    session.process.kill()
+    session.process.wait()
+    until(lambda: not session.children(), "nothing of it runs")
+    until(lambda: value() == knob, "the knob is put back")
+    assert Folder(session.place).running() is None
+
+
+@pytest.mark.timeout(300)
+def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    try:
+        done = subprocess.run(
+            ascar("up", study, "--folder", tmp_path / "s", "--for", "12 s", "--prove", "--keep", "--json"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        ended = document(done)
+        assert ended["stopped"] == "time"
+        assert ended["proof"]["pairs"] >= 2
+        # Memory that is free does not depend on the knob.
+        assert ended["proof"]["claim"] == "none"
+        wanted = ended["setting"]["vm.page-cluster"]
+        assert ended["kept"] == ({} if wanted == knob else {"vm.page-cluster": wanted})
+        assert value() == wanted
+    finally:
+        subprocess.run([sys.executable, "-P", "-m", "ascar", "restore"], capture_output=True, check=False)
+    assert value() == knob
+
+
+def test_bad_input_touches_nothing(tmp_path, knob):
+    study = tmp_path / "study.toml"
+    for old, new, words in (
+        ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
+        ('kind = "memory"', 'kind = "memories"', "memories"),
+        ("first_ticks = 3", "first_tick = 3", "first_tick"),
+    ):
+        study.write_text(STUDY.replace(old, new))
+        done = subprocess.run(
+            ascar("up", study, "--folder", tmp_path / "s"), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr.splitlines()[-1], done.stderr
+    assert value() == knob
