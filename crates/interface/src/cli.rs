@@ -10,6 +10,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use crate::checker::Checker;
 use crate::config::Config;
+use crate::merge::merge;
 use crate::session::Session;
 
 /// What `ascard interface --help` prints.
@@ -17,12 +18,14 @@ pub const HELP: &str = "\
 ascard interface: gathers agents' frames into ticks, writes the replay database, checks and relays actions
 
 Usage: ascard interface --config FILE [--check]
+       ascard interface merge DATABASE DATABASE... --into DATABASE
 
 Ends on SIGTERM or Ctrl-C. Knobs stay as they are then, until the agents miss it or another interface comes.
 
 Options:
   --config FILE  the session, its database, knobs, rules and service level (TOML)
   --check        only say whether the file is right
+  merge          write several replay databases of one system into a new one, their ticks behind each other
   --help         print this
 ";
 
@@ -61,12 +64,45 @@ fn parse(
     Ok((help, check, config))
 }
 
+/// `merge DATABASE DATABASE... --into DATABASE`.
+fn run_merge(arguments: impl Iterator<Item = OsString>) -> Result<(), Fault> {
+    let (mut sources, mut into) = (Vec::new(), None);
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--into") => into = arguments.next().map(PathBuf::from),
+            Some(word) if word.starts_with('-') => {
+                return Err(Fault(format!(
+                    "{word:?}: unknown argument: see `ascard interface --help`"
+                )));
+            }
+            _ => sources.push(PathBuf::from(argument)),
+        }
+    }
+    let into = into.ok_or_else(|| Fault("--into: is missing: name the new database".to_owned()))?;
+    for one in merge(&sources, &into).map_err(Fault)? {
+        let moved = match one.later_by {
+            0 => String::new(),
+            later_by => format!(", {later_by} later"),
+        };
+        println!("{}: {} ticks{moved}", one.source.display(), one.ticks);
+    }
+    Ok(())
+}
+
 /// Runs the subcommand. Exit status: 0 ended as told, 1 the work failed, 2 bad arguments, file or database.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let say = |fault: Fault, status: u8| {
         eprintln!("ascard interface: {fault}");
         ExitCode::from(status)
     };
+    let mut arguments = arguments.peekable();
+    if arguments.next_if(|it| it == "merge").is_some() {
+        return match run_merge(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => say(fault, 2),
+        };
+    }
     let (help, check, path) = match parse(arguments) {
         Ok(parsed) => parsed,
         Err(fault) => return say(fault, 2),

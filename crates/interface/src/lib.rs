@@ -4,7 +4,7 @@
 //! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames; [`ticks`] gathers frames
 //! into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
 //! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`guard`] holds the
-//! service level; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
+//! service level; [`merge`] makes one database of several; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
 
 pub mod checker;
 pub mod cli;
@@ -15,6 +15,7 @@ pub mod guard;
 pub mod history;
 pub mod key;
 pub mod live;
+pub mod merge;
 pub mod metrics;
 pub mod nodes;
 pub mod prometheus;
