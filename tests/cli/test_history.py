@@ -104,7 +104,8 @@ def test_show_prints_the_verdict_the_change_and_the_time(ascar, filled):
     assert "p < 0.0001, 5 runs a side" in text
     words = [line.split() for line in text.splitlines()]
     assert ["fs", "ext4", "xfs", "reformat-restore"] in words
-    assert not any("n/a" in line for line in words), "what does not apply is not shown"
+    assert "n/a" not in text, "what does not apply is not shown"
+    assert "fs=xfs read_ahead_kb=256" in text
     assert ["read_ahead_kb", "128", "256", "dyn-kernel"] in words
     load = next(line for line in text.splitlines() if line.strip().startswith("load"))
     assert "12 s" in load

@@ -89,8 +89,11 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
     for heading in ("trial", "for", "score", "took", "differs from the default in"):
         table.add_column(heading, justify="right" if heading in {"trial", "took"} else "left")
     for trial in trials:
+        # What no longer applies follows from the rest: that the format is xfs says it of ext4's parameters.
         differs = " ".join(
-            f"{name}={plain(after)}" for name, _, after, *_ in changes(run.space, trial.configuration)
+            f"{name}={plain(after)}"
+            for name, _, after, *_ in changes(run.space, trial.configuration)
+            if after is not None
         )
         table.add_row(
             str(trial.number),
