@@ -1,8 +1,8 @@
 """Auto against its peers: mean regrets, their ratio to the best peer's, reported over true.
 
     build/peers/bin/ascar lab optimizers --benchmark benchmarks/optimizers.toml --tables DIR --out results \
-        --optimizers auto,optuna-tpe,optuna-tpe-multivariate,optuna-tpe-group,optuna-gp,smac --budget '1 h'
-    python -m benchmarks.optimizers --tables DIR --results results
+        --optimizers auto,optuna-tpe,optuna-tpe-univariate,optuna-gp,smac --budget '1 h'
+    python -m benchmarks.optimizers --tables DIR --results results --peers optuna-tpe,optuna-tpe-univariate
 
 Reads the raw results that the laboratory kept; those of a contender on a problem under several keys are of
 different versions of its code, of which the latest written is taken. `--summary FILE.parquet` keeps one row a
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ascar.lab.problem import Problem
 
-PEERS = ("optuna-tpe", "optuna-tpe-multivariate", "optuna-tpe-group", "optuna-gp", "smac")
+PEERS = ("optuna-tpe", "optuna-tpe-univariate", "optuna-tpe-group", "optuna-gp", "smac")
 RESAMPLES = 2_000
 # Worse by no more than this share of the peer's regret, or this share of the range, counts as not worse.
 REGRET_SHARE, RANGE_SHARE = 0.05, 0.005
@@ -44,11 +44,14 @@ class Outcome:
     Attributes:
         regret: float64 (runs,), normalised: 0 is the best, 1 the median.
         ratio: float64 (runs,), reported over true value.
+        promise: float64 (runs,), the same where more is better, its inverse where less is: above 1, what is
+            reported is too good.
         ask_tell_ms: mean over runs.
     """
 
     regret: NDArray[np.float64]
     ratio: NDArray[np.float64]
+    promise: NDArray[np.float64]
     ask_tell_ms: float
 
     @property
@@ -75,14 +78,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--benchmark", type=Path, default=Path(__file__).parent / "optimizers.toml")
-    parser.add_argument("--tables", type=Path, required=True, help="directory of the benchmark's tables")
+    parser.add_argument("--tables", type=Path, help="directory of the benchmark's tables; default: beside it")
     parser.add_argument("--results", type=Path, required=True, help="what `ascar lab optimizers --out` wrote")
     parser.add_argument("--of", default="auto", help="the contender that is compared with the peers")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--seeds", type=int, help="of each contender only so many, the first")
     parser.add_argument("--summary", type=Path, help="write one row a contender, problem and checkpoint")
     given = parser.parse_args()
-    benchmark = Benchmark.read(given.benchmark, given.tables)
+    benchmark = Benchmark.read(given.benchmark, given.tables or given.benchmark.parent)
     problems = {one.name: built(one) for one in benchmark.problems}
     outcomes = read(problems, given.results, benchmark.checkpoints, given.seeds)
     if given.summary is not None:
@@ -120,7 +123,9 @@ def _outcome(frame: pl.DataFrame, problem: Problem, at: int) -> Outcome:
     regret = (truth - problem.best) / (problem.median - problem.best)
     spent_s = until.group_by("seed").agg(pl.col("ask_tell_s").mean())["ask_tell_s"].mean()
     assert isinstance(spent_s, float), "there is a run"
-    return Outcome(np.where(np.isfinite(regret), regret, 1.0), reported / truth, 1e3 * spent_s)
+    ratio = reported / truth
+    promise = ratio if problem.sign < 0 else 1 / ratio
+    return Outcome(np.where(np.isfinite(regret), regret, 1.0), ratio, promise, 1e3 * spent_s)
 
 
 def regrets(outcomes: Outcomes, contenders: Sequence[str], at: int) -> None:
@@ -135,6 +140,8 @@ def regrets(outcomes: Outcomes, contenders: Sequence[str], at: int) -> None:
         rows.append([f"mean of {len(shared)}", *means])
         ratio = [[float(np.nanmean(found[one][at].ratio)) for found in shared] for one in contenders]
         rows.append(["reported/true", *(f"{np.mean(one):.3f}" for one in ratio)])
+        promise = [[float(np.nanmean(found[one][at].promise)) for found in shared] for one in contenders]
+        rows.append(["too good (1: true)", *(f"{np.mean(one):.3f}" for one in promise)])
         spent = [np.mean([found[one][at].ask_tell_ms for found in shared]) for one in contenders]
         rows.append(["ask + tell (ms)", *(digits(float(one)) for one in spent)])
     table(["problem", *contenders], rows)
