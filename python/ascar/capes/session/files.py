@@ -36,7 +36,7 @@ def users(session: str, node: str) -> list[User]:
         User("agent", to(f"agents.{node}.>"), to(f"nodes.{node}", "nodes.all")),
         User("interface", (f"{start}.>", "_INBOX.>"), (f"{start}.>",)),
         User("learner", to("actions", "history", "control", "learner"), told),
-        User("session", to("actions", "history", "control", "session"), told),
+        User("session", to("control", "session"), told),
         User("viewer", to("history"), told),
     ]
 
