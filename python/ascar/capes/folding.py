@@ -117,7 +117,8 @@ def _after_event(state: SessionState, document: Mapping[str, Any]) -> SessionSta
     event = _text(document.get("event"))
     if event is None:
         return state
-    detail = {key: value for key, value in document.items() if key not in ("event", "tick", "version")}
+    others = {key: value for key, value in document.items() if key not in ("event", "tick", "version")}
+    detail = _plain(others)
     one = Happened(_whole(document.get("tick")), event, detail)
     return replace(state, happened=(one, *state.happened)[:_KEPT_LISTS])
 
@@ -157,7 +158,7 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
         phase=_text(document.get("phase")),
         until_s=_number(document.get("until_s")),
         parts=_parts(document.get("parts")),
-        proof=dict(_items(document.get("proof"))) or None,
+        proof=_plain(dict(_items(document.get("proof")))) or None,
     )
 
 
@@ -260,6 +261,17 @@ def _items(found: object) -> list[tuple[str, Any]]:
 
 def _list(found: object) -> list[Any]:
     return cast("list[Any]", found) if isinstance(found, list) else []
+
+
+def _plain(found: Any, depth: int = 3) -> Any:
+    """JSON-ready, of limited size: what is too deep or no number is null."""
+    if isinstance(found, str | bool):
+        return found if isinstance(found, bool) else found[:_TEXT_MAX]
+    if depth and isinstance(found, dict):
+        return {key: _plain(value, depth - 1) for key, value in _items(cast("object", found))[:100]}
+    if depth and isinstance(found, list):
+        return [_plain(value, depth - 1) for value in cast("list[Any]", found)[:100]]
+    return found if isinstance(found, int) and abs(found) < 2**63 else _number(found)
 
 
 def _text(found: object) -> str | None:
