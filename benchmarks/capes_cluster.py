@@ -2,10 +2,10 @@
 
     python -m benchmarks.capes_cluster --budget 20min
 
-The seven workloads of Li et al., section 4.3, an hour each, three seeds: the default, the best static setting
+The seven workloads of Li et al., section 4.3, an hour each, eight seeds: the default, the best static setting
 (of a grid, chosen on other seeds), the learner from the default on, all on the same seeds. Then four
-workloads by turns, ten minutes each, for two hours: announced by name or not. Results are kept; the same
-command goes on.
+workloads by turns, ten minutes each, for two hours: announced by name or not. Then 24 hours. Results are
+kept; the same command goes on (`--only run/`, `turns/`, `day/` for a part).
 """
 
 from __future__ import annotations
@@ -14,202 +14,195 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.blind import StaticPolicy
-from ascar.capes.cluster import CLUSTER_KNOBS, ClusterSystem
+from ascar.capes.cluster import ClusterSystem
 from ascar.capes.modern import Modern
-from ascar.simulation import Grid, preset, sweep, with_settings
 
+from . import capes_cluster_runs as runs
 from .harness import Benchmark, Piece, mean, percent, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Setting
-    from ascar.capes.policy import Policy
-
-WORKLOADS = (
-    "capes-9-1",
-    "capes-4-1",
-    "capes-1-1",
-    "capes-1-4",
-    "capes-1-9",
-    "capes-fileserver",
-    "capes-sequential-write",
-)
-PUBLISHED = {"capes-1-9": "+45%", "capes-fileserver": "+17%"}
-TURNS = ("capes-1-9", "capes-9-1", "capes-fileserver", "capes-sequential-write")
-TICKS, TURN_TICKS, TURNS_TICKS, SEEDS = 3_600, 600, 7_200, 3
-WINDOWS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0)
-TAUS_US = (0.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0)
+TURNS = ("1-9", "9-1", "fileserver", "sequential-write")
+TICKS, TURN_TICKS, TURNS_TICKS, SEEDS = 3_600, 600, 7_200, 8
+DAY_TICKS, DAY_SEEDS = 86_400, 3
 AFTER = (600, 1_200, 3_600)
-LAST = 300
+DAY_AFTER = ((600, 300), (3_600, 300), (43_200, 3_600), (86_400, 3_600))
+"""After how many ticks, and over how many the mean is taken."""
+MINUTE, LOW = 60, 0.9
 
 
 def main() -> None:
     """Run what has no result yet, and print tables."""
-    benchmark = Benchmark.from_arguments(__doc__ or "", "20min")
+    benchmark = runs.benchmark_of(__doc__ or "", "20min")
     found = benchmark.run(list(_pieces(benchmark)))
     _single(found)
     _turning(found)
+    _day(found)
 
 
 def _pieces(benchmark: Benchmark) -> Iterator[Piece]:
-    for name in WORKLOADS:
-        yield Piece(f"grid/{name}", lambda name=name: _grid(name))
+    for name in runs.WORKLOADS:
+        yield Piece(f"grid/{name}", lambda name=name: runs.grid(name))
     for seed in range(SEEDS):
-        for name in WORKLOADS:
+        for name in runs.WORKLOADS:
             yield Piece(f"run/{name}/{seed}", lambda name=name, seed=seed: _runs(benchmark, name, seed))
     for seed in range(SEEDS):
         yield Piece(f"turns/{seed}", lambda seed=seed: _turns(benchmark, seed))
+    for seed in range(DAY_SEEDS):
+        for name in (*runs.PUBLISHED, *(one for one in runs.WORKLOADS if one not in runs.PUBLISHED)):
+            yield Piece(f"day/{name}/{seed}", lambda name=name, seed=seed: _days(benchmark, name, seed))
 
 
-def _grid(name: str) -> dict[str, Any]:
-    """Every static setting's throughput, two runs of two minutes each."""
-    scenario = with_settings(preset(name), ["duration_s=120", "seed=1000"])
-    swept = sweep(scenario, Grid(WINDOWS, TAUS_US, 2))
-    return {
-        "points": [[one.window, one.tau_us, one.figures["throughput_mb_per_s"].mean] for one in swept.points]
-    }
-
-
-def _best(benchmark: Benchmark, names: Sequence[str]) -> Setting:
-    """The static setting whose sum over workloads is largest."""
-    grids = {one["key"]: one for one in _lines(benchmark)}
-    total: dict[Setting, float] = {}
-    for name in names:
-        if f"grid/{name}" not in grids:
-            raise RuntimeError(f"the grid of {name} comes first")
-        for window, tau_us, throughput in grids[f"grid/{name}"]["points"]:
-            total[window, tau_us] = total.get((window, tau_us), 0.0) + throughput
-    return max(total, key=lambda one: total[one])
-
-
-def _lines(benchmark: Benchmark) -> list[dict[str, Any]]:
-    import json
-
-    lines = [json.loads(one) for one in benchmark.path.read_text().splitlines()]
-    return [one for one in lines if one["build"] == benchmark.build]
+def _three(
+    benchmark: Benchmark, name: str, seed: int, ticks: int
+) -> tuple[tuple[float, ...], list[runs.Course]]:
+    """Under the default, the best static setting, and the learner."""
+    best = runs.best_static(benchmark, [name])
+    systems = [runs.system_of(name, runs.FRESH + seed) for _ in range(3)]
+    policies = (runs.DEFAULT, best, runs.learner(systems[2], runs.FRESH + seed))
+    return best, [
+        runs.followed(system, policy, ticks) for system, policy in zip(systems, policies, strict=True)
+    ]
 
 
 def _runs(benchmark: Benchmark, name: str, seed: int) -> dict[str, Any]:
-    best = _best(benchmark, [name])
-    learner = Modern(CLUSTER_KNOBS, np.random.default_rng([seed, 7]))
-    ends = [_ticks([name], seed, StaticPolicy(one), TICKS) for one in ((8.0, 0.0), best)]
-    learnt = _ticks([name], seed, learner, TICKS)
-    minutes = [one.reshape(-1, 60).mean(1) for one in (ends[0], learnt)]
-    floor = 0.9 * float(ends[0].mean())
+    best, (default, static, learnt) = _three(benchmark, name, seed, TICKS)
+    minutes = [_minutes(one.mb_per_s) for one in (default, learnt)]
+    floor = LOW * float(default.mb_per_s.mean())
     return {
         "best": best,
-        "default": float(ends[0].mean()),
-        "static": float(ends[1].mean()),
-        "after": [float(learnt[end - LAST : end].mean()) for end in AFTER],
-        "default_after": [float(ends[0][end - LAST : end].mean()) for end in AFTER],
-        "static_after": [float(ends[1][end - LAST : end].mean()) for end in AFTER],
-        "from_300": float(learnt[300:].mean()),
-        "default_from_300": float(ends[0][300:].mean()),
-        "low_minutes": int((minutes[1] < floor).sum()),
-        "default_low_minutes": int((minutes[0] < floor).sum()),
+        "default": float(default.mb_per_s.mean()),
+        "static": float(static.mb_per_s.mean()),
+        "after": [[one.last(end) for end in AFTER] for one in (default, static, learnt)],
+        "from_300": [float(one.mb_per_s[300:].mean()) for one in (default, learnt)],
+        "first_300": [float(one.mb_per_s[:300].mean()) for one in (default, learnt)],
+        "low_minutes": [int((one < floor).sum()) for one in minutes],
+        "lowest_minute": [float(one.min() / default.mb_per_s.mean()) for one in minutes],
         "minutes": len(minutes[0]),
     }
 
 
+def _minutes(ticks: NDArray[np.float64]) -> NDArray[np.float64]:
+    return ticks.reshape(-1, MINUTE).mean(1)
+
+
+def _days(benchmark: Benchmark, name: str, seed: int) -> dict[str, Any]:
+    best, courses = _three(benchmark, name, seed, DAY_TICKS)
+    return {"best": best, "after": [[one.last(*at) for at in DAY_AFTER] for one in courses]}
+
+
 def _turns(benchmark: Benchmark, seed: int) -> dict[str, Any]:
-    best = _best(benchmark, TURNS)
+    best = runs.best_static(benchmark, TURNS)
     found: dict[str, Any] = {"best": best}
-    for label, setting in (("default", (8.0, 0.0)), ("static", best)):
-        found[label] = _by_turn(_ticks(TURNS, seed, StaticPolicy(setting), TURNS_TICKS))
+
+    def system() -> ClusterSystem:
+        return ClusterSystem([runs.scenario_of(one) for one in TURNS], runs.FRESH + seed, TURN_TICKS)
+
+    for label, setting in (("default", runs.DEFAULT), ("static", best)):
+        found[label] = _by_turn(runs.followed(system(), setting, TURNS_TICKS))
     for label, announced in (("unannounced", False), ("announced", True)):
-        learner = Modern(CLUSTER_KNOBS, np.random.default_rng([seed, 7]))
-        found[label] = _by_turn(_ticks(TURNS, seed, learner, TURNS_TICKS, announced=announced))
+        own = system()
+        learner = runs.learner(own, runs.FRESH + seed)
+        found[label] = _by_turn(runs.followed(own, learner, TURNS_TICKS, announced=announced))
+        assert isinstance(learner, Modern)
         found[f"{label}_changes"] = learner.regimes.changes
+        found[f"{label}_known"] = len(learner.regimes.all())
     return found
 
 
-def _by_turn(ticks: NDArray[np.float64]) -> list[float]:
-    return ticks.reshape(-1, TURN_TICKS).mean(1).tolist()
-
-
-def _ticks(
-    names: Sequence[str], seed: int, policy: Policy, ticks: int, *, announced: bool = False
-) -> NDArray[np.float64]:
-    """Throughput by tick, MB/s."""
-    each = TURN_TICKS if len(names) > 1 else None
-    system = ClusterSystem([preset(one) for one in names], seed, each)
-    setting, workload = system.start(), ""
-    found = np.empty(ticks)
-    for tick in range(ticks):
-        if announced and system.workload != workload:
-            workload = system.workload
-            policy.announce(workload)
-        seen = system.step(setting)
-        found[tick] = seen.performance
-        setting = policy.decide(seen)
-    return found
+def _by_turn(course: runs.Course) -> list[float]:
+    return course.mb_per_s.reshape(-1, TURN_TICKS).mean(1).tolist()
 
 
 def _single(found: dict[str, dict[str, Any]]) -> None:
-    print(f"\nOne workload: gains over the default, paired seeds; after N ticks: the last {LAST} of them\n")
+    print("\nOne workload: gains over the default, paired seeds; after N ticks: the last 300 of them\n")
     rows: list[list[str]] = []
-    for name in WORKLOADS:
-        runs = [found[key] for seed in range(SEEDS) if (key := f"run/{name}/{seed}") in found]
-        if not runs:
+    for name in runs.WORKLOADS:
+        own = [found[key] for seed in range(SEEDS) if (key := f"run/{name}/{seed}") in found]
+        if not own:
             continue
-        after = [
-            mean([one["after"][at] / one["default_after"][at] - 1 for one in runs])
-            for at in range(len(AFTER))
-        ]
-        static = mean([one["static"] / one["default"] - 1 for one in runs])
-        share = [
-            sum(one["after"][at] - one["default_after"][at] for one in runs)
-            / sum(one["static_after"][at] - one["default_after"][at] for one in runs)
-            for at in range(len(AFTER))
-        ]
+        static = mean([one["static"] / one["default"] - 1 for one in own])
         rows.append(
             [
-                name.removeprefix("capes-"),
-                PUBLISHED.get(name, "-"),
-                f"{runs[0]['best'][0]:g}, {runs[0]['best'][1]:g}",
+                name,
+                str(len(own)),
+                f"{own[0]['best'][0]:g}, {own[0]['best'][1]:g}",
                 percent(static),
-                *(percent(one) for one in after),
-                "; ".join(f"{one:.0%}" for one in share) if static[0] >= 0.05 else "-",
-                percent(mean([one["from_300"] / one["default_from_300"] - 1 for one in runs])),
-                ", ".join(
-                    str(sum(one[key] for one in runs)) for key in ("low_minutes", "default_low_minutes")
-                )
-                + f" of {sum(one['minutes'] for one in runs)}",
+                *(_gain(own, at) for at in range(len(AFTER))),
+                *(_share(own, at) if static[0] >= 0.05 else "-" for at in range(len(AFTER))),
             ]
         )
+    heads = ("workload", "seeds", "best static: window, gap us", "its gain")
     table(
-        (
-            "workload",
-            "published, 24 h",
-            "best static: window, gap us",
-            "its gain",
-            *(f"after {one:,}" for one in AFTER),
-            "of its gain, after each",
-            "all from tick 300 on",
-            "minutes below 90%: learner, default",
-        ),
-        rows,
+        (*heads, *(f"after {one:,}" for one in AFTER), *(f"share of it after {one:,}" for one in AFTER)), rows
     )
+    print(f"Cost of learning; low minutes: below {LOW:.0%} of the default's mean\n")
+    rows = []
+    for name in runs.WORKLOADS:
+        own = [found[key] for seed in range(SEEDS) if (key := f"run/{name}/{seed}") in found]
+        if not own:
+            continue
+        lows = [sum(one["low_minutes"][who] for one in own) for who in (1, 0)]
+        rows.append(
+            [
+                name,
+                *(
+                    percent(mean([one[key][1] / one[key][0] - 1 for one in own]))
+                    for key in ("first_300", "from_300")
+                ),
+                f"{lows[0]}, {lows[1]} of {sum(one['minutes'] for one in own)}",
+                ", ".join(f"{min(one['lowest_minute'][who] for one in own):.0%}" for who in (1, 0)),
+            ]
+        )
+    heads = ("workload", "first 300 ticks", "from tick 300 on")
+    table((*heads, "low minutes: learner, default", "worst minute: learner, default"), rows)
+
+
+def _gain(own: list[dict[str, Any]], at: int) -> str:
+    return percent(mean([one["after"][2][at] / one["after"][0][at] - 1 for one in own]))
+
+
+def _share(own: list[dict[str, Any]], at: int) -> str:
+    gained = [one["after"][2][at] - one["after"][0][at] for one in own]
+    possible = [one["after"][1][at] - one["after"][0][at] for one in own]
+    return percent(runs.share_of(gained, possible), 0)
 
 
 def _turning(found: dict[str, dict[str, Any]]) -> None:
-    runs = [found[key] for seed in range(SEEDS) if (key := f"turns/{seed}") in found]
-    if not runs:
+    own = [found[key] for seed in range(SEEDS) if (key := f"turns/{seed}") in found]
+    if not own:
         return
-    print(f"\n{', '.join(TURNS)} by turns of {TURN_TICKS} ticks: gain over the default\n")
+    print(f"\n{', '.join(TURNS)} by turns of {TURN_TICKS} ticks, {len(own)} seeds: gain over the default\n")
     rows: list[list[str]] = []
     for label in ("static", "unannounced", "announced"):
         cells: list[str] = []
         for part in (slice(None), slice(len(TURNS), None)):
-            gains = [np.mean(one[label][part]) / np.mean(one["default"][part]) - 1 for one in runs]
+            gains = [np.mean(one[label][part]) / np.mean(one["default"][part]) - 1 for one in own]
             cells.append(percent(mean([float(one) for one in gains])))
-        changes = "-" if label == "static" else ", ".join(str(one[f"{label}_changes"]) for one in runs)
-        rows.append([label, *cells, changes])
-    table(("setting", "all 7,200 ticks", "from the second round on", "changes seen"), rows)
+        changes = "-" if label == "static" else ", ".join(str(one[f"{label}_changes"]) for one in own)
+        kept = "-" if label == "static" else ", ".join(str(one[f"{label}_known"]) for one in own)
+        rows.append([label, *cells, changes, kept])
+    table(("setting", "all 7,200 ticks", "from the second round on", "changes seen", "workloads known"), rows)
+
+
+def _day(found: dict[str, dict[str, Any]]) -> None:
+    print("\n24 hours: gains over the default, and share of the best static setting's gain\n")
+    rows: list[list[str]] = []
+    for name in runs.WORKLOADS:
+        own = [found[key] for seed in range(DAY_SEEDS) if (key := f"day/{name}/{seed}") in found]
+        if not own:
+            continue
+        static = mean([one["after"][1][-1] / one["after"][0][-1] - 1 for one in own])
+        cells = [
+            _gain(own, at) + (f"; {_share(own, at)}" if static[0] >= 0.05 else "")
+            for at in range(len(DAY_AFTER))
+        ]
+        rows.append([name, str(len(own)), runs.PUBLISHED.get(name, "-"), percent(static), *cells])
+    heads = ("workload", "seeds", "published, 24 h", "best static, after 24 h")
+    table((*heads, *(f"after {end:,}" for end, _ in DAY_AFTER)), rows)
 
 
 if __name__ == "__main__":

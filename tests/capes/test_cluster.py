@@ -8,6 +8,7 @@ import pytest
 
 from ascar.capes.blind import StaticPolicy
 from ascar.capes.cluster import CLUSTER_KNOBS, ClusterSystem
+from ascar.capes.handles import Handles
 from ascar.capes.modern import Modern
 from ascar.capes.regimes import Looks, Regimes
 from ascar.errors import InputError
@@ -42,11 +43,31 @@ def test_an_objective_of_two_metrics_is_one_performance():
     assert less.step((8.0, 0.0)).performance < 0
 
 
-def test_indicators_are_a_row_a_client():
+def test_indicators_are_a_row_a_stream_and_with_queues_a_row_a_server():
     seen = ClusterSystem([preset("capes-1-9")], 1).step((8.0, 0.0))
-    assert seen.indicators.shape[0] == 5
+    assert seen.indicators.shape == (20, 12)
     assert seen.indicators.dtype == np.float32
     assert ((seen.indicators >= 0) & (seen.indicators <= 1)).all()
+    scenario = preset("capes-1-9")
+    system = ClusterSystem([scenario], 1, handles=Handles.per_client(scenario).with_queue())
+    assert len(system.knobs) == 14
+    seen = system.step(system.start())
+    assert seen.indicators.shape == (24, 20)
+    assert np.isfinite(seen.indicators[:20, :12]).all()
+    assert np.isfinite(seen.indicators[20:, 12:]).all()
+    assert np.isnan(seen.indicators[:20, 12:]).all()
+
+
+def test_each_client_has_a_window_of_its_own():
+    scenario = preset("capes-1-9")
+    system = ClusterSystem([scenario], 1, handles=Handles.per_client(scenario))
+    windows = (1.0, 2.0, 4.0, 8.0, 256.0)
+    seen = system.step((*windows, 0.0, 0.0, 0.0, 0.0, 5_000.0))
+    rows = seen.indicators.reshape(5, 4, 12)
+    assert (np.diff(rows[:, 0, 0]) > 0).all()
+    assert (rows[:, :, 0] == rows[:, :1, 0]).all()
+    assert (rows[4, :, 1] > 0).all()
+    assert (rows[:4, :, 1] == 0).all()
 
 
 def test_workloads_take_turns():
@@ -85,6 +106,7 @@ def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_recognised(
     _visited(regimes, 200, two, rng)
     assert regimes.changes == 1
     assert regimes.surface is not first
+    assert regimes.surface.hints
     _visited(regimes, 100, one, rng)
     assert regimes.surface is first
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascar.capes.candidates import Candidates
+from ascar.capes.choice import promise
 from ascar.capes.guard import Guard
 from ascar.capes.knobs import Knob
 from ascar.capes.modern import Modern
@@ -64,11 +66,52 @@ def test_the_surface_finds_a_peak_in_noise():
 def test_the_guard_allows_a_share_of_a_minute():
     guard = Guard(0.05)
     assert guard.allowed(np.array([100.0, 50.0, 0.0]), 100.0, 6).tolist() == [True, True, False]
-    guard.spent(50.0, 6)
+    guard.spent(np.full(6, 50.0), 0.0)
     assert guard.allowed(np.array([99.9, 50.0]), 100.0, 6).tolist() == [False, False]
     assert guard.allowed(np.array([100.0]), 100.0, 6).tolist() == [True]
-    guard.spent(100.0, 60)
+    guard.spent(np.full(60, 100.0), 0.0)
     assert guard.allowed(np.array([50.0]), 100.0, 6).tolist() == [True]
+
+
+def test_a_visit_that_costs_too_much_ends_but_noise_alone_ends_none():
+    guard = Guard(0.05)
+    assert not guard.exceeded(np.zeros(9), 0.0)  # nothing to compare with yet
+    guard.allowed(np.array([100.0]), 100.0, 6)
+    assert not guard.exceeded(np.full(5, 50.0), 0.0)
+    assert guard.exceeded(np.full(7, 50.0), 0.0)
+    assert not guard.exceeded(np.full(7, 50.0), 0.5)
+    guard.spent(np.full(4, 50.0), 0.0)
+    assert guard.exceeded(np.full(3, 50.0), 0.0)
+
+
+def test_what_cannot_be_shown_by_a_visit_promises_nothing():
+    mean, sd = np.array([100.0, 100.0, 90.0]), np.array([10.0, 10.0, 0.0])
+    sure = promise(mean, sd, 100.0, 0.0)
+    noisy = promise(mean, sd, 100.0, 1e6)
+    assert sure[0] == pytest.approx(10 / np.sqrt(2 * np.pi))
+    assert (noisy < 0.05).all()
+    assert sure[2] == pytest.approx(0)
+
+
+def test_a_frozen_learner_stays_at_the_best_setting_known():
+    learner = Modern(KNOBS, np.random.default_rng(6))
+    setting = (20.0, 50.0)
+    for tick in range(400):
+        setting = learner.decide(Seen(tick, 100 - abs(setting[0] - 60), NOTHING, setting))
+    learner.freeze()
+    chosen = {learner.decide(Seen(tick, 1.0, NOTHING, (20.0, 50.0))) for tick in range(30)}
+    assert len(chosen) == 1
+    assert abs(chosen.pop()[0] - 60) < 6
+
+
+def test_knobs_of_one_kin_are_tried_together():
+    knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, kin="k") for at in range(6))
+    found = Candidates(knobs, np.random.default_rng(1))
+    assert found.designed == 5
+    assert all(len(set(found.design_point(at))) == 1 for at in range(1, 5))
+    around = found.columns(found.around(np.linspace(0, 1, 6)))
+    together = [row for row in around if len(set(row)) == 1]
+    assert len({row[0] for row in together}) >= 5
 
 
 def test_missing_measurements_and_refused_settings_do_no_harm():

@@ -1,4 +1,4 @@
-"""The simulated cluster as a system to tune: one window and one gap for all streams, a tick a second."""
+"""The simulated cluster as a system to tune, a tick a second."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from ascar.capes.knobs import Knob, Setting, checked, initial
+from ascar.capes.handles import CLUSTER_KNOBS, Handles
+from ascar.capes.knobs import Setting, checked, initial
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
-from ascar.simulation import INDICATORS, Cluster
+from ascar.simulation import INDICATORS, SERVER_INDICATORS, Cluster
 from ascar.simulation.scales import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from ascar.objective import Objective
     from ascar.simulation import Scenario
 
 __all__ = ["CLUSTER_KNOBS", "METRICS", "ClusterSystem"]
 
-CLUSTER_KNOBS: Final = (
-    Knob("window", 8, 1, 256, 1, logarithmic=True),
-    Knob("tau_us", 0, 0, 200_000, 1_000, logarithmic=True),
-)
-"""max_rpcs_in_flight, and the least gap between requests; as a Lustre client has them at first."""
-
 METRICS: Final = ("throughput_mb_per_s", "read_mb_per_s", "write_mb_per_s", "ping_us", "in_flight")
 """What an objective may be made of: totals over the streams, the ping's mean."""
 
 _COLUMNS: Final = {name: INDICATORS.index(name) for name in METRICS[1:]}
+_PERCENT: Final = np.array([name.endswith("_percent") for name in SERVER_INDICATORS])
+_SERVER_MOST: Final = 1_000.0
 
 
 class ClusterSystem:
@@ -41,6 +40,7 @@ class ClusterSystem:
         seed: of the run.
         ticks_each: until the next scenario begins, its caches cold; None: the first one goes on.
         objective: of the performance; None: the total throughput.
+        handles: what can be turned; None: one window and one gap for all streams.
 
     Attributes:
         knobs: what can be turned.
@@ -57,6 +57,7 @@ class ClusterSystem:
         seed: int,
         ticks_each: int | None = None,
         objective: Objective | None = None,
+        handles: Handles | None = None,
     ) -> None:
         for one in scenarios:
             if one.control.controller != "fixed":
@@ -67,7 +68,8 @@ class ClusterSystem:
         unknown = sorted(set(() if objective is None else objective.formula.names) - set(METRICS))
         if unknown:
             raise InputError(f"objective: metric {unknown[0]!r}: must be one of {', '.join(METRICS)}")
-        self.knobs = CLUSTER_KNOBS
+        self._handles = handles or Handles.shared(scenarios[0])
+        self.knobs = self._handles.knobs
         self._scenarios = tuple(scenarios)
         self._seed, self._ticks_each, self._objective = seed, ticks_each, objective
         self._tick = 0
@@ -82,7 +84,7 @@ class ClusterSystem:
         setting = checked(self.knobs, setting)
         if self._ticks_each and self._tick and self._tick % self._ticks_each == 0:
             self._begin(self._tick // self._ticks_each)
-        self._cluster.set(window=setting[0], tau_us=setting[1])
+        self._handles.apply(self._cluster, setting)
         observed = self._cluster.step()
         self._tick += 1
         metrics = {name: float(observed[:, column].sum()) for name, column in _COLUMNS.items()}
@@ -92,8 +94,10 @@ class ClusterSystem:
             performance = metrics["throughput_mb_per_s"]
         else:
             performance = self._objective.sign * self._objective.score(metrics)
-        clients = self._cluster.scenario.client_count
-        return Seen(self._tick, performance, scaled(observed).reshape(clients, -1), setting)
+        seen = scaled(observed)
+        if self._handles.queue:
+            seen = _beside(seen, _scaled_servers(self._cluster.servers()))
+        return Seen(self._tick, performance, seen, setting)
 
     def start(self) -> Setting:
         """Where the knobs stand at first."""
@@ -105,3 +109,19 @@ class ClusterSystem:
         self._cluster = Cluster(msgspec.structs.replace(scenario, seed=seed))
         self._cluster.warm_up()
         self.workload = scenario.name
+
+
+def _scaled_servers(seen: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Looks at servers on scales from 0 to 1: percentages as shares, the rest logarithmic."""
+    rest = np.log1p(np.maximum(seen, 0)) / np.log1p(_SERVER_MOST)
+    return np.clip(np.where(_PERCENT, seen / 100, rest), 0, 1).astype(np.float32)
+
+
+def _beside(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of both; columns of the other kind are NaN: this node has no such indicator."""
+    return np.block(
+        [
+            [one, np.full((len(one), other.shape[1]), np.nan, np.float32)],
+            [np.full((len(other), one.shape[1]), np.nan, np.float32), other],
+        ]
+    )

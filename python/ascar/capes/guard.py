@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["Guard"]
 
 _WINDOW_TICKS = 60
+_SURE = 2.0
 
 
 class Guard:
     """A budget: in any minute the shortfall against the initial setting stays below a share of it.
+
+    What was lost counts as it was measured, less what noise alone would show; gains do not make up for
+    losses.
 
     Args:
         share: of a minute's performance under the initial setting.
@@ -27,11 +31,29 @@ class Guard:
         self._shortfalls: deque[float] = deque(maxlen=_WINDOW_TICKS)
         self._base: float | None = None
 
-    def spent(self, performance: float, ticks: int) -> None:
-        """So many ticks were spent at a setting of that performance."""
-        base = self._base
-        short = 0.0 if base is None or base <= 0 else max(0.0, 1 - performance / base)
-        self._shortfalls.extend([short] * ticks)
+    def spent(self, values: NDArray[np.float64], noise: float) -> None:
+        """A visit is over.
+
+        Args:
+            values: of its ticks, finite.
+            noise: standard deviation of a tick, as a share.
+        """
+        count = len(values)
+        short = max(0.0, self._short(values) - noise * count**0.5) if count else 0.0
+        self._shortfalls.extend([short / max(count, 1)] * count)
+
+    def exceeded(self, values: NDArray[np.float64], noise: float) -> bool:
+        """Whether a visit under way has cost more than is left; then it ends now.
+
+        Args:
+            values: of its ticks so far, finite.
+            noise: standard deviation of a tick, as a share.
+        """
+        count = len(values)
+        if not count or self._base is None or self._base <= 0:
+            return False
+        short = self._short(values) - _SURE * noise * count**0.5
+        return short > 0 and self._kept(count) + short > self._budget_ticks
 
     def allowed(self, low: NDArray[np.float64], base: float, ticks: int) -> NDArray[np.bool_]:
         """Which settings fit into the budget.
@@ -44,8 +66,14 @@ class Guard:
         self._base = base
         if base <= 0:
             return np.ones(len(low), bool)
-        # Of the minute that ends with the visit.
-        kept = max(0, _WINDOW_TICKS - ticks)
-        already = sum(list(self._shortfalls)[-kept:]) if kept else 0.0
         short = np.clip(1 - low / base, 0.0, 1.0) * ticks
-        return already + short <= self._budget_ticks
+        return self._kept(ticks) + short <= self._budget_ticks
+
+    def _short(self, values: NDArray[np.float64]) -> float:
+        base = self._base
+        return 0.0 if base is None or base <= 0 else float((1 - values / base).sum())
+
+    def _kept(self, ticks: int) -> float:
+        """Lost already in the minute that ends with a visit."""
+        kept = max(0, _WINDOW_TICKS - ticks)
+        return sum(list(self._shortfalls)[-kept:]) if kept else 0.0

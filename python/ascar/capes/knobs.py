@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Knob", "Setting", "action_count", "checked", "initial", "levels", "moved", "units"]
+__all__ = ["Knob", "Setting", "action_count", "checked", "families", "initial", "levels", "moved", "units"]
 
 Setting = tuple[float, ...]
 """Where the knobs stand, one value a knob."""
@@ -34,6 +34,8 @@ class Knob:
         high: the most allowed.
         step: what one discrete action changes.
         logarithmic: whether ratios matter, and not differences.
+        kin: knobs of one kin do the same at different places (the windows of several clients): they are tried
+            together first; "": it has none.
 
     Raises:
         InputError: the numbers are not finite, are not in order, or the step is not above zero.
@@ -45,6 +47,7 @@ class Knob:
     high: float
     step: float
     logarithmic: bool = False
+    kin: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no knob."""
@@ -80,6 +83,14 @@ class Knob:
 def initial(knobs: Sequence[Knob]) -> Setting:
     """Where they stand at first."""
     return tuple(one.initial for one in knobs)
+
+
+def families(knobs: Sequence[Knob]) -> list[list[int]]:
+    """Numbers of the knobs of each kin, and those without by themselves, in order."""
+    found: dict[str, list[int]] = {}
+    for at, knob in enumerate(knobs):
+        found.setdefault(knob.kin or f"\0{at}", []).append(at)
+    return list(found.values())
 
 
 def action_count(knobs: Sequence[Knob]) -> int:

@@ -10,14 +10,17 @@ shows (`ascar.capes.settling`). An action sets levels, it does not step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.capes.candidates import Candidates
+from ascar.capes.choice import promise
 from ascar.capes.guard import Guard
-from ascar.capes.knobs import initial, levels, units
+from ascar.capes.knobs import initial, units
 from ascar.capes.regimes import Looks, Regimes
 from ascar.capes.settling import Settling
+from ascar.capes.surface import REACH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
-    from ascar.capes.surface import Surface
+    from ascar.capes.surface import Fitted, Surface
+    from ascar.optimizers.surrogates.gaussian import Look
 
 __all__ = ["Modern", "ModernOptions", "look_of"]
 
@@ -44,6 +48,15 @@ class ModernOptions:
         worth: a change must promise at least this share more.
         first_ticks: at the initial setting, before anything is tried.
         budget: of a minute's performance, the share that may be lost to trying things out.
+        caution: what a setting may cost is taken to be so many standard deviations more than expected.
+        horizon_ticks: a visit must pay within so many ticks, at most; 0: Thompson sampling alone.
+        horizon_ticks_min: the same at first: beyond that it looks ahead as far as it can look back.
+        thompson: noise of a tick, as a share, from which on Thompson sampling alone decides; below that it
+            decides less often.
+        long_every: of so many visits one waits for the longest delay, lest a longer one is overlooked.
+        reach: see `ascar.capes.surface.Surface`.
+        design: whether it begins with a design; 0: no.
+        recognition: whether workloads that nobody announces are looked for; 0: no.
     """
 
     settle_ticks_max: int = 12
@@ -54,12 +67,19 @@ class ModernOptions:
     worth: float = 0.01
     first_ticks: int = 16
     budget: float = 0.05
+    caution: float = 0.0
+    horizon_ticks: int = 1_200
+    horizon_ticks_min: int = 300
+    thompson: float = 0.3
+    long_every: int = 6
+    reach: float = REACH
+    design: int = 1
+    recognition: int = 1
 
 
-_NEAR, _ANYWHERE, _LINES_MAX, _SPREAD = 48, 64, 3, 0.2
-_STEPS = np.array([-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
-_DESIGN, _ASIDE = 3, 0.25
-_LONG_VISITS, _LONG_EVERY = 3, 6
+_LONG_VISITS = 3
+_GLANCE = 3
+_VISITS = (1, 3, 9)
 
 
 class Modern:
@@ -84,31 +104,31 @@ class Modern:
     ) -> None:
         self.knobs, self.options = tuple(knobs), options or ModernOptions()
         self._rng = rng
-        self._levels = [levels(one) for one in self.knobs]
-        self._shares = [
-            np.array([knob.unit(value) for value in values])
-            for knob, values in zip(self.knobs, self._levels, strict=True)
-        ]
-        self.regimes = Regimes(self.knobs)
+        self._candidates = Candidates(self.knobs, rng)
+        self.regimes = Regimes(
+            self.knobs, max(self.options.reach, 1e-3), looking=bool(self.options.recognition)
+        )
         self.settling = Settling(self.options.settle_ticks_max)
         self._guard = Guard(self.options.budget)
         self._start = self._setting = initial(self.knobs)
-        self._design = (_DESIGN if len(self.knobs) <= _LINES_MAX else 1) + 2 * len(self.knobs)
         self.refused: dict[Setting, NDArray[np.float64]] = {}
         self._values: list[float] = []
         self._looks: list[NDArray[np.float64]] = []
         self.moves = self._stays = 0
         self._left: float | None = None
         self._wait, self._wanted = 0, self.options.first_ticks
+        self._lost = self._frozen = False
 
     def decide(self, seen: Seen) -> Setting:
         """Where the knobs shall stand from now on."""
+        if self._frozen:
+            return self._best()
         if seen.setting != self._setting:  # refused, or somebody else's hand
             self.refused[self._setting] = units(self.knobs, self._setting)
             self._enter(seen.setting)
         self._values.append(seen.performance)
         self._looks.append(look_of(seen))
-        if len(self._values) >= self._wait + self._wanted:
+        if len(self._values) >= self._wait + self._wanted or self._alarmed():
             self._leave()
         return self._setting
 
@@ -116,8 +136,12 @@ class Modern:
         """Another workload has begun; what was learnt of it before, under this name, is taken up again."""
         self.regimes.announce(workload)
         self._enter(self._setting)
-        self._left = None
+        self._left, self._lost = None, False
         self._wanted = self.options.visit_ticks_min
+
+    def freeze(self) -> None:
+        """Learn no more and try nothing: the best setting known of the workload that runs, from now on."""
+        self._frozen = True
 
     def stay(self, setting: Setting) -> None:
         """What was wanted does not come now, by no fault of its own: a visit begins where the knobs stand."""
@@ -141,26 +165,37 @@ class Modern:
         """Of the workload that runs."""
         return self.regimes.surface
 
+    def _alarmed(self) -> bool:
+        """Whether the visit ends before its time: it costs too much, or another workload seems to run."""
+        values = np.array(self._values)
+        if self._setting != self._start:
+            settled = values[self.settling.ticks :]  # what comes before may be of the setting left
+            if self._guard.exceeded(settled[np.isfinite(settled)], self.surface.tick_sd()):
+                return True
+        if self._lost or len(values) < self._wait + _GLANCE or not self._stays:
+            return False
+        return self.regimes.startled(self._setting, Looks.of(np.array(self._looks[-_GLANCE:])))
+
     def _leave(self) -> None:
         """The visit is over: learn from it, and choose the next one."""
         values = np.array(self._values)
-        settled = values[self._wait :]
-        settled = settled[np.isfinite(settled)]
+        wait = self._wait
+        if len(values) <= wait:  # it ended before its time
+            wait = max(self.settling.ticks, len(values) - _GLANCE)
+        finite = np.isfinite(values)
+        settled, looks = values[wait:][finite[wait:]], Looks.of(np.array(self._looks[wait:]))
         if not len(settled):
             self._clear()
             return
-        if self.regimes.odd(self._setting, settled, Looks.of(np.array(self._looks[self._wait :]))):
-            self._left = None
-            self._wait, self._wanted = 0, self.options.visit_ticks_max
-            self._clear()
+        if not self._understood(settled, looks):
             return
         self.surface.add(self._setting, settled)
         fitted = self.surface.fitted()
         here = float(fitted.predict(units(self.knobs, self._setting)[None])[0][0])
+        tick_sd = self.surface.tick_sd()
         if self._left is not None:
-            sd = self.surface.tick_sd() * max(abs(here), abs(self._left))
-            self.settling.learn(values, self._left, here, sd)
-        self._guard.spent(here, len(values))
+            self.settling.learn(values, self._left, here, tick_sd * max(abs(here), abs(self._left)))
+        self._guard.spent(values[finite], tick_sd)
         following = self._choose()
         if following != self._setting:
             self._left = here
@@ -173,11 +208,34 @@ class Modern:
             self._stays += 1
         self._wanted = min(self._visit_ticks() << min(self._stays, 8), self.options.stay_ticks_max)
 
+    def _understood(self, settled: NDArray[np.float64], looks: Looks) -> bool:
+        """Whether it is known which workload the visit was of; else the next one shall tell."""
+        if self._lost:
+            self._lost = False
+            self.regimes.recognise(self._setting, settled, looks)
+            return True
+        verdict = self.regimes.judge(self._setting, settled, looks)
+        if verdict == "usual":
+            return True
+        self._left = None
+        if verdict == "odd":
+            self._wait, self._wanted = 0, self.options.visit_ticks_max
+            self._clear()
+            return False
+        if self._setting == self._start:
+            self.regimes.recognise(self._setting, settled, looks)
+            return True
+        self._lost = True  # all workloads were seen at the initial setting
+        self.moves += 1
+        self._enter(self._start)
+        self._wanted = self.options.visit_ticks_max
+        return False
+
     def _enter(self, setting: Setting) -> None:
         self._setting = setting
         self._clear()
         self._stays = 0
-        long = self.moves <= _LONG_VISITS or self.moves % _LONG_EVERY == 0
+        long = self.moves <= _LONG_VISITS or self.moves % self.options.long_every == 0
         self._wait = self.options.settle_ticks_max if long else self.settling.ticks
 
     def _clear(self) -> None:
@@ -189,56 +247,76 @@ class Modern:
         wanted = (self.surface.tick_sd() / options.visit_error) ** 2
         return int(np.clip(round(wanted), options.visit_ticks_min, options.visit_ticks_max))
 
+    def _best(self) -> Setting:
+        return self.surface.best() or self._start
+
     def _choose(self) -> Setting:
-        """By Thompson sampling among what the guard allows."""
-        fitted = self.surface.fitted()
-        known = list(self.surface.places)
-        visited = np.array([self.surface.places[one].columns for one in known])
-        others = self._others(visited[int(np.argmax(fitted.predict(visited)[0]))])
-        ends = np.array([units(self.knobs, self._setting), units(self.knobs, self._start)])
-        if self.surface.designed < self._design:
-            others = np.concatenate([self._indices(self._design_point(self.surface.designed))[None], others])
-        columns = np.concatenate([ends, visited, self._columns(others)])
+        """The next setting, among what the guard allows: of the design first, then what promises most."""
+        surface, fitted = self.surface, self.surface.fitted()
+        known = list(surface.places)
+        visited = np.array([surface.places[one].columns for one in known])
+        around = self._candidates.around(visited[int(np.argmax(fitted.predict(visited)[0]))])
+        hints = [one for one in surface.hints if one not in surface.places]
+        designing = bool(self.options.design) and not hints and surface.designed < self._candidates.designed
+        if designing:
+            planned = self._candidates.design_point(surface.designed)
+            around = np.concatenate([self._candidates.indices(planned)[None], around])
+        settings = [self._setting, self._start, *known, *hints]
+        named = np.array([units(self.knobs, one) for one in settings])
+        columns = np.concatenate([named, self._candidates.columns(around)])
         look = fitted.look(columns)
         mean, sd = fitted.of(look)
-        low = mean - sd
+        low = mean - self.options.caution * sd
         ticks = self._visit_ticks() + (self._wait or self.settling.ticks)
         allowed = self._guard.allowed(low, float(mean[1]), ticks)
         allowed &= ~self._likely_refused(columns, visited)
         allowed[2 + int(np.argmax(low[2 : 2 + len(known)]))] = True  # the best one known is always allowed
-        designing = self.surface.designed < self._design
+        if hints:
+            surface.hints.remove(hints[-1])
+            at = len(settings) - 1
+            return hints[-1] if allowed[at] else self._setting
         if designing:
-            drawn = -_nearest(columns, self._design_point(self.surface.designed)[None])
-            self.surface.designed += 1
-            drawn[: 2 + len(known)] = -np.inf  # somewhere new
+            drawn = -_nearest(columns, planned[None])
+            surface.designed += 1
+            drawn[: len(settings)] = -np.inf  # somewhere new
+            best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
         else:
+            best = self._promising(fitted, look, allowed, len(settings))
+        return (
+            settings[best] if best < len(settings) else self._candidates.setting(around[best - len(settings)])
+        )
+
+    def _promising(self, fitted: Fitted, look: Look, allowed: NDArray[np.bool_], known: int) -> int:
+        """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
+        options = self.options
+        mean, sd = fitted.of(look)
+        noisy = (self.surface.tick_sd() / max(options.thompson, 1e-9)) ** 2
+        if not options.horizon_ticks or self._rng.random() < noisy:
             drawn = fitted.sample(look, self._rng)
-        best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
-        if not designing and allowed[0] and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0]):
-            return self._setting
-        if best < 2:
-            return (self._setting, self._start)[best]
-        if best < 2 + len(known):
-            return known[best - 2]
-        at = others[best - 2 - len(known)]
-        return tuple(float(values[index]) for values, index in zip(self._levels, at, strict=True))
-
-    def _design_point(self, index: int) -> NDArray[np.float64]:
-        """Of a design: many knobs one by one, few of them by a sequence that fills the cube evenly.
-
-        The sequence: multiples of a generalised golden ratio (Roberts 2018).
-        """
-        count = len(self.knobs)
-        if count > _LINES_MAX:  # a random place has too many wrong knobs: one at a time, up and down
-            place = units(self.knobs, self._start)
-            at = (index - 1) % count
-            up = (index <= count) == (place[at] <= 0.5)
-            place[at] = np.clip(place[at] + (_ASIDE if up else -_ASIDE), 0, 1)
-            return place
-        ratio = 2.0
-        for _ in range(30):
-            ratio = (1 + ratio) ** (1 / (count + 1))
-        return (0.5 + index / ratio ** np.arange(1, count + 1)) % 1
+            best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
+            if allowed[0] and drawn[best] - drawn[0] <= options.worth * abs(drawn[0]):
+                return 0
+            return best
+        ticks = self._visit_ticks()
+        settled = int(np.argmax(np.where(allowed[:known], mean[:known], -np.inf)))
+        base = float(mean[settled])
+        noise = (self.surface.tick_sd() * base) ** 2 / ticks + fitted.visit_sd**2
+        horizon = int(np.clip(self.surface.ticks, options.horizon_ticks_min, options.horizon_ticks))
+        cost = np.maximum(base - mean, 0)
+        value = np.max(
+            [
+                horizon * promise(mean, sd, base, noise / visits)
+                - (visits * ticks + 2 * self.settling.ticks) * cost
+                for visits in _VISITS
+            ],
+            axis=0,
+        )
+        best = int(np.argmax(np.where(allowed, value, -np.inf)))
+        if value[best] > options.worth * abs(base) * ticks:
+            return best
+        if allowed[0] and mean[settled] - mean[0] <= 0.25 * options.worth * abs(base):
+            return 0
+        return settled
 
     def _likely_refused(
         self, columns: NDArray[np.float64], visited: NDArray[np.float64]
@@ -248,36 +326,6 @@ class Modern:
             return np.zeros(len(columns), bool)
         refused = np.array(list(self.refused.values()))
         return _nearest(columns, refused) < _nearest(columns, visited)
-
-    def _columns(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
-        """(m, knobs): shares of the ranges, for indices of levels."""
-        return np.stack([shares[indices[:, at]] for at, shares in enumerate(self._shares)], axis=1)
-
-    def _indices(self, place: NDArray[np.float64]) -> NDArray[np.intp]:
-        """(knobs,): the nearest levels to shares of the ranges."""
-        return np.array([np.argmin(np.abs(one - at)) for one, at in zip(self._shares, place, strict=True)])
-
-    def _others(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
-        """(m, knobs): indices of levels to choose from: lines through the best, near it, anywhere.
-
-        Args:
-            best: shares of the ranges.
-        """
-        sizes: Any = np.array([len(one) for one in self._levels])
-        few = len(sizes) <= _LINES_MAX
-        middle: Any = self._indices(best)
-        found: list[NDArray[np.intp]] = []
-        for at, size in enumerate(sizes):
-            steps = np.arange(0, int(size), 2) if few else np.add(middle[at], _STEPS)
-            line = np.tile(middle, (len(steps), 1))
-            line[:, at] = steps
-            found.append(line)
-        near = np.tile(middle, (_NEAR, 1))
-        spread = _SPREAD * self._rng.random((_NEAR, 1)) * sizes
-        moves = np.rint(spread * self._rng.standard_normal(near.shape)).astype(np.intp)
-        turned = self._rng.random(near.shape) < (0.5 if few else 2 / len(sizes))
-        found += [near + moves * turned, self._rng.integers(sizes, size=(_ANYWHERE, len(sizes)))]
-        return np.clip(np.concatenate(found), 0, sizes - 1).astype(np.intp)
 
 
 def look_of(seen: Seen) -> NDArray[np.float64]:

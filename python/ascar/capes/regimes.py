@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.surface import Surface
+from ascar.capes.surface import REACH, Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["Looks", "Regime", "Regimes"]
 
 _ODD_ERRORS, _ODD_SHARE = 8.0, 0.05
-_APART, _NEAR, _LOOKS_ERRORS = 0.1, 0.05, 5.0
+_APART, _STILL_APART, _ALIKE, _NEAR = 4.5, 3.5, 4.0, 0.05
 _VISITS_MIN = 2
 _ODD_MAX = 2
 _KEPT_MAX = 32
+_HINTS_MAX = 4
+_LOOKS_MAX = 320  # twice what a surface keeps
+# An indicator wanders by so much from visit to visit, before anything is known, and at least.
+_WANDER_FIRST, _WANDER_WEIGHT, _WANDER_MIN = 0.02, 2.0, 0.005
+_NEWEST = 0.5
 
 
 class Looks(NamedTuple):
@@ -59,33 +64,42 @@ class Regime(NamedTuple):
     looks: dict[Setting, Looks]
 
 
+Verdict = Literal["usual", "odd", "changed"]
+
+
 class Regimes:
     """The surface in use, and those of workloads that were there before.
 
     A workload has changed when two visits in a row look otherwise than this setting did before: the
-    performance is eight standard errors away, and 5% or more; or the indicators, means over
-    the nodes on scales from 0 to 1, are a tenth away (root mean square, beyond
-    five errors each). Then the surface whose settings
-    looked like this one does is taken up again; else a new one begins. Where workloads are announced by name,
-    names decide.
+    performance is eight standard errors away, and 5% or more; or that eighth of the indicators (means
+    over the nodes, on scales from 0 to 1) that differs most is 4.5 standard deviations away. An
+    indicator's deviation is what it wanders from one visit to the next of the same setting while the
+    workload stays, learnt over all workloads, with the noise of its ticks. Which workload it is now is
+    judged where all workloads were seen: at the initial setting. The one that looks most alike there is
+    taken up again, if it is within four deviations; else a new one begins, with the best settings of the
+    others as the first ones to try. Where workloads are announced by name, names decide.
 
     Args:
         knobs: of the surfaces.
+        reach: of the surfaces.
+        looking: whether workloads that nobody announces are looked for.
 
     Attributes:
         surface: of the workload that runs.
         changes: found or announced so far.
     """
 
-    def __init__(self, knobs: Sequence[Knob]) -> None:
-        self._knobs = tuple(knobs)
-        self.surface = Surface(self._knobs)
+    def __init__(self, knobs: Sequence[Knob], reach: float = REACH, *, looking: bool = True) -> None:
+        self._knobs, self._reach, self._looking = tuple(knobs), reach, looking
+        self.surface = Surface(self._knobs, reach=reach)
         self.changes = 0
         self._name = ""
         self._named: dict[str, Surface] = {}
         self._others: list[Surface] = []
         self._odd = 0
         self._looks: dict[int, dict[Setting, Looks]] = {}
+        self._wandered: NDArray[np.float64] | None = None
+        self._wanders = 0.0
 
     def all(self) -> list[Regime]:
         """What is known: first of the workload that runs, then of those before, the latest last."""
@@ -101,6 +115,8 @@ class Regimes:
         self._others = [one.surface for one in others if one.name is None]
         self._named = {one.name: one.surface for one in others if one.name is not None}
         self._looks = {id(one.surface): one.looks for one in regimes}
+        for one in regimes:
+            one.surface.reach = self._reach
 
     def announce(self, workload: str) -> None:
         """A workload has begun; where its name is known, what was learnt of it is taken up again."""
@@ -115,58 +131,126 @@ class Regimes:
         elif self.surface.visits:
             self._others.append(self.surface)
         self._name = workload
-        self.surface = self._named.pop(workload, None) or Surface(self._knobs)
+        self.surface = self._named.pop(workload, None) or self._new()
 
-    def odd(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> bool:
-        """Whether a visit is far from what was expected; the second one in a row changes the surface.
+    def judge(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> Verdict:
+        """Whether a visit is as expected, odd, or the second odd one in a row: then another workload runs.
+
+        After a change `recognise` says which.
 
         Args:
             setting: that was visited.
             values: of its ticks.
             looks: of the indicators meanwhile.
         """
-        if self._name:
-            return False
+        if self._name or not self._looking:
+            return "usual"
         errors = _errors(self.surface, setting, values)
         apart = self._apart(self.surface, setting, looks)
-        if (errors is None or errors < _ODD_ERRORS) and (apart is None or apart < _APART):
+        wanted = _STILL_APART if self._odd else _APART
+        if (errors is None or errors < _ODD_ERRORS) and (apart is None or apart < wanted):
             self._odd = 0
-            self._looks.setdefault(id(self.surface), {})[setting] = looks
-            return False
+            self._remember(setting, looks)
+            return "usual"
         self._odd += 1
-        if self._odd >= _ODD_MAX:
-            self._odd = 0
-            self._change(setting, values, looks)
-            return False
-        return True
+        if self._odd < _ODD_MAX:
+            return "odd"
+        self._odd = 0
+        return "changed"
 
-    def _change(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> None:
-        self.changes += 1
+    def odd(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> bool:
+        """As `judge`, but a change is followed at once; whether the visit is to count for nothing."""
+        verdict = self.judge(setting, values, looks)
+        if verdict == "changed":
+            self.recognise(setting, values, looks)
+        return verdict == "odd"
+
+    def startled(self, setting: Setting, looks: Looks) -> bool:
+        """Whether the last ticks look so unlike this setting before that the visit should be judged now."""
+        known = self._looks.get(id(self.surface), {})
+        if self._name or not self._looking or setting not in known:
+            return False
+        if known[setting].mean.shape != looks.mean.shape:
+            return False
+        return self._distance(known[setting], looks) > _APART
+
+    def recognise(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> None:
+        """Another workload runs, or the same again: take up the surface of the one that looks most alike.
+
+        Args:
+            setting: visited since; best where all workloads were.
+            values: of its ticks.
+            looks: of the indicators meanwhile.
+        """
         fits: list[tuple[float, int]] = []
-        for at, one in enumerate(self._others):
+        known = [*self._others, self.surface]
+        for at, one in enumerate(known):
             errors = _errors(one, setting, values)
             apart = self._apart(one, setting, looks)
-            if apart is not None and apart < _APART and (errors is None or errors < _ODD_ERRORS):
+            if apart is not None and apart < _ALIKE and (errors is None or errors < _ODD_ERRORS):
                 fits.append((apart, at))
-        self._others.append(self.surface)
-        self.surface = self._others.pop(min(fits)[1]) if fits else Surface(self._knobs)
-        self._looks.setdefault(id(self.surface), {})[setting] = looks
+        if fits and known[min(fits)[1]] is self.surface:
+            self._remember(setting, looks)
+            return  # a false alarm
+        self.changes += 1
+        found = known[min(fits)[1]] if fits else self._new()
+        self._others = [one for one in known if one is not found]
+        self.surface = found
+        self._remember(setting, looks)
         for forgotten in self._others[:-_KEPT_MAX]:
             self._looks.pop(id(forgotten), None)
         del self._others[:-_KEPT_MAX]
+
+    def _new(self) -> Surface:
+        """A surface of which nothing is known but what was best elsewhere."""
+        surface = Surface(self._knobs, reach=self._reach)
+        for one in reversed([*self._named.values(), *self._others, self.surface]):
+            best = one.best()
+            if best is not None and best not in surface.hints:
+                surface.hints.append(best)
+        del surface.hints[_HINTS_MAX:]
+        return surface
+
+    def _remember(self, setting: Setting, looks: Looks) -> None:
+        known = self._looks.setdefault(id(self.surface), {})
+        before = known.get(setting)
+        if before is None or before.mean.shape != looks.mean.shape:
+            known[setting] = looks
+            if len(known) > _LOOKS_MAX:
+                del known[next(iter(one for one in known if one not in self.surface.places))]
+            return
+        finite = np.isfinite(looks.variance) & np.isfinite(before.variance)
+        moved = (looks.mean - before.mean) ** 2 - looks.variance - before.variance
+        if finite.all():
+            if self._wandered is None:
+                self._wandered = np.zeros(len(looks.mean))
+            self._wandered += np.maximum(moved, 0) / 2
+            self._wanders += 1
+            variance = (1 - _NEWEST) ** 2 * before.variance + _NEWEST**2 * looks.variance
+            known[setting] = Looks(before.mean + _NEWEST * (looks.mean - before.mean), variance)
 
     def _apart(self, surface: Surface, setting: Setting, looks: Looks) -> float | None:
         """How far indicators are from those of the nearest setting; None where none is near."""
         known = self._looks.get(id(surface))
         if not known or not len(looks.mean):
             return None
+        if next(iter(known.values())).mean.shape != looks.mean.shape:
+            return None  # another set of indicators is sampled now
+        if setting in known:
+            return self._distance(known[setting], looks)
         here = units(self._knobs, setting)
         nearest = min(known, key=lambda one: float(((units(self._knobs, one) - here) ** 2).sum()))
         if float(((units(self._knobs, nearest) - here) ** 2).sum()) > _NEAR**2:
             return None
-        before = known[nearest]
-        noise = _LOOKS_ERRORS**2 * (before.variance + looks.variance)
-        return float(np.sqrt(np.maximum((before.mean - looks.mean) ** 2 - noise, 0).mean()))
+        return self._distance(known[nearest], looks)
+
+    def _distance(self, before: Looks, now: Looks) -> float:
+        """In standard deviations, over the eighth of the indicators that differs most."""
+        wandered = 0.0 if self._wandered is None else self._wandered
+        wander = (_WANDER_WEIGHT * _WANDER_FIRST**2 + wandered) / (_WANDER_WEIGHT + self._wanders)
+        variance = np.maximum(wander, _WANDER_MIN**2) * 2 + before.variance + now.variance
+        squares = np.sort((before.mean - now.mean) ** 2 / variance)
+        return float(np.sqrt(squares[-max(1, len(squares) // 8) :].mean()))
 
 
 def _errors(surface: Surface, setting: Setting, values: NDArray[np.float64]) -> float | None:

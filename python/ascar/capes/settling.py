@@ -16,7 +16,7 @@ _PRIOR_DECAY = 0.58
 _SURE = 0.95
 _FOR_MAX, _AGAINST_MAX = 1.0, 4.0
 _FORGET = 0.98
-_APART, _TINY = 0.2, 1e-9
+_APART, _TINY = 0.5, 1e-9
 
 
 class Settling:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["Fitted", "Place", "Surface"]
+__all__ = ["REACH", "Fitted", "Place", "Surface"]
 
+REACH = 1 / 16
 _SETTINGS_MAX = 160
 _TICK_SD_FIRST = 0.1
 _FLOOR = 0.05
@@ -68,11 +69,13 @@ class Fitted:
         process: over the standardised loss.
         centre: of the performance.
         scale: of it.
+        reach: see `Surface`.
     """
 
     process: GaussianProcess
     centre: float
     scale: float
+    reach: float
 
     @property
     def visit_sd(self) -> float:
@@ -85,7 +88,7 @@ class Fitted:
 
     def look(self, columns: NDArray[np.float64]) -> Look:
         """The posterior at some places, for `of` and `sample`."""
-        return self.process.look(columns)
+        return self.process.look(columns / self.reach)
 
     def of(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of the performance without noise, each (m,)."""
@@ -112,11 +115,17 @@ class Surface:
         knobs: of the settings.
         designed: places of the first design that were had, the first being where it begins.
         places: what was visited.
+        hints: settings worth a visit before the design, the next one last.
+        reach: the share of a range that the model takes for its unit of length. The prior of the lengths,
+            in these units, is that of `auto`, which spends few trials on large spaces; the share of its range
+            over which a knob of a storage system matters (windows from 1 to 8 of 256) may be far less.
     """
 
     knobs: Sequence[Knob]
     designed: int = 1
     places: dict[Setting, Place] = field(default_factory=dict["Setting", Place])
+    hints: list[Setting] = field(default_factory=list["Setting"])
+    reach: float = REACH
     _visits: int = 0
     _hyper: Hyperparameters | None = None
     _refit_at: float = 0.0
@@ -128,6 +137,11 @@ class Surface:
         found = cls(knobs, designed, places)
         found._visits = max((one.last for one in places.values()), default=0)
         return found
+
+    @property
+    def ticks(self) -> int:
+        """Measured in all."""
+        return sum(one.ticks for one in self.places.values())
 
     @property
     def visits(self) -> int:
@@ -147,6 +161,14 @@ class Surface:
             best = max(self.places, key=lambda one: self.places[one].mean)
             oldest = min((one for one in self.places if one != best), key=lambda one: self.places[one].last)
             del self.places[oldest]
+
+    def best(self) -> Setting | None:
+        """The setting visited whose performance, by the model, is highest; None before any visit."""
+        if not self.places:
+            return None
+        known = list(self.places)
+        mean, _ = self.fitted().predict(np.array([self.places[one].columns for one in known]))
+        return known[int(np.argmax(mean))]
 
     def tick_sd(self) -> float:
         """Standard deviation of a tick, as a share of the performance."""
@@ -184,7 +206,7 @@ class Surface:
         centre = float(np.average(means, weights=1 / (variance + means.var() + 1e-12 * top * top)))
         scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), _SCALE_MIN * top)
         observations = Observations(
-            np.array([one.columns for one in places]),
+            np.array([one.columns for one in places]) / self.reach,
             np.arange(len(self.knobs)),
             (centre - means) / scale,
             variance / scale**2,
@@ -198,7 +220,7 @@ class Surface:
             self._refit_at = max(self._visits + 2, self._visits * _GROWTH)
         else:
             process = GaussianProcess.condition(observations, self._hyper)
-        self._fitted_before = Fitted(process, centre, scale)
+        self._fitted_before = Fitted(process, centre, scale, self.reach)
         return self._fitted_before
 
     _fitted_before: Fitted | None = None

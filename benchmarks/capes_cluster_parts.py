@@ -1,0 +1,134 @@
+"""What each part of the modern learner brings: the whole beside the whole without one part.
+
+    python -m benchmarks.capes_cluster_parts --budget 20min
+
+On the simulated cluster (five workloads of Li et al., section 4.3, six seeds each, 1,200 ticks): gain over
+the default from tick 300 on, and minutes below 90% of the default's mean; four workloads by turns of ten
+minutes, unannounced (two seeds, 80 minutes). At the harder game (delay 3; noise 10% and 50%; eight runs
+each): share of the ticks near the ideal. Differences from the whole are paired by seed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascar.capes.cluster import ClusterSystem
+from ascar.capes.game import TICKS, Game, drawn
+from ascar.capes.modern import Modern, ModernOptions
+
+from . import capes_cluster_runs as runs
+from .harness import Piece, mean, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLUSTER_TICKS, CLUSTER_SEEDS, TURNS_SEEDS, GAMES = 1_200, 6, 2, 8
+NOISES = (0.1, 0.5)
+TURNS, TURN_TICKS, TURNS_TICKS = ("1-9", "9-1", "fileserver", "sequential-write"), 600, 4_800
+WHOLE = "the whole"
+PARTS = {
+    WHOLE: ModernOptions(),
+    "without the horizon (Thompson sampling alone)": ModernOptions(horizon_ticks=0),
+    "without Thompson sampling (the horizon alone)": ModernOptions(thompson=1e6),
+    "without the design": ModernOptions(design=0),
+    "without learning to wait (always 12 ticks)": ModernOptions(long_every=1),
+    "without longer and longer stays": ModernOptions(stay_ticks_max=10),
+    "without short lengths (the prior of auto)": ModernOptions(reach=1.0),
+    "without the guard": ModernOptions(budget=1.0),
+    "without recognition": ModernOptions(recognition=0),
+}
+
+
+def main() -> None:
+    """Run what has no result yet, and print a table."""
+    benchmark = runs.benchmark_of(__doc__ or "", "20min")
+    found = benchmark.run(list(_pieces()))
+    print("\nEach part left out; differences from the whole in percentage points\n")
+    rows: list[list[str]] = []
+    for part in PARTS:
+        cluster = [f"cluster/{{}}/{name}/{seed}" for seed in range(CLUSTER_SEEDS) for name in runs.GAINFUL]
+        lows = [found[key]["low_minutes"] for one in cluster if (key := one.format(part)) in found]
+        rows.append(
+            [
+                part,
+                _compared(found, cluster, part, "gain"),
+                f"{sum(lows)} of {len(lows) * CLUSTER_TICKS // 60}",
+                _compared(found, [f"turns/{{}}/{seed}" for seed in range(TURNS_SEEDS)], part, "gain"),
+                *(
+                    _compared(found, [f"game/{{}}/{noise:g}/{game}" for game in range(GAMES)], part, "near")
+                    for noise in NOISES
+                ),
+            ]
+        )
+    heads = ("learner", "cluster: gain from 300 to 1,200", "low minutes", "turns: gain")
+    table((*heads, *(f"game, {noise:.0%}: near" for noise in NOISES)), rows)
+
+
+def _compared(found: dict[str, dict[str, Any]], keys: list[str], part: str, figure: str) -> str:
+    pairs = [(found[key], found[whole]) for one in keys
+             if (key := one.format(part)) in found and (whole := one.format(WHOLE)) in found]  # fmt: skip
+    if not pairs:
+        return "-"
+    own = float(np.mean([one[figure] for one, _ in pairs]))
+    if part == WHOLE:
+        return f"{own:.1%} ({len(pairs)} runs)"
+    center, low, high = mean([100 * (one[figure] - whole[figure]) for one, whole in pairs])
+    return f"{own:.1%}: {center:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def _pieces() -> Iterator[Piece]:
+    for seed in range(CLUSTER_SEEDS):
+        for part in PARTS:
+            for name in runs.GAINFUL:
+                yield Piece(
+                    f"cluster/{part}/{name}/{seed}",
+                    lambda part=part, name=name, seed=seed: _cluster(part, name, seed),
+                )
+    for game in range(GAMES):
+        for part in PARTS:
+            for noise in NOISES:
+                yield Piece(
+                    f"game/{part}/{noise:g}/{game}",
+                    lambda part=part, noise=noise, game=game: _game(part, noise, game),
+                )
+    for seed in range(TURNS_SEEDS):
+        for part in PARTS:
+            yield Piece(f"turns/{part}/{seed}", lambda part=part, seed=seed: _turns(part, seed))
+
+
+def _cluster(part: str, name: str, seed: int) -> dict[str, Any]:
+    own = runs.FRESH + 40_000 + seed
+    system = runs.system_of(name, own)
+    learnt = runs.followed(system, runs.learner(system, own, PARTS[part]), CLUSTER_TICKS).mb_per_s
+    default = runs.followed(runs.system_of(name, own), runs.DEFAULT, CLUSTER_TICKS).mb_per_s
+    minutes = learnt.reshape(-1, 60).mean(1)
+    return {
+        "gain": float(learnt[300:].mean() / default[300:].mean()) - 1,
+        "low_minutes": int((minutes < 0.9 * default.mean()).sum()),
+    }
+
+
+def _turns(part: str, seed: int) -> dict[str, Any]:
+    own = runs.FRESH + 40_000 + seed
+    systems = [ClusterSystem([runs.scenario_of(one) for one in TURNS], own, TURN_TICKS) for _ in range(2)]
+    policies = (runs.learner(systems[0], own, PARTS[part]), runs.DEFAULT)
+    learnt, default = (
+        runs.followed(system, policy, TURNS_TICKS).mb_per_s.mean()
+        for system, policy in zip(systems, policies, strict=True)
+    )
+    return {"gain": float(learnt / default) - 1}
+
+
+def _game(part: str, noise: float, number: int) -> dict[str, Any]:
+    game = Game(drawn("hard", noise, 3, runs.FRESH + number))
+    policy = Modern(game.knobs, np.random.default_rng([game.rules.seed, 3]), PARTS[part])
+    setting = tuple(one.initial for one in game.knobs)
+    for _ in range(TICKS):
+        setting = policy.decide(game.step(setting))
+    return {"near": float(np.mean(game.near))}
+
+
+if __name__ == "__main__":
+    main()

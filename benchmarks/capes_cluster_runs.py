@@ -1,0 +1,165 @@
+"""What the benchmarks of CAPES on the simulated cluster share: workloads, runs, the best static setting."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
+
+import numpy as np
+from scipy.special import stdtrit
+
+from ascar.capes.blind import StaticPolicy
+from ascar.capes.cluster import ClusterSystem
+from ascar.capes.modern import Modern, ModernOptions
+from ascar.simulation import Cluster, Grid, preset, sweep, with_settings
+
+from .harness import Benchmark, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.handles import Handles
+    from ascar.capes.knobs import Setting
+    from ascar.capes.policy import Policy
+    from ascar.simulation import Scenario
+
+__all__ = [
+    "DEFAULT",
+    "FRESH",
+    "GAINFUL",
+    "PUBLISHED",
+    "WORKLOADS",
+    "Course",
+    "benchmark_of",
+    "best_static",
+    "followed",
+    "grid",
+    "learner",
+    "scenario_of",
+    "share_of",
+    "signed",
+    "system_of",
+]
+
+WORKLOADS = ("9-1", "4-1", "1-1", "1-4", "1-9", "fileserver", "sequential-write")
+GAINFUL = WORKLOADS[2:]
+"""Where the best static setting gains at least 5%."""
+PUBLISHED = {"1-9": "+45%", "fileserver": "+17%"}
+DEFAULT = (8.0, 0.0)
+FRESH = 20_000
+"""Seeds from here on had no part in any choice of the learner's options."""
+_WINDOWS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+_TAUS_US = (0.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0)
+_GRID_SEED = 1_000
+
+
+def benchmark_of(document: str, budget: str) -> Benchmark:
+    """From the command line; results are of one simulator, by what it does, and one learner, by its text."""
+    benchmark = Benchmark.from_arguments(document, budget)
+    learner = sources(
+        "ascar.capes.modern", "ascar.capes.cluster", within=("ascar.capes.", "ascar.optimizers.surrogates.")
+    )
+    digest = hashlib.sha256(learner.encode())
+    for name in WORKLOADS:
+        digest.update(Cluster(scenario_of(name)).step(3).tobytes())
+    benchmark.build = digest.hexdigest()[:12]
+    return benchmark
+
+
+def scenario_of(name: str) -> Scenario:
+    """A workload of Li et al., section 4.3."""
+    return preset(f"capes-{name}")
+
+
+def learner(system: ClusterSystem, seed: int, options: ModernOptions | None = None) -> Modern:
+    """The modern learner, from the default setting on."""
+    return Modern(system.knobs, np.random.default_rng([seed, 7]), options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """How a run went.
+
+    Attributes:
+        mb_per_s: (ticks,), throughput.
+        policy: that decided.
+    """
+
+    mb_per_s: NDArray[np.float64]
+    policy: Policy
+
+    def last(self, end: int, ticks: int = 300) -> float:
+        """Mean of the last ticks before one."""
+        return float(self.mb_per_s[end - ticks : end].mean())
+
+
+def followed(
+    system: ClusterSystem, policy: Policy | Setting, ticks: int, *, announced: bool = False
+) -> Course:
+    """Let a policy, or one setting, run a system."""
+    decides = StaticPolicy(policy) if isinstance(policy, tuple) else policy
+    setting, workload = system.start(), ""
+    if isinstance(policy, tuple):
+        setting = policy
+    found = np.empty(ticks)
+    for tick in range(ticks):
+        if announced and system.workload != workload:
+            workload = system.workload
+            decides.announce(workload)
+        seen = system.step(setting)
+        found[tick] = seen.performance
+        setting = decides.decide(seen)
+    return Course(found, decides)
+
+
+def grid(name: str, seconds: float = 120) -> dict[str, Any]:
+    """Every static setting's throughput, two runs each, from the cold on seeds of their own."""
+    scenario = with_settings(scenario_of(name), [f"duration_s={seconds}", f"seed={_GRID_SEED}"])
+    swept = sweep(scenario, Grid(_WINDOWS, _TAUS_US, 2), threads=1)
+    return {
+        "points": [[one.window, one.tau_us, one.figures["throughput_mb_per_s"].mean] for one in swept.points]
+    }
+
+
+def best_static(benchmark: Benchmark, names: Sequence[str]) -> Setting:
+    """The static setting whose sum over workloads is largest; their grids (`grid/NAME`) come first."""
+    lines = [json.loads(one) for one in benchmark.path.read_text().splitlines()]
+    grids = {one["key"]: one for one in lines if one["build"] == benchmark.build}
+    total: dict[Setting, float] = {}
+    for name in names:
+        if f"grid/{name}" not in grids:
+            raise RuntimeError(f"the grid of {name} comes first")
+        for window, tau_us, throughput in grids[f"grid/{name}"]["points"]:
+            total[window, tau_us] = total.get((window, tau_us), 0.0) + throughput
+    return max(total, key=lambda one: total[one])
+
+
+def share_of(gained: Sequence[float], possible: Sequence[float]) -> tuple[float, float, float]:
+    """Sum of what was gained over that of what was possible, paired; 95% interval by the delta method."""
+    a, b = np.asarray(gained, float), np.asarray(possible, float)
+    whole = float(b.mean())
+    center = float(a.mean()) / whole
+    if len(a) < 2:
+        return center, np.nan, np.nan
+    half = (
+        float(stdtrit(len(a) - 1, 0.975)) * float((a - center * b).std(ddof=1)) / (len(a) ** 0.5 * abs(whole))
+    )
+    return center, center - half, center + half
+
+
+def signed(estimate: tuple[float, float, float]) -> str:
+    """`+5.1% (+4.0 to +6.2)`."""
+    center, low, high = (100 * float(value) for value in estimate)
+    return f"{center:+.1f}%" if np.isnan(low) else f"{center:+.1f}% ({low:+.1f} to {high:+.1f})"
+
+
+def system_of(name: str, seed: int, handles: Handles | None = None) -> ClusterSystem:
+    """One workload, for ever."""
+    return ClusterSystem([scenario_of(name)], seed, handles=handles)

@@ -1,0 +1,85 @@
+"""Overfitting (Li et al., Fig. 4): a learner of one session in later ones, without further training.
+
+    python -m benchmarks.capes_cluster_sessions --budget 10min
+
+An hour of learning on the cluster as it is. Then the learner is frozen: it learns nothing more and tries
+nothing. It runs ten minutes of the first session's kind with another seed, and three later sessions with
+files at other places of the disks, fragmented, on fuller disks. Each against the default on the same seed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar.capes.cluster import ClusterSystem
+from ascar.simulation import with_settings
+
+from . import capes_cluster_runs as runs
+from .harness import Piece, mean, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRAINING_TICKS, TICKS, SEEDS = 3_600, 600, 5
+SESSIONS: dict[str, tuple[str, ...]] = {
+    "first": (),
+    "further inside": ("servers.layout.start_percent=40", "servers.0.layout.used_percent=90"),
+    "fragmented": (
+        "servers.layout.fragmentation_percent=30",
+        "servers.layout.extent_kib=16384",
+        "servers.layout.spread_percent=30",
+    ),
+    "full and fragmented": (
+        "servers.layout.start_percent=65",
+        "servers.layout.fragmentation_percent=50",
+        "servers.layout.extent_kib=8192",
+        "servers.layout.used_percent=97",
+    ),
+}
+
+
+def main() -> None:
+    """Run what has no result yet, and print a table."""
+    benchmark = runs.benchmark_of(__doc__ or "", "10min")
+    found = benchmark.run(list(_pieces()))
+    print(f"\nGain over the default, {TICKS} ticks of each session, learner frozen\n")
+    rows: list[list[str]] = []
+    for name in runs.GAINFUL:
+        own = [found[key] for seed in range(SEEDS) if (key := f"{name}/{seed}") in found]
+        if not own:
+            continue
+        cells = [_gains([one[session] for one in own]) for session in SESSIONS]
+        rows.append([name, str(len(own)), *cells])
+    table(("workload", "seeds", *SESSIONS), rows)
+
+
+def _gains(pairs: list[list[float]]) -> str:
+    gains = [learnt / default - 1 for default, learnt in pairs]
+    return f"{runs.signed(mean(gains))}, {min(gains):+.1%} to {max(gains):+.1%}"
+
+
+def _pieces() -> Iterator[Piece]:
+    for seed in range(SEEDS):
+        for name in runs.GAINFUL:
+            yield Piece(f"{name}/{seed}", lambda name=name, seed=seed: _sessions(name, seed))
+
+
+def _sessions(name: str, seed: int) -> dict[str, Any]:
+    training = runs.system_of(name, runs.FRESH + seed)
+    learner = runs.learner(training, runs.FRESH + seed)
+    runs.followed(training, learner, TRAINING_TICKS)
+    learner.freeze()
+    found: dict[str, Any] = {"setting": learner.surface.best()}
+    for number, (session, settings) in enumerate(SESSIONS.items(), start=1):
+        scenario = with_settings(runs.scenario_of(name), list(settings))
+        own = runs.FRESH + 1_000 * number + seed
+        systems = [ClusterSystem([scenario], own) for _ in range(2)]
+        found[session] = [
+            float(runs.followed(system, policy, TICKS).mb_per_s.mean())
+            for system, policy in zip(systems, (runs.DEFAULT, learner), strict=True)
+        ]
+    return found
+
+
+if __name__ == "__main__":
+    main()
