@@ -83,14 +83,19 @@ class Load:
         readings: where its readings go.
         run_s: length of one run.
         reading_s: between two readings.
+
+    Attributes:
+        restarts: how often it failed, and was begun anew.
+        fault: the last failure.
+        problem: why it is given up; None: it is not.
     """
 
     def __init__(
         self, workload: Workload, workspace: Workspace, readings: Readings, run_s: float, reading_s: float
     ) -> None:
         self.restarts = 0
+        self.fault = ""
         self.problem: str | None = None
-        self.fault: str | None = None
         self._workload, self._workspace, self._readings = workload, workspace, readings
         self._pace = Pace(0.0, run_s, reading_s, self._hear)
         self._patience = Patience()
@@ -127,13 +132,11 @@ class Load:
                 self._workload.run(self._workspace, self._pace)
             except AscarError as error:
                 self.fault = error.message
+                self.restarts += 1
                 if not self._wait(self._patience.died(time.monotonic())):
                     return
             finally:
                 self._is_running = False
-            if not self._stopping.is_set():
-                self.restarts += self.fault is not None
-                self.fault = None
 
     def _wait(self, due_s: float | None) -> bool:
         """Until the next start; False where there is none."""

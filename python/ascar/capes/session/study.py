@@ -81,7 +81,7 @@ class ProofSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     after: str = "10 min"
-    phase: str = "30 s"
+    phase: str = "45 s"
     settle: str = "6 s"
     p_value: float = 0.05
 

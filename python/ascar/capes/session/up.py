@@ -222,6 +222,7 @@ class _Site:
         Raises:
             WorkError: one is given up.
         """
+        failures = 0
         while True:
             for part in self.parts:
                 death = part.watch()
@@ -236,6 +237,9 @@ class _Site:
                 self.tell("nats-server ended; it was started again")
             if self.load is not None and self.load.problem is not None:
                 raise WorkError(self.load.problem)
+            if self.load is not None and self.load.restarts > failures:
+                failures = self.load.restarts
+                self.tell(f"the load failed and is begun anew: {self.load.fault}")
             await asyncio.sleep(_LOOK_S)
 
     def _standing(self) -> dict[str, Any]:

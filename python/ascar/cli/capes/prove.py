@@ -26,7 +26,7 @@ def prove(
         typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
     ] = None,
     duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="Of the comparison.")] = "30 min",
-    phase: Annotated[str, typer.Option(metavar="DURATION", help="Of one phase.")] = "30 s",
+    phase: Annotated[str, typer.Option(metavar="DURATION", help="Of one phase.")] = "45 s",
     settle: Annotated[
         str, typer.Option(metavar="DURATION", help="Of a phase's beginning, which does not count.")
     ] = "6 s",
