@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from ascar.capes.session.files import users
+from ascar.capes.session.folder import Folder, Running
 from ascar.history import History
+from ascar.messaging import MessageServer
 from ascar.outcome import Purpose
 from ascar.space import preset
 from ascar.study import Study
@@ -105,6 +109,37 @@ def test_nothing_to_explore(ascar):
     assert "name a study, or a table" in ascar("explore").error
     assert "is not in the history" in ascar("explore", "nothing").error
     assert "a run knows that" in ascar("explore", "nothing", "--parameters", "a").error
+
+
+def test_a_session_that_runs_is_watched(tmp_path):
+    with (
+        Folder(tmp_path / "watched") as folder,
+        MessageServer(folder.path / "messages", users("watched", "n")),
+    ):
+        folder.announce(Running(os.getpid(), "watched", "study.toml", 0.0))
+        with exploring("--capes", folder.path) as (process, document):
+            jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+            assert (document["name"], document["rows"]) == (None, 0)
+            with urllib.request.urlopen(f"{document['url']}api/events", timeout=30) as stream:
+                while b'"session": "watched"' not in stream.readline():
+                    pass
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--capes", "/nowhere/nothing"), "session 'nothing': does not run on this machine"),
+        (("--capes", "no such name"), "session"),
+        (("--capes", "a", "disk"), "--capes = 'a': is watched by itself; leave studies and tables out"),
+        (("--capes", "a", "--objective", "iops"), "leave the options of tables out"),
+    ],
+)
+def test_no_session_to_watch(ascar, arguments, said):
+    done = ascar("explore", *arguments)
+    assert done.status == 2
+    assert said in done.error
 
 
 @pytest.fixture

@@ -16,24 +16,27 @@ from ascar.web import Fixed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
     from ascar.web import Subject
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served() -> Iterator[Callable[..., str]]:
-    """Serve a frame or a subject until the test ends; gives the address."""
-    running: list[Any] = []
+    """Serve a frame or a subject until the module's tests end, each once; gives the address."""
+    known: dict[tuple[int, str], tuple[Any, Any, str]] = {}
 
     def serve(what: pl.DataFrame | Subject, **roles: Any) -> str:
-        subject = Fixed(explored(what, **roles)) if isinstance(what, pl.DataFrame) else what
-        running.append(serving(subject))
-        return running[-1].__enter__()
+        key = id(what), repr(roles)
+        if key not in known:
+            subject = Fixed(explored(what, **roles)) if isinstance(what, pl.DataFrame) else what
+            server = serving(subject)
+            known[key] = what, server, server.__enter__()  # what is held has its identity for itself
+        return known[key][2]
 
     yield serve
-    for one in reversed(running):
-        one.__exit__(None, None, None)
+    for _, server, _ in reversed(known.values()):
+        server.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")
@@ -50,12 +53,19 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture
-def explorer(browser: Browser) -> Iterator[Explorer]:
-    """A page of its own; nothing in its console may be an error."""
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[BrowserContext]:
+    """Of all pages; what they show is in their addresses alone."""
     context = browser.new_context(viewport={"width": 1500, "height": 1000}, accept_downloads=True)
     context.set_default_timeout(100_000)
-    made = Explorer(context.new_page())
-    yield made
+    yield context
     context.close()
+
+
+@pytest.fixture
+def explorer(window: BrowserContext) -> Iterator[Explorer]:
+    """A page of its own; nothing in its console may be an error."""
+    made = Explorer(window.new_page())
+    yield made
+    made.page.close()
     assert made.problems == []

@@ -143,9 +143,17 @@ def test_bad_tables_are_refused_in_one_line(columns, roles, said):
 
 
 def test_a_million_different_texts_are_refused():
-    frame = pl.DataFrame({"host": pl.int_range(1_000_000, eager=True).cast(pl.String)})
-    with pytest.raises(InputError, match="'host': holds text of 1000000 different values, at most 200"):
-        of(frame.with_columns(iops=pl.lit(1.5)))
+    frame = pl.DataFrame({"host": "h" + pl.int_range(1_000_000, eager=True).cast(pl.String)})
+    frame = frame.with_columns(fs=pl.lit("xfs"), iops=pl.lit(1.5))
+    said = "'host': holds text of 1000000 different values, at most 200"
+    with pytest.raises(InputError, match=said):
+        of(frame)
+    # The same dropped on the page.
+    content = frame.write_csv().encode()
+    host = inspected(content, "own.csv")["columns"][0]
+    assert (host["role"], host["note"]) == ("ignore", "1000000 different texts, at most 200 can be shown")
+    with pytest.raises(InputError, match=said):
+        explored(content, "own.csv", {"objective": "iops", "parameters": "host"})
 
 
 def test_a_dropped_table_is_described_before_it_is_explored():

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ET
-from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -218,9 +217,6 @@ class TestDropped:
         opened(explorer, served, small, objective="score", parameters=("mode", "cache"))
 
         def give(text, name="own.csv"):
-            if isinstance(text, Path):
-                explorer.page.locator('input[type="file"]').set_input_files(text)
-                return
             content = text if isinstance(text, bytes) else text.encode()
             file = {"name": name, "mimeType": "text/csv", "buffer": content}
             explorer.page.locator('input[type="file"]').set_input_files(file)
@@ -289,18 +285,13 @@ class TestDropped:
             "own.csv: column 'iops': row 21 holds 'broken'; a metric must hold numbers"
         )
 
-    def test_a_million_different_texts(self, give, explorer, tmp_path):
-        path = tmp_path / "own.csv"
-        with path.open("w") as text:
-            text.write("host,fs,iops\n")
-            text.writelines(
-                f"h{row},{'xfs' if row % 2 else 'ext4'},{row % 100}.5\n" for row in range(1_000_000)
-            )
-        give(path)
-        explorer.page.get_by_text("1000000 different texts, at most 200 can be shown").wait_for()
+    def test_too_many_different_texts(self, give, explorer):
+        rows = (f"h{row},{'xfs' if row % 2 else 'ext4'},{row % 100}.5\n" for row in range(20_000))
+        give("host,fs,iops\n" + "".join(rows))
+        explorer.page.get_by_text("20000 different texts, at most 200 can be shown").wait_for()
         explorer.page.get_by_label("Role of host").select_option("parameter")
         self.go(explorer)
-        assert "column 'host': holds text of 1000000 different values, at most 200" in self.problem(explorer)
+        assert "column 'host': holds text of 20000 different values, at most 200" in self.problem(explorer)
         explorer.page.get_by_label("Role of host").select_option("ignore")
         explorer.act(lambda: self.go(explorer))
-        assert explorer.told("fs", "xfs")["rows"] == 500_000
+        assert explorer.told("fs", "xfs")["rows"] == 10_000

@@ -2,10 +2,12 @@
 
 import { scaleLinear } from "d3-scale";
 
+import { Weighing } from "./data/cost";
 import { explore, fetchTable, inspect, type Roles, valuesOf } from "./data/server";
 import { type Dimension, type Metric, metricNamed, type Table } from "./data/table";
-import { button, byId, html, save } from "./dom";
+import { byId, replace, save } from "./dom";
 import { different } from "./engine/configurations";
+import { domain } from "./engine/domain";
 import { type Bars, Engine, type Limit } from "./engine/engine";
 import { applyText, csvText, drawingText } from "./export";
 import { count, many } from "./format";
@@ -19,6 +21,7 @@ import { notes } from "./views/notes";
 import { ParallelView } from "./views/parallel";
 import { drawPath, type Milestone, stepText } from "./views/path";
 import { drawTables } from "./views/tables";
+import { tools } from "./views/tools";
 import { WholeView } from "./views/whole";
 
 /** All that a drawing needs, once it is there. */
@@ -36,7 +39,8 @@ interface Scene {
 export class App {
   private state: State = FRESH;
   private table: Table | null = null;
-  private engine: { of: Table; metric: string; made: Engine } | null = null;
+  private engine: { of: Table; values: Float64Array; made: Engine } | null = null;
+  private readonly weighing = new Weighing();
   private readonly milestones = new Map<string, Milestone>();
   /** Constraints that were added but restrict nothing yet. */
   private readonly open = new Set<string>();
@@ -51,7 +55,11 @@ export class App {
     this.bars = new BarsView(byId("bars"), (dimension, code, alone) => this.toggle(dimension, code, alone));
     this.whole = new WholeView(byId("whole"));
     this.parallel = new ParallelView(byId("parallel"), (dimension, code) => this.toggle(dimension, code, false));
-    this.live = new LiveView(byId("live"), (version) => void this.renewed(version));
+    this.live = new LiveView(byId("live"), (version) => void this.renewed(version), (name) => {
+      byId("name").textContent = `session ${name}`;
+      document.title = `${name} · ascar`;
+      document.body.classList.add("watching");
+    });
   }
 
   async start(): Promise<void> {
@@ -60,7 +68,7 @@ export class App {
     window.addEventListener("hashchange", () => this.restored());
     document.addEventListener("keydown", (event) => this.keyed(event));
     acceptDrops((file) => void this.dropped(file));
-    this.tools();
+    this.drawTools();
     this.live.listen();
     try {
       await this.refetch();
@@ -73,7 +81,7 @@ export class App {
   private async refetch(): Promise<void> {
     const table = await fetchTable();
     if (table !== null) await this.show(table);
-    else byId("name").textContent = "nothing to compare yet";
+    else if (!this.live.watching) byId("name").textContent = "nothing to compare yet";
   }
 
   // What changes the state.
@@ -100,6 +108,7 @@ export class App {
 
   private restored(): void {
     this.state = fromHash(location.hash);
+    this.drawTools();
     void this.draw();
   }
 
@@ -144,6 +153,7 @@ export class App {
 
   private async compute(table: Table): Promise<Scene> {
     const now = standing(this.state);
+    this.weighing.apply(table, this.state.view.weights);
     const name = now.objective?.metric ?? table.objective;
     const metric = metricNamed(table, name);
     if (metric === undefined) {
@@ -159,8 +169,8 @@ export class App {
       const limited = metricNamed(table, name);
       if (limited !== undefined) limits.push({ values: await valuesOf(limited), low, high });
     }
-    if (this.engine === null || this.engine.of !== table || this.engine.metric !== name) {
-      this.engine = { of: table, metric: name, made: new Engine(table, values) };
+    if (this.engine === null || this.engine.of !== table || this.engine.values !== values) {
+      this.engine = { of: table, values, made: new Engine(table, values) };
     }
     const chosen = table.dimensions.map((dimension) => {
       const labels = now.values.get(dimension.name);
@@ -187,7 +197,7 @@ export class App {
       };
       order.sort((a, b) => place(a) - place(b) || bars.importance[b]! - bars.importance[a]!);
     }
-    const y = scaleLinear(this.domain(scene), [...PLOT_RANGE]).nice(5).clamp(true);
+    const y = scaleLinear(domain(scene, this.state.view.scale), [...PLOT_RANGE]).nice(5).clamp(true);
     if (look === "bars") this.bars.draw({ table, bars, chosen, order, y, objective: metric.name });
     else this.parallel.draw({ ...scene, order });
     this.whole.draw(bars.all, y, scene.engine.order.length);
@@ -219,6 +229,7 @@ export class App {
           view: (view) => this.view(view),
           apply: (row) => save("configuration.json", applyText(table, row), "application/json"),
           choose: (dimension, label) => this.step({ kind: "values", dimension, labels: [label] }),
+          only: (row) => this.step(configurationOf(table, row)),
         },
       );
     } catch (error) {
@@ -243,8 +254,9 @@ export class App {
     }
     drawGoal(
       byId("goal"),
-      { table, metric: metric.name, minimize, constraints },
+      { table, metric: metric.name, minimize, constraints, weights: table.changes && this.state.view.weights },
       {
+        weigh: (weights) => this.view({ weights }),
         objective: (name, least) => this.step({ kind: "objective", metric: name, minimize: least }),
         add: (name) => {
           this.open.add(name);
@@ -263,35 +275,6 @@ export class App {
     );
   }
 
-  /** What the heights stand for: all that is shown, or all there is. */
-  private domain({ table, bars, values, chosen }: Scene): [number, number] {
-    let least = Infinity;
-    let most = -Infinity;
-    if (this.state.view.scale === "all") {
-      for (const value of values) {
-        if (!Number.isFinite(value)) continue;
-        if (value < least) least = value;
-        if (value > most) most = value;
-      }
-    } else {
-      // What other values would give is shown too, but at most as far again as what is left reaches.
-      const others = table.dimensions.flatMap((_, which) => (chosen[which] === null ? [] : bars.dimensions[which]!));
-      const room = bars.all.max - bars.all.min;
-      for (const bar of bars.all.count === 0 ? others : [bars.all, ...others]) {
-        if (bar.count === 0) continue;
-        least = Math.min(least, bar.min);
-        most = Math.max(most, bar.max);
-      }
-      if (room > 0) {
-        least = Math.max(least, bars.all.min - room);
-        most = Math.min(most, bars.all.max + room);
-      }
-    }
-    if (!(least <= most)) return [0, 1];
-    if (least === most) return [least - Math.abs(least) * 0.1 - 1e-9, most + Math.abs(most) * 0.1 + 1e-9];
-    return [least, most];
-  }
-
   /** What is known to have been left after so many steps. */
   private known(): Map<number, Milestone> {
     const found = new Map<number, Milestone>();
@@ -304,32 +287,15 @@ export class App {
 
   // The rest of the page.
 
-  private tools(): void {
-    const file = html("input", { type: "file", accept: ".csv,.parquet,.pq", hidden: true, "aria-label": "Table" });
-    file.addEventListener("change", () => {
-      if (file.files?.[0]) void this.dropped(file.files[0]);
-      file.value = "";
-    });
-    const press = (key: keyof View, on: string, off: string, text: string, title: string) => {
-      const made = button(text, title, () => {
-        const next = this.state.view[key] === on ? off : on;
-        this.view({ [key]: next });
-        made.setAttribute("aria-pressed", String(next === on));
-      });
-      made.setAttribute("aria-pressed", String(this.state.view[key] === on));
-      return made;
+  private drawTools(): void {
+    const acts = {
+      view: (view: Partial<View>) => this.view(view),
+      everything: () => this.step({ kind: "everything" }),
+      drawing: () => this.saveDrawing(),
+      rows: () => this.saveRows(),
+      file: (file: File) => void this.dropped(file),
     };
-    byId("tools").append(
-      press("sort", "importance", "table", "Sort by importance", "The dimensions that explain most come first"),
-      press("look", "parallel", "bars", "Parallel coordinates", "A line a configuration, instead of bars"),
-      press("scale", "all", "left", "Whole scale", "Keep the scale of all data, instead of what is left"),
-      button("Everything", "Without any restriction (Escape)", () => this.step({ kind: "everything" })),
-      button("SVG", "Save this view as SVG", () => this.saveDrawing()),
-      button("CSV", "Save the rows that are left as CSV", () => this.saveRows()),
-      button("Open table…", "Explore a CSV or Parquet file; or drop one on the page", () => file.click()),
-      button("?", "Help, and keys", () => showHelp()),
-      file,
-    );
+    replace(byId("tools"), ...tools(this.state.view, acts));
   }
 
   private saveDrawing(): void {
@@ -337,7 +303,9 @@ export class App {
     const main = this.state.view.look === "bars" ? this.bars.drawing : this.parallel.drawing;
     const steps = this.state.steps.slice(0, this.state.at).map(stepText);
     const title = [this.table.name, this.scene.metric.name, ...steps].join(" · ");
-    save("explore.svg", drawingText([main, this.whole.drawing], title), "image/svg+xml");
+    const below = byId("tables").querySelector<SVGSVGElement>("svg.scatter");
+    const rows = [[main, this.whole.drawing], ...(below === null ? [] : [[below]])];
+    save("explore.svg", drawingText(rows, title), "image/svg+xml");
   }
 
   private saveRows(): void {
@@ -394,3 +362,7 @@ export class App {
   }
 }
 
+/** The step to one row's configuration alone. */
+function configurationOf(table: Table, row: number): Step {
+  return { kind: "one", labels: table.dimensions.map((one) => [one.name, one.labels[one.codes[row]!]!]) };
+}

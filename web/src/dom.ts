@@ -33,6 +33,20 @@ export function set(element: Element, attributes: Attributes): void {
   }
 }
 
+const NAMED = "button, select, input, summary, [tabindex]";
+
+/** New content in a place; what had the focus has it again, found by its name. */
+export function replace(place: HTMLElement, ...content: Node[]): void {
+  const held = place.contains(document.activeElement) ? nameOf(document.activeElement!) : "";
+  place.replaceChildren(...content);
+  if (held === "") return;
+  for (const one of place.querySelectorAll<HTMLElement>(NAMED)) if (nameOf(one) === held) return one.focus();
+}
+
+function nameOf(element: Element): string {
+  return element.getAttribute("aria-label") ?? `${element.tagName} ${element.textContent}`;
+}
+
 /** The element of that id, which the page has. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);

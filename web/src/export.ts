@@ -3,20 +3,29 @@
 import { type Table, textAt, valueAt } from "./data/table";
 import { set, svg } from "./dom";
 
-/** The drawings side by side as one file, with the styles that they need. */
-export function drawingText(drawings: readonly SVGSVGElement[], title: string): string {
+const HEAD = 28;
+
+/** Rows of drawings as one file, with the styles that they need. */
+export function drawingText(rows: readonly (readonly SVGSVGElement[])[], title: string): string {
   let width = 0;
-  let height = 0;
+  let height = HEAD;
   const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg" });
-  const copies = drawings.map((drawing) => {
-    const copy = drawing.cloneNode(true) as SVGSVGElement;
-    inlined(drawing, copy);
-    set(copy, { x: width, y: 28 });
-    width += Number(drawing.getAttribute("width"));
-    height = Math.max(height, Number(drawing.getAttribute("height")));
-    return copy;
-  });
-  set(root, { width, height: height + 28, viewBox: `0 0 ${width} ${height + 28}` });
+  const copies: SVGSVGElement[] = [];
+  for (const drawings of rows) {
+    let x = 0;
+    let tallest = 0;
+    for (const drawing of drawings) {
+      const copy = drawing.cloneNode(true) as SVGSVGElement;
+      inlined(drawing, copy);
+      set(copy, { x, y: height });
+      x += Number(drawing.getAttribute("width"));
+      tallest = Math.max(tallest, Number(drawing.getAttribute("height")));
+      copies.push(copy);
+    }
+    width = Math.max(width, x);
+    height += tallest;
+  }
+  set(root, { width, height, viewBox: `0 0 ${width} ${height}` });
   const heading = { x: 8, y: 18, "font-family": "system-ui, sans-serif", "font-size": 13 };
   root.append(svg("rect", { width: "100%", height: "100%", fill: "#fff" }));
   root.append(svg("text", heading, title), ...copies);

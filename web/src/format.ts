@@ -37,3 +37,11 @@ export function duration(seconds: number): string {
 export function shortened(text: string, letters: number): string {
   return text.length <= letters ? text : `${text.slice(0, letters - 1)}…`;
 }
+
+/** A name on two lines, parted where its words are; on the lower one alone where it fits. */
+export function twoLines(name: string, letters: number): [string, string] {
+  if (name.length <= letters) return ["", name];
+  const word = name.slice(0, letters).search(/[_. -][^_. -]*$/);
+  const cut = word < 0 ? letters : word + 1;
+  return [name.slice(0, cut), shortened(name.slice(cut), letters)];
+}

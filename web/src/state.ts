@@ -1,5 +1,6 @@
 // Where the exploration stands: the steps taken, how many of them hold now, and how it is looked at.
 
+import { WEIGHTS } from "./data/cost";
 import { type Spread } from "./engine/configurations";
 
 export type Step =
@@ -8,6 +9,8 @@ export type Step =
   /** A metric within limits; both null: without. */
   | { readonly kind: "limit"; readonly metric: string; readonly low: number | null; readonly high: number | null }
   | { readonly kind: "objective"; readonly metric: string; readonly minimize: boolean }
+  /** One configuration alone: a value, or range of values, of every dimension. */
+  | { readonly kind: "one"; readonly labels: readonly (readonly [string, string])[] }
   | { readonly kind: "everything" };
 
 export interface View {
@@ -17,9 +20,13 @@ export interface View {
   readonly table: "best" | "stable" | "pareto";
   /** How unlike runs of one configuration are: the measure of stability. */
   readonly spread: Spread;
-  /** The second metric of the Pareto set; empty: none chosen yet. */
+  /** The second metric of the Pareto set, or how unlike a configuration's runs are; empty: none chosen yet. */
   readonly second: string;
   readonly secondMinimize: boolean;
+  /** What a configuration of the Pareto set must bring over the next one, in percent of that. */
+  readonly gain: number;
+  /** What a change of each category costs. */
+  readonly weights: readonly number[];
 }
 
 export interface State {
@@ -44,6 +51,8 @@ const FRESH_VIEW: View = {
   spread: "range",
   second: "",
   secondMinimize: false,
+  gain: 0,
+  weights: WEIGHTS,
 };
 
 export const FRESH: State = { steps: [], at: 0, view: FRESH_VIEW };
@@ -68,6 +77,9 @@ export function standing(state: State, at = state.at): Standing {
         if (step.low === null && step.high === null) limits.delete(step.metric);
         else limits.set(step.metric, { low: step.low, high: step.high });
         break;
+      case "one":
+        for (const [dimension, label] of step.labels) values.set(dimension, [label]);
+        break;
       case "objective":
         objective = { metric: step.metric, minimize: step.minimize };
         break;
@@ -85,7 +97,7 @@ export function toHash(state: State): string {
   if (state.steps.length > 0) query.set("steps", JSON.stringify(state.steps.map(packed)));
   if (state.at !== state.steps.length) query.set("at", String(state.at));
   for (const [key, value] of Object.entries(state.view)) {
-    if (value !== FRESH_VIEW[key as keyof View]) query.set(key, String(value));
+    if (String(value) !== String(FRESH_VIEW[key as keyof View])) query.set(key, String(value));
   }
   const text = query.toString();
   return text === "" ? "" : `#${text}`;
@@ -109,6 +121,8 @@ export function fromHash(hash: string): State {
       spread: one("spread", ["range", "iqr", "rsd"], FRESH_VIEW.spread),
       second: query.get("second") ?? "",
       secondMinimize: query.get("secondMinimize") === "true",
+      gain: amounts(query.get("gain"), 1)?.[0] ?? FRESH_VIEW.gain,
+      weights: amounts(query.get("weights"), WEIGHTS.length) ?? WEIGHTS,
     },
   };
 }
@@ -119,6 +133,8 @@ function packed(step: Step): unknown[] {
       return ["v", step.dimension, ...step.labels];
     case "limit":
       return ["l", step.metric, step.low, step.high];
+    case "one":
+      return ["c", ...step.labels.flat()];
     case "objective":
       return ["o", step.metric, step.minimize ? "min" : "max"];
     case "everything":
@@ -142,10 +158,24 @@ function parsed(text: string | null): Step[] {
     if (kind === "v") {
       return [{ kind: "values", dimension: name, labels: rest.filter((label) => typeof label === "string") }];
     }
+    if (kind === "c") {
+      const texts = [name, ...rest].filter((text) => typeof text === "string");
+      return [{ kind: "one", labels: pairs(texts) }];
+    }
     if (kind === "l") return [{ kind: "limit", metric: name, low: finite(rest[0]), high: finite(rest[1]) }];
     if (kind === "o") return [{ kind: "objective", metric: name, minimize: rest[0] === "min" }];
     return [];
   });
+}
+
+function pairs(texts: readonly string[]): [string, string][] {
+  return Array.from({ length: texts.length >> 1 }, (_, at) => [texts[2 * at]!, texts[2 * at + 1]!]);
+}
+
+/** So many numbers, none below 0; null where the text is anything else. */
+function amounts(text: string | null, count: number): number[] | null {
+  const found = (text ?? "").split(",").map((part) => (part === "" ? NaN : Number(part)));
+  return found.length === count && found.every((one) => Number.isFinite(one) && one >= 0) ? found : null;
 }
 
 function finite(value: unknown): number | null {

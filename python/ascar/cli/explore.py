@@ -22,6 +22,7 @@ EXAMPLES = examples(
     "ascar explore --table results.csv --objective iops --direction max",
     "ascar explore --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver "
     "--objective operations",
+    "ascar explore --capes mailserver             a session of online tuning, as it goes",
 )
 
 
@@ -49,12 +50,18 @@ def explore(
         str | None, typer.Option(metavar="C,D", help="The table's other columns that were measured.")
     ] = None,
     ignore: Annotated[str | None, typer.Option(metavar="E,F", help="Its columns that are neither.")] = None,
+    capes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SESSION", help="Watch a session of `ascar capes up`: its name, or its folder's path."
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8700,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     json: Json = False,
 ) -> int:
-    """Explore studies, tables and running studies in the browser, until ^C.
+    """Explore studies, tables, running studies and sessions of online tuning in the browser, until ^C.
 
     The page only reads. It is served to this machine alone unless --host names another address; whoever can
     reach that address can then read what was measured.
@@ -63,13 +70,18 @@ def explore(
     from ascar.errors import InputError
     from ascar.web import application, bound, serve
 
-    if not runs and not table:
-        raise InputError("explore: name a study, or a table with --table")
+    if capes is not None and (runs or table):
+        raise InputError(f"--capes = {capes!r}: is watched by itself; leave studies and tables out")
+    if not runs and not table and capes is None:
+        raise InputError("explore: name a study, or a table with --table, or a session with --capes")
     if direction not in (None, "min", "max"):
         raise InputError(f"--direction = {direction!r}: must be min or max")
     asked = _Asked(objective, direction, parameters, metrics, ignore)
     with ExitStack() as stack:
-        subject = _subject(stack, runs or [], table or [], asked)
+        if capes is None:
+            subject = _subject(stack, runs or [], table or [], asked)
+        else:
+            subject = _watched(stack, capes, asked)
         whole = _first(subject)
         listener = stack.enter_context(bound(host, port))
         address = listener.getsockname()
@@ -99,8 +111,8 @@ def _first(subject: Subject) -> Exploration | None:
     try:
         return subject.exploration()
     except NothingYet:
-        run = subject.live()
-        if run is None or run["state"] != "running":
+        live = subject.live()
+        if live is None or (live["kind"] == "run" and live["state"] != "running"):
             raise
         return None
 
@@ -161,6 +173,28 @@ def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Aske
     history = stack.enter_context(History.existing())
     found = [find_run(history, named) for named in runs]
     return Recorded(history, found, parts, asked.objective, asked.minimize)
+
+
+def _watched(stack: ExitStack, capes: str, asked: _Asked) -> Subject:
+    """A session that runs on this machine.
+
+    Raises:
+        EnvironmentLacks: it does not run.
+        InputError: it is no name of one, or an option makes no sense with it.
+    """
+    from ascar.capes.session.folder import find_folder
+    from ascar.errors import InputError
+    from ascar.web import Watched
+
+    if asked != _Asked(None, None, None, None, None):
+        raise InputError(
+            f"--capes = {capes!r}: a session knows its objective; leave the options of tables out"
+        )
+    folder = find_folder(capes)
+    folder.settings("viewer")
+    running = folder.running()
+    session = folder.path.name if running is None else running.session
+    return stack.enter_context(Watched(session, lambda: folder.settings("viewer")))
 
 
 def _part(path: Path, asked: _Asked) -> Part:

@@ -38,6 +38,10 @@ class Background:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_STOP_S)
 
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a coroutine that goes on until the end."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def call(self, work: Coroutine[Any, Any, Result], timeout_s: float) -> Result:
         """The result of a coroutine that runs on the loop.
 

@@ -4,6 +4,7 @@ from ascar.web.application import application
 from ascar.web.exploration import Dimension, Exploration, Metric, NothingYet, Origin
 from ascar.web.part import Part, Roles, of_run, of_table
 from ascar.web.serving import bound, serve
+from ascar.web.session import Watched
 from ascar.web.subject import Fixed, Recorded, Subject
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Recorded",
     "Roles",
     "Subject",
+    "Watched",
     "application",
     "bound",
     "of_run",

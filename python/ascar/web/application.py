@@ -46,7 +46,7 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
         GET /                   the page
         GET /api/table          everything, as columns (`ascar.web.payload`)
         GET /api/metric?name=   one metric's column
-        GET /api/events         how the run stands, whenever that changes (server-sent events)
+        GET /api/events         how the run or session stands, whenever that changes (server-sent events)
         POST /api/inspect       the columns of the table in the body
         POST /api/explore       the table in the body, as columns; nothing is kept
 
@@ -169,7 +169,9 @@ async def _events(subject: Subject, poll_s: float, ending: Callable[[], bool]) -
 
 def _event(subject: Subject) -> str:
     try:
-        document: dict[str, Any] = {"version": subject.stamp(), "run": subject.live()}
+        live = subject.live()
+        what = "run" if live is None else live["kind"]
+        document: dict[str, Any] = {"version": subject.stamp(), what: live}
     except AscarError as error:
         document = {"error": error.message}
     return f"event: standing\ndata: {json.dumps(json_ready(document), ensure_ascii=True)}\n\n"

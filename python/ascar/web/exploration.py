@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.web.part import Part
 
-__all__ = ["ABSENT", "VALUES_MAX", "Dimension", "Exploration", "Metric", "NothingYet", "Origin"]
+__all__ = ["ABSENT", "UNKNOWN", "VALUES_MAX", "Dimension", "Exploration", "Metric", "NothingYet", "Origin"]
 
 ABSENT = 0xFFFF
 """The code of a row to which a dimension does not apply."""
 VALUES_MAX = 200
 """Different values of a dimension that is text: more bars than that tell nobody anything."""
+UNKNOWN = 0xFF
+"""Of a row of which nobody knows what a change to it costs."""
 _BINS_MAX = 12
 _RANGES = 8
 _KEY_MAX = 1 << 62
@@ -111,6 +113,8 @@ class Exploration:
         origin: uint16 (rows,), each row's place in `origins`.
         trials: int32 (rows,), trial numbers; -1: none.
         notes: what was left out, one line each.
+        changes: uint8 (rows,), bit c set where a change from the default configuration is of category c
+            (Cao, Table 9.1); `UNKNOWN` where there is no telling. None: nowhere.
     """
 
     name: str
@@ -123,6 +127,7 @@ class Exploration:
     origin: NDArray[np.uint16]
     trials: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())
+    changes: NDArray[np.uint8] | None = None
 
     @property
     def rows(self) -> int:
@@ -182,6 +187,7 @@ class Exploration:
             origin=origin,
             trials=_numbers(frame),
             notes=tuple(note for part in parts for note in part.notes),
+            changes=_changes(parts),
         )
         if not np.isfinite(whole.metric(objective).values).any():
             raise InputError(
@@ -189,6 +195,15 @@ class Exploration:
                 "choose another objective, or measure again"
             )
         return whole
+
+
+def _changes(parts: Sequence[Part]) -> NDArray[np.uint8] | None:
+    if all(part.changes is None for part in parts):
+        return None
+    unknown = (np.full(part.frame.height, UNKNOWN, np.uint8) for part in parts)
+    return np.concatenate(
+        [other if part.changes is None else part.changes for part, other in zip(parts, unknown, strict=True)]
+    )
 
 
 def _metric(column: pl.Series) -> Metric:

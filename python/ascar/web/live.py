@@ -49,6 +49,7 @@ def standing(history: History, run: Run, now: datetime | None = None) -> dict[st
     left_s = None if budget_s is None or not alive else max(0.0, budget_s - elapsed_s - since_s)
     verdict = None if summary is None else summary.verdict
     return {
+        "kind": "run",
         "run_id": run.id,
         "study": run.name,
         "state": state.value,

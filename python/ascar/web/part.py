@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import polars as pl
 
 from ascar.analysis.frames import trials_frame
@@ -21,6 +22,8 @@ from ascar.web.exploration import NothingYet, Origin
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from ascar.history import Run
     from ascar.space import Space
 
@@ -32,6 +35,7 @@ COST = "change_category"
 """The metric that says which category (Cao, Table 9.1) the change from the default configuration has."""
 _OWN_METRICS = (SCORE, "trial.seconds", "trial.change_s")
 _VALUES_MANY = 32
+_HIGHEST = (2, 4, 8)  # a mask of categories from here on has category 1, 2, 3 in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Part:
         objective: the metric it is about.
         minimize: whether less of it is better; None: not said.
         notes: what was left out.
+        changes: uint8 (rows,), bit c set where a parameter of category c (Cao, Table 9.1) departs from its
+            default; None: unknown.
     """
 
     origin: Origin
@@ -76,6 +82,7 @@ class Part:
     minimize: bool | None = None
     given: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    changes: NDArray[np.uint8] | None = None
 
 
 def of_run(run: Run) -> Part:
@@ -166,8 +173,10 @@ def _part(
     """Of a run, or of a table that says from which space it is."""
     names = tuple(name for name in space.names if name in frame.columns)
     given = {key: value for key, value in setting.items() if key not in frame.columns}
+    changes = _changes(frame, space, names)
+    highest = np.searchsorted(_HIGHEST, changes, "right").astype(np.float64)
     frame = frame.with_columns(
-        *(pl.lit(value).alias(key) for key, value in given.items()), _category(frame, space, names)
+        *(pl.lit(value).alias(key) for key, value in given.items()), pl.Series(COST, highest)
     )
     metrics = [
         column
@@ -181,22 +190,23 @@ def _part(
         raise InputError(
             f"{origin.name}: {objective!r} was not measured; choose one of {', '.join(metrics[:40])}"
         )
-    return Part(origin, frame, (*given, *names), ordered, space, objective, given=tuple(given))
+    return Part(
+        origin, frame, (*given, *names), ordered, space, objective, given=tuple(given), changes=changes
+    )
 
 
-def _category(frame: pl.DataFrame, space: Space, names: Sequence[str]) -> pl.Expr:
-    """Of each row, the highest category among the parameters that depart from their default."""
-    whole = pl.lit(0)
+def _changes(frame: pl.DataFrame, space: Space, names: Sequence[str]) -> NDArray[np.uint8]:
+    """uint8 (rows,): of each row, which categories the parameters have that depart from their default."""
+    mask = np.zeros(frame.height, np.uint8)
     for name in names:
-        default = space[name].default
-        column = pl.col(name)
-        same = column.cast(pl.String).str.to_lowercase() == _text(default)
-        if frame[name].dtype.is_numeric() and isinstance(default, (int, float)):
+        column, default = frame[name], space[name].default
+        if column.dtype.is_numeric() and isinstance(default, (int, float)):
             same = column == default
-        departs = column.is_not_null() & ~same
-        category = pl.when(departs).then(space[name].cost.category).otherwise(0)
-        whole = pl.max_horizontal(whole, category)
-    return whole.cast(pl.Float64).alias(COST)
+        else:
+            same = column.cast(pl.String).str.to_lowercase() == _text(default)
+        departs = (column.is_not_null() & ~same).fill_null(value=False)
+        mask |= departs.to_numpy().astype(np.uint8) << np.uint8(space[name].cost.category)
+    return mask
 
 
 def _text(value: Any) -> str:

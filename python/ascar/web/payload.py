@@ -43,6 +43,8 @@ def payload(whole: Exploration, *, version: int = 0, everything: bool = False) -
         arrays["origin"] = whole.origin
     if (whole.trials >= 0).any():
         arrays["trial"] = whole.trials
+    if whole.changes is not None:
+        arrays["changes"] = whole.changes
     for place, one in enumerate(whole.dimensions):
         arrays[f"dimension.{place}"] = _narrow(one.codes)
         if one.raw is not None:

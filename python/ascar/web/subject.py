@@ -1,4 +1,7 @@
-"""What the page is about: a table that stays as it is, or runs that may still be running."""
+"""What the page is about: a table that stays as it is, or runs that may still be running.
+
+A session of online tuning is one too (`ascar.web.session`).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Subject(Protocol):
         ...
 
     def live(self) -> dict[str, Any] | None:
-        """How the run stands that is watched, JSON-ready; None: nothing runs."""
+        """How what is watched stands, JSON-ready, with its "kind": "run" or "session"; None: nothing runs."""
         ...
 
 

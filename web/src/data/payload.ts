@@ -1,5 +1,6 @@
 // From the server's bytes to columns; the layout is described in python/ascar/web/payload.py.
 
+import { WEIGHTED, weightedMetric } from "./cost";
 import { ABSENT_LABEL, type Codes, type Dimension, type Metric, type Origin, type Table } from "./table";
 
 type Column = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array;
@@ -62,6 +63,8 @@ export function tableOf(buffer: ArrayBuffer, dropped = false): Table {
   const metrics = header.metrics.map(
     (one, place): Metric => ({ ...one, values: (columns.get(`metric.${place}`) as Float64Array | undefined) ?? null }),
   );
+  const changes = (columns.get("changes") as Uint8Array | undefined) ?? null;
+  if (changes !== null && !metrics.some((one) => one.name === WEIGHTED)) metrics.push(weightedMetric());
   const configuration = columns.get("configuration") as Uint32Array;
   let last = -1;
   for (let row = 0; row < configuration.length; row++) if (configuration[row]! > last) last = configuration[row]!;
@@ -80,6 +83,7 @@ export function tableOf(buffer: ArrayBuffer, dropped = false): Table {
     configurations: last + 1,
     origin: (columns.get("origin") as Uint16Array | undefined) ?? null,
     trial: (columns.get("trial") as Int32Array | undefined) ?? null,
+    changes,
     dropped,
   };
 }

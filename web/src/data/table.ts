@@ -53,6 +53,8 @@ export interface Table {
   readonly configurations: number;
   readonly origin: Uint16Array | null;
   readonly trial: Int32Array | null;
+  /** By row: bit c is set where a change from the default configuration is of category c; 255: unknown. */
+  readonly changes: Uint8Array | null;
   /** Whether it was dropped on the page, so that the server does not know it. */
   readonly dropped: boolean;
 }

@@ -1,7 +1,6 @@
-// Configurations rather than rows: each with what its runs came to together; the best, the most stable, the Pareto set.
+// Configurations rather than rows: each with what its runs came to together; the best, the most stable.
 
 import { type Table } from "../data/table";
-import { ascending } from "./order";
 
 export type Spread = "range" | "iqr" | "rsd";
 
@@ -15,11 +14,6 @@ export interface Summary {
   readonly range: number;
   readonly iqr: number;
   readonly rsd: number;
-}
-
-export interface Pair {
-  readonly summary: Summary;
-  readonly second: number;
 }
 
 /** How many different configurations these rows are of. */
@@ -75,32 +69,16 @@ export class Groups {
     return this.least((id) => this.spread(id, spread), wanted);
   }
 
-  /** Those that no other one beats in one of the two means without losing in the other; the best in the first, first. */
-  pareto(minimize: boolean, second: Float64Array, minimizeSecond: boolean): { front: Pair[]; known: number } {
-    const { configurations } = this.table;
-    const seconds = this.meansOf(second);
-    const keys = new Float64Array(configurations).fill(NaN);
-    const [a, b] = [minimize ? 1 : -1, minimizeSecond ? 1 : -1];
-    for (let id = 0; id < configurations; id++) {
-      if (this.count(id) > 0 && !Number.isNaN(seconds[id]!)) keys[id] = a * this.mean(id);
-    }
-    const ids = ascending(keys);
-    const front: number[] = [];
-    let best = Infinity;
-    for (let from = 0; from < ids.length; ) {
-      // Equal in the first: only those that are best in the second can be in it.
-      let to = from;
-      let least = Infinity;
-      for (; to < ids.length && keys[ids[to]!] === keys[ids[from]!]; to++) {
-        least = Math.min(least, b * seconds[ids[to]!]!);
-      }
-      if (least < best) {
-        for (let at = from; at < to; at++) if (b * seconds[ids[at]!]! === least) front.push(ids[at]!);
-        best = least;
-      }
-      from = to;
-    }
-    return { front: front.map((id) => ({ summary: this.summary(id), second: seconds[id]! })), known: ids.length };
+  /** By configuration: the mean of the objective; NaN of those that are not left. */
+  means(): Float64Array {
+    return Float64Array.from({ length: this.table.configurations }, (_, id) =>
+      this.count(id) > 0 ? this.mean(id) : NaN,
+    );
+  }
+
+  /** By configuration: how unlike its own runs are; NaN of one alone. */
+  spreads(spread: Spread): Float64Array {
+    return Float64Array.from({ length: this.table.configurations }, (_, id) => this.spread(id, spread));
   }
 
   private count(id: number): number {
@@ -132,7 +110,7 @@ export class Groups {
     return below === place ? low : low + (place - below) * (this.values[below + 1]! - low);
   }
 
-  private summary(id: number): Summary {
+  summary(id: number): Summary {
     return {
       id,
       row: this.first[id]!,
@@ -159,8 +137,8 @@ export class Groups {
     return held.map((one) => this.summary(one.id));
   }
 
-  /** Mean of another metric over each configuration's rows; NaN where it was never measured. */
-  private meansOf(values: Float64Array): Float64Array {
+  /** By configuration: the mean of another metric; NaN where it was never measured. */
+  meansOf(values: Float64Array): Float64Array {
     const { configuration, configurations } = this.table;
     const sums = new Float64Array(configurations);
     const counts = new Uint32Array(configurations);

@@ -7,12 +7,12 @@ import { set, svg } from "../dom";
 import { type Dimension, type Table } from "../data/table";
 import { type Bar } from "../engine/bar";
 import { type Bars } from "../engine/engine";
-import { count, number, share, shortened } from "../format";
+import { count, number, share, shortened, twoLines } from "../format";
 import { BarMark } from "./bar_mark";
 
 const PITCH = 36;
 const WIDTH = 24;
-const HEAD = 52;
+const HEAD = 64;
 const PLOT = 190;
 const FOOT = 74;
 const AXIS = 56;
@@ -91,10 +91,11 @@ export class BarsView {
 
   private panel(dimension: Dimension, which: number): Panel {
     const width = Math.max(dimension.labels.length * PITCH, 118) + GAP;
-    const title = svg("text", { class: "title", x: 2, y: 14 }, shortened(dimension.name, Math.floor((width - GAP) / 7.9)));
+    const [above, below] = twoLines(dimension.name, Math.floor((width - GAP) / 7.9));
+    const title = svg("text", { class: "title" }, svg("tspan", { x: 2, y: 12 }, above), svg("tspan", { x: 2, y: 27 }, below));
     title.append(svg("title", {}, dimension.name));
-    const importance = svg("rect", { x: 2, y: 22, height: 5, rx: 2, fill: ACCENT });
-    const told = svg("text", { class: "told", x: 2, y: 38 });
+    const importance = svg("rect", { x: 2, y: 34, height: 5, rx: 2, fill: ACCENT });
+    const told = svg("text", { class: "told", x: 2, y: 50 });
     const group = svg("g", { role: "group", "aria-label": dimension.name, class: "panel" }, title, importance, told);
     const columns = dimension.labels.map((label, code) => this.column(dimension, which, label, code));
     group.append(...columns.map((one) => one.group));

@@ -6,7 +6,8 @@ import { select } from "d3-selection";
 
 import { ACCENT, MIDDLE } from "../colours";
 import { type Table } from "../data/table";
-import { button, choice, html, svg } from "../dom";
+import { button, choice, html, replace, svg } from "../dom";
+import { CATEGORIES } from "../data/cost";
 import { number } from "../format";
 
 const WIDTH = 240;
@@ -29,6 +30,7 @@ export interface Acts {
   add(metric: string): void;
   limit(metric: string, limits: Limits): void;
   remove(metric: string): void;
+  weigh(weights: readonly number[]): void;
 }
 
 export interface Goal {
@@ -36,6 +38,8 @@ export interface Goal {
   readonly metric: string;
   readonly minimize: boolean;
   readonly constraints: readonly Constraint[];
+  /** What a change of each category costs; null: nobody knows which change is of which. */
+  readonly weights: readonly number[] | null;
 }
 
 export function drawGoal(place: HTMLElement, goal: Goal, acts: Acts): void {
@@ -56,9 +60,31 @@ export function drawGoal(place: HTMLElement, goal: Goal, acts: Acts): void {
     if (metric !== "") acts.add(metric);
   });
   const row = html("div", { class: "choices" }, objective, direction, add);
+  if (goal.weights !== null) row.append(weighing(goal.weights, acts));
   const constraints = html("div", { class: "constraints" });
   for (const one of goal.constraints) constraints.append(brush(one, acts));
-  place.replaceChildren(row, constraints);
+  replace(place, row, constraints);
+}
+
+/** What a change of each category costs, as numbers to type. */
+function weighing(weights: readonly number[], acts: Acts): HTMLElement {
+  const fields = weights.map((weight, category) =>
+    html("input", {
+      type: "number",
+      min: 0,
+      step: "any",
+      value: String(weight),
+      "aria-label": `Weight of category ${category}, ${CATEGORIES[category]!}`,
+      title: `A change of category ${category}: ${CATEGORIES[category]!}`,
+    }),
+  );
+  const send = () => {
+    const typed = fields.map((field) => field.valueAsNumber);
+    if (typed.every((one) => Number.isFinite(one) && one >= 0)) acts.weigh(typed);
+  };
+  for (const field of fields) field.addEventListener("change", send);
+  const what = "What a change of each category costs: no downtime, seconds, minutes, hours to days. Makes change_cost.";
+  return html("span", { class: "weights", role: "group", "aria-label": "Cost weights", title: what }, html("span", {}, "Cost weights"), ...fields);
 }
 
 /** A histogram with a brush on it, and the same limits as numbers to type. */

@@ -6,7 +6,7 @@ import { FAINT, INK, LINES } from "../colours";
 import { type Dimension, type Table } from "../data/table";
 import { html, set, svg } from "../dom";
 import { type Bars } from "../engine/engine";
-import { count, number, shortened } from "../format";
+import { count, number, shortened, twoLines } from "../format";
 
 const HEIGHT = 420;
 const TOP = 60;
@@ -70,7 +70,9 @@ export class ParallelView {
 
   private axis(which: number, x: number, { table, chosen }: Threads): SVGGElement {
     const dimension = table.dimensions[which]!;
-    const title = svg("text", { class: "title", x: 0, y: 20, "text-anchor": "middle" }, shortened(dimension.name, 14));
+    const [above, below] = twoLines(dimension.name, 12);
+    const lines = [svg("tspan", { x: 0, y: 20 }, above), svg("tspan", { x: 0, y: 35 }, below)];
+    const title = svg("text", { class: "title", "text-anchor": "middle" }, ...lines);
     title.append(svg("title", {}, dimension.name));
     const group = svg("g", { role: "group", "aria-label": dimension.name, transform: `translate(${x} 0)` }, title);
     group.append(svg("line", { y1: TOP, y2: HEIGHT - BOTTOM, stroke: INK }));
@@ -101,7 +103,7 @@ export class ParallelView {
 }
 
 function objectiveAxis(x: number, y: { (value: number): number; ticks(count: number): number[] }, name: string): SVGGElement {
-  const title = svg("text", { class: "title", x: 0, y: 20, "text-anchor": "middle" }, shortened(name, 16));
+  const title = svg("text", { class: "title", x: 0, y: 35, "text-anchor": "middle" }, shortened(name, 16));
   const group = svg("g", { transform: `translate(${x} 0)`, "aria-hidden": "true" }, title);
   group.append(svg("line", { y1: TOP, y2: HEIGHT - BOTTOM, stroke: INK }));
   for (const tick of y.ticks(6)) {

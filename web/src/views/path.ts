@@ -1,6 +1,6 @@
 // The path taken: every step, with what was left after it. Any of them can be gone back to, and forward again.
 
-import { button, html } from "../dom";
+import { button, html, replace } from "../dom";
 import { count, number } from "../format";
 import { type Step } from "../state";
 
@@ -34,7 +34,7 @@ export function drawPath(place: HTMLElement, taken: Taken, go: (at: number) => v
     if (at === taken.at) one.setAttribute("aria-current", "step");
     list.append(html("li", { class: at > taken.at ? "undone" : "" }, one));
   }
-  place.replaceChildren(html("span", { class: "undo" }, back, forth), list);
+  replace(place, html("span", { class: "undo" }, back, forth), list);
 }
 
 export function stepText(step: Step): string {
@@ -43,6 +43,8 @@ export function stepText(step: Step): string {
       return step.labels.length === 0 ? `${step.dimension}: any` : `${step.dimension} = ${step.labels.join(" or ")}`;
     case "limit":
       return limitText(step.metric, step.low, step.high);
+    case "one":
+      return step.labels.map(([dimension, label]) => `${dimension} = ${label}`).join(", ");
     case "objective":
       return `${step.minimize ? "least" : "most"} ${step.metric}`;
     case "everything":

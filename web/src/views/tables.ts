@@ -1,31 +1,11 @@
-// Configurations among what is left: the best, the most stable, those that no other one beats in two metrics.
+// Configurations among what is left: the best, the most stable, those that no other one beats in two measures.
 
-import { type Dimension, textAt, type Table } from "../data/table";
-import { button, choice, html } from "../dom";
+import { button, choice, html, replace } from "../dom";
 import { type Bar } from "../engine/bar";
-import { Groups, type Spread, type Summary } from "../engine/configurations";
-import { type Bars } from "../engine/engine";
+import { Groups, type Spread } from "../engine/configurations";
 import { count, number, share } from "../format";
-import { type View } from "../state";
-
-const SHOWN = 12;
-
-export interface Listed {
-  readonly table: Table;
-  readonly bars: Bars;
-  readonly chosen: readonly (readonly boolean[] | null)[];
-  readonly metric: string;
-  readonly minimize: boolean;
-  readonly values: Float64Array;
-  readonly second: { readonly name: string; readonly values: Float64Array } | null;
-  readonly view: View;
-}
-
-export interface TableActs {
-  view(view: Partial<View>): void;
-  apply(row: number): void;
-  choose(dimension: string, label: string): void;
-}
+import { front } from "./front";
+import { type Column, configurations, heading, type Listed, SHOWN, SPREADS, type TableActs, tableOf } from "./listing";
 
 const TABS = [
   ["best", "Best"],
@@ -52,7 +32,7 @@ export function drawTables(place: HTMLElement, listed: Listed, acts: TableActs):
     case "pareto":
       content.append(...front(listed, made, acts));
   }
-  place.replaceChildren(tabs, content);
+  replace(place, tabs, content);
 }
 
 function best(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
@@ -64,12 +44,6 @@ function best(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
   ];
   return [configurations(listed, ordered, columns, acts)];
 }
-
-const SPREADS = [
-  ["range", "range"],
-  ["iqr", "IQR"],
-  ["rsd", "RSD"],
-] as const;
 
 /** The narrowest: values of dimensions, over all that is left; and configurations, over their own runs. */
 function stable(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
@@ -136,74 +110,4 @@ function values(
 function widthOf(bar: Bar, spread: Spread): number {
   if (spread === "range") return bar.max - bar.min;
   return spread === "iqr" ? bar.p75 - bar.p25 : bar.deviation / Math.abs(bar.mean);
-}
-
-function front(listed: Listed, made: Groups, acts: TableActs): HTMLElement[] {
-  const metrics = listed.table.metrics
-    .filter((one) => one.name !== listed.metric)
-    .map((one) => [one.name, one.name] as const);
-  const { second, view } = listed;
-  const other = choice("Second metric", [["", "choose…"], ...metrics], second?.name ?? "", (name) => {
-    const known = listed.table.metrics.find((one) => one.name === name);
-    acts.view({ second: name, secondMinimize: known?.minimize ?? false });
-  });
-  if (second === null) return [other];
-  const ways = [
-    ["max", "more is better"],
-    ["min", "less is better"],
-  ] as const;
-  const direction = choice("Direction", ways, view.secondMinimize ? "min" : "max", (way) =>
-    acts.view({ secondMinimize: way === "min" }),
-  );
-  const { front: held, known } = made.pareto(listed.minimize, second.values, view.secondMinimize);
-  const seconds = new Map(held.map((pair) => [pair.summary.id, pair.second]));
-  const columns: Column[] = [
-    [`mean ${listed.metric}`, (one) => number(one.mean)],
-    [`mean ${second.name}`, (one) => number(seconds.get(one.id)!)],
-    ["runs", (one) => count(one.count)],
-  ];
-  const shown = held.slice(0, 4 * SHOWN);
-  const told = `${count(held.length)} of ${count(known)} configurations are beaten by no other in both metrics${
-    held.length > shown.length ? `; the first ${shown.length} are listed` : ""
-  }.`;
-  return [
-    html("div", { class: "choices" }, other, direction),
-    html("p", { class: "told" }, told),
-    configurations(listed, shown.map((point) => point.summary), columns, acts),
-  ];
-}
-
-type Column = readonly [string, (one: Summary) => string];
-
-/** A table of configurations: what was measured, and those of their values in which they differ. */
-function configurations(listed: Listed, shown: readonly Summary[], columns: Column[], acts: TableActs): HTMLElement {
-  if (shown.length === 0) return html("p", { class: "none" }, "Nothing is left: take a step back.");
-  const { table } = listed;
-  const told: Dimension[] = [];
-  const alike: string[] = [];
-  for (const dimension of table.dimensions) {
-    const texts = new Set(shown.map((one) => textAt(dimension, one.row)));
-    if (texts.size > 1) told.push(dimension);
-    else if (!texts.has("")) alike.push(`${dimension.name} = ${[...texts][0]}`);
-  }
-  const head = html("tr", {}, heading(""), ...columns.map(([name]) => heading(name)), heading(""));
-  head.append(...told.map((dimension) => heading(dimension.name, "text")));
-  const body = shown.map((one, place) => {
-    const file = button("Apply file", "Save this configuration for `ascar apply`", () => acts.apply(one.row));
-    const row = html("tr", {}, html("td", {}, String(place + 1)));
-    row.append(...columns.map(([, text]) => html("td", {}, text(one))), html("td", {}, file));
-    row.append(...told.map((dimension) => html("td", { class: "text" }, textAt(dimension, one.row) || "–")));
-    return row;
-  });
-  const made = tableOf("Configurations", head, body);
-  return alike.length === 0 ? made : html("div", {}, html("p", { class: "told" }, `In all of these: ${alike.join(", ")}.`), made);
-}
-
-function heading(text: string, kind = ""): HTMLElement {
-  return text === "" ? html("td") : html("th", { scope: "col", class: kind }, text);
-}
-
-function tableOf(name: string, head: HTMLElement, body: HTMLElement[]): HTMLElement {
-  const table = html("table", { "aria-label": name }, html("thead", {}, head), html("tbody", {}, ...body));
-  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, table);
 }

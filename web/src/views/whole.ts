@@ -21,7 +21,7 @@ export class WholeView {
 
   constructor(place: HTMLElement) {
     const holder = svg("g", { transform: `translate(${LEFT} 0)` }, this.mark.element);
-    const heading = svg("text", { class: "title", x: 2, y: 14 }, "All that is left");
+    const heading = svg("text", { class: "title", x: 2, y: 27 }, "All that is left");
     this.root.append(heading, this.axis, holder, this.names);
     place.append(this.root, this.facts);
   }
