@@ -17,6 +17,7 @@ from ascar.capes.learner_state import write_state
 from ascar.capes.past import extent, past
 from ascar.capes.ticks import Assembler
 from ascar.errors import InputError, MessagingError, WorkError
+from ascar.messaging import end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +34,6 @@ __all__ = ["ACTOR", "Feed", "past_ticks_max", "recall_others", "run", "warm_up"]
 ACTOR: Final = "learner"
 _HEARD: Final = ("ticks", "outcomes")
 _RETRY_S: Final = 0.5
-_CANCEL_S: Final = 0.2
 _ACTION_S: Final = 10.0
 _MODERN_TICKS_MAX: Final = 100_000
 _GAP_TICKS: Final = 1_000
@@ -101,7 +101,7 @@ async def run(
             process.others = [bus.beside(one) for one in others]
             return await process.live()
         finally:
-            await _end({listening, stopping})
+            await end_tasks((listening, stopping))
 
 
 async def connected(
@@ -182,14 +182,6 @@ async def recall_others(learner: Learner, before: int, others: Sequence[Bus]) ->
 def past_ticks_max(plan: Plan) -> int:
     """Of how many stored ticks it makes use."""
     return plan.hyper.memory_ticks if plan.file.algorithm == "classic" else _MODERN_TICKS_MAX
-
-
-async def _end(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancel, as often as it takes: Python 3.11's `wait_for` may swallow it."""
-    while tasks:
-        for task in tasks:
-            task.cancel()
-        _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_S)
 
 
 async def _on_stop(stop: asyncio.Event, feed: Feed) -> None:

@@ -10,6 +10,7 @@ from ascar.messaging.server import MessageServer
 from ascar.messaging.server_config import ServerLimits, User
 from ascar.messaging.settings import Settings, Tls, read_settings, settings_from_environment
 from ascar.messaging.subjects import subject, token
+from ascar.messaging.tasks import end_tasks
 
 __all__ = [
     "MESSAGE_BYTES_MAX",
@@ -27,6 +28,7 @@ __all__ = [
     "bound",
     "decode",
     "encode",
+    "end_tasks",
     "find_settings",
     "read_settings",
     "runtime_directory",

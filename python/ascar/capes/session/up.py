@@ -23,11 +23,11 @@ from ascar.capes.session.parts import Part
 from ascar.capes.session.signals import Stop
 from ascar.capes.state import SessionState
 from ascar.errors import AscarError, InputError, WorkError
-from ascar.messaging import MessageServer
+from ascar.messaging import MessageServer, end_tasks
 from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ascar.capes.session.folder import Folder
     from ascar.capes.session.ground import Ground
@@ -161,7 +161,7 @@ class _Site:
                         except AscarError as error:
                             problem = error.message
                 finally:
-                    await _cancelled([*tasks, asked])
+                    await end_tasks([*tasks, asked])
                 stopped = "problem" if problem else "asked" if stop.was_asked else "time"
                 self.tell(f"ending the session: {problem or stopped}")
                 ended = self._ended(messenger, stopped, problem)
@@ -279,9 +279,3 @@ class _Site:
             part.end(patience_s)
         if self.load is not None and not self.load.end():
             self.tell("the load does not end by itself; it is killed with its control group")
-
-
-async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

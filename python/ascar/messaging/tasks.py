@@ -1,0 +1,29 @@
+"""How tasks are ended that wait for messages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["end_tasks"]
+
+_AGAIN_S = 0.2
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended, whatever they end by.
+
+    As often as it takes: in Python 3.11 `wait_for`, in which the NATS client waits, swallows a cancellation
+    that comes with the answer.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        ended, left = await asyncio.wait(left, timeout=_AGAIN_S)
+        for task in ended:
+            if not task.cancelled():
+                task.exception()  # known, so that nobody warns of it
