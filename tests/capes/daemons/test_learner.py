@@ -1,5 +1,6 @@
 """The learner as a process: it tunes a system of which the best setting is known, through a real session."""
 
+import itertools
 import json
 import sqlite3
 import subprocess
@@ -171,6 +172,10 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
     assert found["only_history"] and found["ticks"] > 40 and found["steps"] == 0
     assert 0 <= found["errors"][-1]["prediction_error"] < 0.6
     assert (system.folder / "fresh.npz").exists()
+    # Of two sessions; here the other one is the same.
+    done = tuned.run(tuned.config(QUICK, "both"), "--only-history", "--history", "test")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ticks"] > 2 * found["ticks"] - 20
     text = "algorithm = 'classic'\n[classic]\npreset = 'game'\nhidden_size = 16\n"
     done = tuned.run(tuned.config(text, "classic"), "--only-history", "--steps", "300")
     assert done.returncode == 0, done.stderr
@@ -228,3 +233,22 @@ def test_a_file_or_a_session_that_does_not_fit_is_refused_in_one_line(system, tu
     done = tuned.run(tuned.config("", "broken"))
     assert done.returncode == 2
     assert "broken.npz" in done.stderr and "damaged" in done.stderr
+
+
+def test_databases_are_merged_into_one(system, tuned):
+    bus = system.bus()
+    tuned.start()
+    bus.json("ticks", lambda it: it["setting"].get("window") == 8)
+    first = bus.json("ticks")["tick"]
+    bus.json("ticks", lambda it: it["tick"] > first + 5)
+    whole, source = system.folder / "whole.sqlite", system.folder / "replay.sqlite"
+    command = [system.ascard, "interface", "merge", source, source, "--into", whole]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(whole) as database:
+        ticks = [row[0] for row in database.execute("SELECT tick FROM ticks ORDER BY tick")]
+    database.close()
+    gaps = [after - before for before, after in itertools.pairwise(ticks)]
+    assert len(set(ticks)) == len(ticks) > 10 and max(gaps) == 1000
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "is there already" in done.stderr
