@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TRAINING_TICKS, TICKS, SEEDS = 3_600, 600, 5
 SESSIONS: dict[str, tuple[str, ...]] = {
     "first": (),
-    "further inside": ("servers.layout.start_percent=40", "servers.0.layout.used_percent=90"),
+    "further inside": ("servers.layout.start_percent=40", "servers.layout.used_percent=90"),
     "fragmented": (
         "servers.layout.fragmentation_percent=30",
         "servers.layout.extent_kib=16384",
