@@ -31,7 +31,7 @@ from ascar.capes.replay import TickReplay
 from .harness import number, ratio, table
 
 INPUTS, ACTIONS, BATCH, TICKS = 1_760, 5, 32, 250_000
-ROUNDS = 10
+ROUNDS = 15
 PEER = Path(__file__).parent / "peers" / "torch_step.py"
 
 
@@ -44,11 +44,13 @@ def main() -> None:
         "--torch", type=Path, default=Path("build/peers/bin/python"), help="a Python with torch"
     )
     parser.add_argument("--only", choices=("replay", "step"), help="one of the two")
+    parser.add_argument("--cores", type=int, default=0, help="for the step (default: one, then all)")
     given = parser.parse_args()
     if given.only != "step":
         _replay()
     if given.only != "replay":
-        _steps(given.torch)
+        every = sorted({1, len(os.sched_getaffinity(0))})
+        _steps(given.torch, [given.cores] if given.cores else every)
 
 
 def _replay() -> None:
@@ -77,13 +79,13 @@ def _replay() -> None:
     )
 
 
-def _steps(torch: Path) -> None:
+def _steps(torch: Path, counts: list[int]) -> None:
     """Ours and PyTorch's by turns, each in a process of its own, on one core and on all."""
     if not torch.exists():
         print(f"{torch}: not there; PyTorch is left out", file=sys.stderr)
         return
     rows: list[list[str]] = []
-    for cores in sorted({1, len(os.sched_getaffinity(0))}):
+    for cores in counts:
         for hidden in (600, 1_760):
             sizes = [str(one) for one in (INPUTS, hidden, ACTIONS, BATCH, cores)]
             ours = _Stepper([sys.executable, "-m", "benchmarks.jax_step", *sizes])
@@ -95,7 +97,7 @@ def _steps(torch: Path) -> None:
                 mine, other = ([one[what] for one in side] for side in zip(*found, strict=True))
                 row = [f"{hidden:,}", str(cores), what.removesuffix("_ms")]
                 rows.append([*row, f"{median(mine):.2f}", f"{median(other):.2f}", number(ratio(mine, other))])
-    print(f"\nStep of training, ms: medians over {ROUNDS} rounds of 20; ratio with its 95% interval\n")
+    print(f"\nStep of training, ms: medians over {ROUNDS} rounds of 5; ratio with its 95% interval\n")
     table(("hidden layers", "cores", "time", "JAX, compiled", "PyTorch, eager", "ratio, wanted: 0.5"), rows)
 
 
