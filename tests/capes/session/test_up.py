@@ -228,8 +228,13 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
 
 
 @pytest.mark.timeout(300)
-def test_when_all_is_killed_at_once_knobs_are_put_back(session, knob):
+def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     until(lambda: value() != knob, "the learner turns the knob")
+    words = ("--for", "9 s", "--phase", "4 s", "--settle", "500 ms", "--json")
+    done = subprocess.run(ascar("prove", session.place, *words), capture_output=True, text=True, check=False)
+    assert document(done)["pairs"] >= 1
+    session.see(lambda state: state.mode == "automatic", "tuning goes on")
+    until(lambda: value() != knob, "the learner turns the knob again")
     session.process.kill()
     session.process.wait()
     until(lambda: not session.children(), "nothing of it runs")
@@ -243,7 +248,7 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study.write_text(STUDY)
     try:
         done = subprocess.run(
-            ascar("up", study, "--folder", tmp_path / "s", "--for", "12 s", "--prove", "--keep", "--json"),
+            ascar("up", study, "--folder", tmp_path / "s", "--for", "10 s", "--prove", "--keep", "--json"),
             capture_output=True,
             text=True,
             check=False,
@@ -265,7 +270,6 @@ def test_bad_input_touches_nothing(tmp_path, knob):
     study = tmp_path / "study.toml"
     for old, new, words in (
         ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
-        ('kind = "memory"', 'kind = "memories"', "memories"),
         ("first_ticks = 3", "first_tick = 3", "first_tick"),
     ):
         study.write_text(STUDY.replace(old, new))
@@ -275,3 +279,11 @@ def test_bad_input_touches_nothing(tmp_path, knob):
         assert done.returncode == 2, done.stderr
         assert words in done.stderr.splitlines()[-1], done.stderr
     assert value() == knob
+
+
+@pytest.mark.parametrize("command", ["status", "stop", "prove"])
+def test_a_session_that_does_not_run_is_told(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    done = subprocess.run(ascar(command, "nobody"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "session 'nobody': does not run" in done.stderr, done.stderr
