@@ -18,6 +18,7 @@ DIR holds the recorded tables that do not come with ascar; without them only the
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import time
 import zlib
@@ -27,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from benchmarks.harness import Benchmark, Piece, number, percent, share, table
+from benchmarks.harness import Benchmark, Piece, number, percent, share, sources, table
 
 from ascar.analysis.spectra import Sheet, importance, observations_of, sampled_rows
 from ascar.cli.importance_source import read_table
+from ascar.datasets import dataset_file
 from ascar.importance import Factor, Observations, Rules, select
 
 if TYPE_CHECKING:
@@ -185,6 +187,14 @@ def show(results: dict[str, dict[str, Any]]) -> None:
         )
 
 
+def _state() -> str:
+    """A short name of what the results rest on: how importance is computed, and the project's tables."""
+    found = hashlib.sha256(sources("ascar.analysis.spectra", within=("ascar.importance",)).encode())
+    for name in sorted({file for _, file, _ in TABLES if file.startswith("dataset:")}):
+        found.update(dataset_file(name.removeprefix("dataset:")).read_bytes())
+    return found.hexdigest()[:12]
+
+
 def main() -> None:
     """Carry out what is left, and show all of it."""
     parser = argparse.ArgumentParser(add_help=False)
@@ -192,6 +202,7 @@ def main() -> None:
     known, sys.argv[1:] = parser.parse_known_args()
     directory: Path = known.tables
     benchmark = Benchmark.from_arguments(__doc__ or "", "5min")
+    benchmark.build = _state()
     show(benchmark.run(pieces(directory)))
 
 

@@ -89,6 +89,7 @@ const HELP = [
   ["Alt+click", "this value alone"],
   ["Left, Right, Home, End", "from value to value"],
   ["Up, Down", "from dimension to dimension"],
+  ["Arrows, Enter", "along the marked points of a Pareto set; show the configuration of one"],
   ["Ctrl+Z, Ctrl+Y", "one step back, one forward; so do the browser's own buttons"],
   ["Escape", "everything again"],
 ] as const;
