@@ -45,7 +45,8 @@ class Plot:
         """
         if study.target is None:
             return cls(None, None)
-        target = open_target(study.target)
+        # The device's caches are forgotten by unmounting it; those of the machine are nobody's to drop here.
+        target = open_target({"machine_wide": False, **study.target})
         if not isinstance(target, LocalFileSystem):
             raise StudyError(
                 f"target.kind = {study.target.get('kind')!r}: a session tunes 'localfs', or, without a "

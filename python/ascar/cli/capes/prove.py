@@ -66,7 +66,7 @@ def prove(
         emit("capes-prove", proof.to_dict())
     else:
         for line in proof_lines(proof.to_dict()):
-            people().print(line)
+            people().print(line, markup=False)
     return 3 if proof.claim == "none" else 0
 
 

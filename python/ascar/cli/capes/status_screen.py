@@ -10,6 +10,7 @@ from ascar.cli.text import duration
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from ascar.capes.state import Knob, SessionState
 
@@ -37,18 +38,20 @@ def _facts(state: SessionState) -> Table:
     title += [f"workload {state.workload}"] if state.workload else []
     left_s = None if state.until_s is None else state.until_s - time.time()
     title += [f"{duration(left_s)} left"] if left_s is not None and left_s > 0 else []
-    table.add_row("session", ", ".join(title))
-    table.add_row("objective", state.objective or "-")
-    table.add_row("now", f"{_number(state.now)}  {_bars([value for _, value in state.performance])}")
+    table.add_row(*_cells("session", ", ".join(title)))
+    table.add_row(*_cells("objective", state.objective or "-"))
+    table.add_row(*_cells("now", f"{_number(state.now)}  {_bars([value for _, value in state.performance])}"))
     if state.baseline is not None:
         one = state.baseline
         gain = "" if state.gain is None else f"; last minute {state.gain:+.1%} beside it, as it looks"
         table.add_row(
-            "baseline",
-            f"{_number(one.mean)}, {_number(one.low)} to {_number(one.high)} in 8 of 10 ticks{gain}",
+            *_cells(
+                "baseline",
+                f"{_number(one.mean)}, {_number(one.low)} to {_number(one.high)} in 8 of 10 ticks{gain}",
+            )
         )
     if state.proof is not None:
-        table.add_row("compared", _proof(state.proof))
+        table.add_row(*_cells("compared", _proof(state.proof)))
     learner = state.learner
     if learner is not None:
         words = [learner.algorithm or "?", learner.phase or "?"]
@@ -57,11 +60,11 @@ def _facts(state: SessionState) -> Table:
         if learner.prediction_error is not None:
             words.append(f"prediction error {learner.prediction_error:.1%}")
         words.append(f"{learner.changes} changes")
-        table.add_row("learner", ", ".join(words))
+        table.add_row(*_cells("learner", ", ".join(words)))
     if state.holding:
-        table.add_row("holding", state.holding)
+        table.add_row(*_cells("holding", state.holding))
     if not state.stored:
-        table.add_row("storage", "the last tick is not on disk")
+        table.add_row(*_cells("storage", "the last tick is not on disk"))
     return table
 
 
@@ -69,7 +72,7 @@ def _knobs(state: SessionState) -> Table:
     table = _table("knob", "now", "before", "range")
     for knob in state.knobs:
         mark = "*" if knob.is_changed else " "
-        table.add_row(f"{mark} {knob.key}", _shown(knob.value), _shown(knob.default), _range(knob))
+        table.add_row(*_cells(f"{mark} {knob.key}", _shown(knob.value), _shown(knob.default), _range(knob)))
     return table
 
 
@@ -78,13 +81,13 @@ def _parts(state: SessionState) -> Table:
     nodes = [
         f"{one.name} ({one.indicators})" if one.is_here else f"{one.name} (silent)" for one in state.nodes
     ]
-    table.add_row("nodes", ", ".join(nodes[:20]) or "-")
+    table.add_row(*_cells("nodes", ", ".join(nodes[:20]) or "-"))
     parts = [
         f"{one.name} {one.state}" + (f", begun anew {one.restarts} times" if one.restarts else "")
         for one in state.parts
     ]
     if parts:
-        table.add_row("parts", "; ".join(parts))
+        table.add_row(*_cells("parts", "; ".join(parts)))
     return table
 
 
@@ -92,7 +95,7 @@ def _refused(state: SessionState) -> Table:
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(state.refusals.items()))
     table = _table("tick", f"refused or failed ({counts})")
     for one in state.refused[:_LISTED]:
-        table.add_row(str(one.tick), one.reason)
+        table.add_row(*_cells(str(one.tick), one.reason))
     return table
 
 
@@ -100,7 +103,7 @@ def _happened(state: SessionState) -> Table:
     table = _table("tick", "event")
     for one in state.happened[:_LISTED]:
         detail = ", ".join(f"{key} {value}" for key, value in one.detail.items())
-        table.add_row("" if one.tick is None else str(one.tick), f"{one.event} {detail}"[:150])
+        table.add_row(*_cells("" if one.tick is None else str(one.tick), f"{one.event} {detail}"[:150]))
     return table
 
 
@@ -110,6 +113,13 @@ def _proof(proof: dict[str, object]) -> str:
         return f"{pairs} pairs of phases, no interval yet"
     words = "nothing is claimed: " if proof.get("claim") == "none" else ""
     return f"{words}{gain:+.1%} ({low:+.1%} to {high:+.1%}), {pairs} pairs of phases"
+
+
+def _cells(*texts: str) -> list[Text]:
+    """What others say, as it is: no markup, nothing that a terminal would obey."""
+    from rich.text import Text
+
+    return [Text("".join(sign if sign.isprintable() else "?" for sign in text)) for text in texts]
 
 
 def _grid() -> Table:
@@ -125,7 +135,7 @@ def _table(*names: str) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in names:
+    for name in _cells(*names):
         table.add_column(name)
     return table
 

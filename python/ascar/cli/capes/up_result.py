@@ -19,19 +19,19 @@ def deliver(ended: Ended, *, as_json: bool) -> None:
         emit("capes-up", ended.to_dict())
     else:
         out = people()
-        out.print(f"session {ended.session} ran for {duration(ended.seconds)}")
+        out.print(f"session {ended.session} ran for {duration(ended.seconds)}", markup=False)
         changed = {key: value for key, value in ended.setting.items() if ended.defaults.get(key) != value}
         for key, value in sorted(changed.items()):
-            out.print(f"  {key} = {_shown(value)}   before: {_shown(ended.defaults.get(key))}")
+            out.print(f"  {key} = {_shown(value)}   before: {_shown(ended.defaults.get(key))}", markup=False)
         if not changed:
-            out.print("  every knob stood at the end where it had stood before")
+            out.print("  every knob stood at the end where it had stood before", markup=False)
         for line in proof_lines(ended.proof):
-            out.print(line)
+            out.print(line, markup=False)
         if ended.kept is not None:
             names = ", ".join(f"{key} = {_shown(value)}" for key, value in ended.kept.items()) or "nothing"
-            out.print(f"kept until `ascar restore`: {names}")
+            out.print(f"kept until `ascar restore`: {names}", markup=False)
         elif not ended.left_changed:
-            out.print("every knob was put back")
+            out.print("every knob was put back", markup=False)
     for key, value in ended.left_changed.items():
         say(f"{key} is {_shown(value)} now, not {_shown(ended.defaults.get(key))}; run `ascar restore`")
     if ended.problem is not None:
