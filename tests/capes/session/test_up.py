@@ -270,6 +270,7 @@ def test_bad_input_touches_nothing(tmp_path, knob):
     study = tmp_path / "study.toml"
     for old, new, words in (
         ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
+        ("minimum = 0", "minimum = 7", f"is {knob} now, which is not among its values, 7 to 8"),
         ("first_ticks = 3", "first_tick = 3", "first_tick"),
     ):
         study.write_text(STUDY.replace(old, new))

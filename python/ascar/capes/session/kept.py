@@ -1,18 +1,45 @@
-"""Knobs after a session: whether they stand where they were, and how those that are to stay are set."""
+"""Knobs before and after a session: whether they can be learnt, were put back, or are to stay."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.errors import AscarError
+from ascar.errors import AscarError, StudyError
 from ascar.targets.keeper import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["keep_setting", "left_changed"]
+    from ascar.capes.session.study import KnobSection
+
+__all__ = ["check_knobs", "keep_setting", "left_changed"]
 
 OWNER = "ascar capes up"
+
+
+def check_knobs(knobs: Mapping[str, KnobSection]) -> None:
+    """Whether every knob is here, and stands within its range.
+
+    Args:
+        knobs: by the name that each has here.
+
+    Raises:
+        InputError: one is not known.
+        StudyError: one stands elsewhere: the learner could not go back there.
+    """
+    with Keeper(OWNER) as keeper:
+        for name, knob in knobs.items():
+            now = keeper.knob_read(name).value
+            if knob.choices:
+                allowed, is_fine = ", ".join(knob.choices), now in knob.choices
+            else:
+                low, high = knob.minimum or 0.0, knob.maximum or 0.0
+                allowed, is_fine = f"{low:g} to {high:g}", not isinstance(now, str) and low <= now <= high
+            if not is_fine:
+                raise StudyError(
+                    f"capes.knob {knob.name!r}: is {now} now, which is not among its values, {allowed}; "
+                    "change minimum, maximum or choices so that it is"
+                )
 
 
 def left_changed(defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.capes.bus import Bus
 from ascar.capes.session.alternation import Alternation, Turns
-from ascar.capes.session.files import agent_text, interface_text, learner_text, users, write_private
+from ascar.capes.session.files import (
+    agent_text,
+    interface_text,
+    knob_names,
+    learner_text,
+    users,
+    write_private,
+)
 from ascar.capes.session.folder import Running
 from ascar.capes.session.ground import Plot, prepared
-from ascar.capes.session.kept import keep_setting, left_changed
+from ascar.capes.session.kept import check_knobs, keep_setting, left_changed
 from ascar.capes.session.load import Load, Readings
 from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, Wishes
@@ -66,6 +73,7 @@ def up(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callable[[str],
             prepared(plot, tell) as ground,
             MessageServer(folder.path / "messages", users(study.session, study.capes.node)) as server,
         ):
+            check_knobs(dict(zip(knob_names(study, ground.device), study.capes.knob, strict=True)))
             site = _Site(study, folder, wishes, tell, server, running)
             ended = site.run(plot, ground)
             if changed := left_changed(ended.defaults):
