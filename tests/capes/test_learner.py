@@ -360,6 +360,12 @@ def test_a_damaged_state_is_refused(begin, tmp_path, change, words):
         begin(system)
 
 
+def test_a_network_needs_something_to_look_at(begin):
+    with pytest.raises(InputError, match=r"indicators = \['none'\]: fit none"):
+        begin(System(70), "algorithm = 'classic'\nindicators = ['none']\n")
+    live(System(70), begin(System(70), f"indicators = ['none']\n{QUICK}"), 10)
+
+
 def test_a_state_of_another_objective_or_algorithm_is_refused(begin, tmp_path):
     from ascar.capes.learner_state import write_state
 

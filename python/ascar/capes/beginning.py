@@ -124,6 +124,8 @@ class Beginning:
             raise InputError("knobs: there is nothing to turn: each has only one value; name others")
         starts = 1 if state is None else state.starts + 1
         width = len(observer.roster.nodes) * len(observer.roster.names)
+        if not width and file.algorithm == "classic":
+            raise InputError(f"indicators = {list(file.indicators)}: fit none of any node; name others")
         brain = brain_of(plan, [one.knob for one in dials], width, (file.seed, starts))
         learner = Learner(plan, dials, observer, brain, f"learner-{os.urandom(6).hex()}")
         if self.known:
