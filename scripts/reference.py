@@ -15,6 +15,7 @@ import schemas
 import typer
 
 from ascar import errors
+from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProofSection
 from ascar.cli.app import app
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
@@ -127,6 +128,19 @@ def study_page() -> str:
     parts.append(_literal(inspect.getdoc(study_table) or ""))
     parts.append("### [space.parameters.NAME]\n")
     parts.append(_literal(inspect.getdoc(tables) or ""))
+    parts.append("## A study of the online loop\n")
+    parts.append(
+        "`ascar capes up` reads a study with [study], [capes], and perhaps [target] and [workload], whose "
+        "keys are those above. [How](../howto/capes.md).\n"
+    )
+    for name, section in (
+        ("[study]", OnlineStudySection),
+        ("[capes]", CapesSection),
+        ("[[capes.knob]]", KnobSection),
+        ("[capes.proof]", ProofSection),
+    ):
+        parts.append(f"### {name} of the online loop\n")
+        parts.append(_keys(section, without=("knob", "proof")))
     return NOTE + "\n".join(parts)
 
 
@@ -137,8 +151,9 @@ def _kind(kind: Any) -> str:
     return f"{' '.join(text.split())}\n" + ("" if options is None else f"\n{_keys(options)}")
 
 
-def _keys(section: type[msgspec.Struct]) -> str:
-    keys = keys_of(section)
+def _keys(section: type[msgspec.Struct], without: tuple[str, ...] = ()) -> str:
+    """A table of its keys, but for those that are tables with a heading of their own."""
+    keys = [key for key in keys_of(section) if key.name not in without]
     if not keys:
         return "No further keys.\n"
     return _table(

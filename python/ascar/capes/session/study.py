@@ -16,7 +16,15 @@ from ascar.study import FILE_BYTES_MAX, convert, duration, within
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DEVICE", "CapesSection", "KnobSection", "OnlineStudy", "ProofSection"]
+__all__ = [
+    "DEVICE",
+    "PHASE_TICKS_MAX",
+    "CapesSection",
+    "KnobSection",
+    "OnlineStudy",
+    "OnlineStudySection",
+    "ProofSection",
+]
 
 DEVICE = "DEV"
 """In names of knobs and indicators: the kernel's name of the target's device."""
