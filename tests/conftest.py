@@ -1,8 +1,15 @@
-"""Of all tests: signals mean what they mean at a terminal."""
+"""Of all tests: signals mean what they mean at a terminal, and programs start as fast as they do there."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from pathlib import Path
+
+from ascar.cli.threads import compute_on_one_thread
+
+BYTECODE = Path(__file__).resolve().parents[1] / "build" / "bytecode"
 
 
 def pytest_configure() -> None:
@@ -12,3 +19,17 @@ def pytest_configure() -> None:
     for number in (signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    _keep_bytecode()
+    # As the program does: several threads on small matrices wait for each other, beside a load for minutes.
+    compute_on_one_thread()
+
+
+def _keep_bytecode() -> None:
+    """Compile modules once for all programs that tests start, even where the environment keeps no bytecode.
+
+    Else each of some hundred `ascar` would compile a thousand modules anew: half of what it takes to start.
+    """
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(BYTECODE)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)

@@ -49,6 +49,9 @@ def train(
 
     Goes on from its state, which it writes now and then and at its end. Knobs stay as they are when it ends.
     """
+    from ascar.cli.threads import compute_on_one_thread
+
+    compute_on_one_thread()
     from ascar.capes.learner_file import read_plan
     from ascar.cli.capes.train_run import live, replayed
     from ascar.errors import InputError

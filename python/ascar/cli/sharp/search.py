@@ -78,6 +78,9 @@ def search(
     interval of the system at work; what was in force before is so again at the end: `ascar sharp deploy`
     puts what was found in force.
     """
+    from ascar.cli.threads import compute_on_one_thread
+
+    compute_on_one_thread()
     from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.found import document, print_found
