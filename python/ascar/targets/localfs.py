@@ -8,40 +8,37 @@ hash seed is fixed, the file system is unmounted and mounted again after the fil
 from __future__ import annotations
 
 import logging
-import os
-import pwd
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
-from ascar.space import ChangeCost, Choices
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed
+from ascar.space import ChangeCost
 from ascar.study import convert
 from ascar.targets.administration import command_lines
 from ascar.targets.applied import applied_knobs
 from ascar.targets.counters import Counters
 from ascar.targets.keeper import Keeper, restore_all
-from ascar.targets.keeper_process import command as keeper_command
+from ascar.targets.localfs_description import localfs_description
 from ascar.targets.localfs_device import Device, Steps
 from ascar.targets.localfs_images import SavedImages
-from ascar.targets.localfs_options import (
-    MEMORY_BYTES_MIN,
-    MKFS,
-    SIZE_BYTES_MIN,
-    LocalFileSystemOptions,
-    Settings,
+from ascar.targets.localfs_memory import MemoryLimit
+from ascar.targets.localfs_options import LocalFileSystemOptions, Settings
+from ascar.targets.localfs_rights import check_root, lacks_root, owner_of_load
+from ascar.targets.localfs_space import (
+    file_systems_of,
+    localfs_space,
+    with_kernel_defaults,
+    without_machine_wide,
 )
-from ascar.targets.localfs_space import localfs_space, with_kernel_defaults, without_machine_wide
-from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
+from ascar.targets.machine import backing_of
 from ascar.targets.recipe import Recipe, recipe_of
-from ascar.units import format_size
 from ascar.workspace import Change, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Configuration, Space
+    from ascar.space import Configuration
     from ascar.targets.keeper_replies import RestoreReport
 
 __all__ = ["LocalFileSystem", "LocalFileSystemOptions"]
@@ -67,7 +64,7 @@ class LocalFileSystem:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.settings = Settings.read(convert(options, LocalFileSystemOptions, "target"))
         chosen = self.settings.options
-        self.space = localfs_space(_size_of(self.settings), chosen.file_systems)
+        self.space = localfs_space(self.settings.device_bytes, chosen.file_systems)
         if not chosen.machine_wide:
             self.space = without_machine_wide(self.space)
         self.owner = f"localfs {chosen.device or self.settings.image}"
@@ -77,8 +74,7 @@ class LocalFileSystem:
         self._keeper: Keeper | None = None
         self._device: Device | None = None
         self._counters: Counters | None = None
-        self._memory_bytes: int | None = None
-        self._dataset_bytes: int | None = None
+        self._memory: MemoryLimit | None = None
         self._current: Configuration | None = None
         self._recipe: Recipe | None = None
         self._filled = False
@@ -97,13 +93,13 @@ class LocalFileSystem:
             StudyError: a path of the study is wrong.
             Refused: the device is in use or not confirmed, or another study holds what this one needs.
         """
-        _check_root()
+        check_root()
         self.settings.check_machine()
-        owner = _owner(self.settings.options.user)
+        owner = owner_of_load(self.settings.options.user)
         try:
             self._keeper = Keeper(self.owner).start()
         except EnvironmentLacks as error:
-            raise _lacks_root(error) from error
+            raise lacks_root(error) from error
         if applied := applied_knobs():
             _log.warning(
                 "`ascar apply` is in force: %s; this study takes that for the default. `ascar restore` first "
@@ -124,40 +120,20 @@ class LocalFileSystem:
         self._leave()
 
     def _take(self, keeper: Keeper, owner: tuple[int, int] | None) -> None:
-        chosen, capabilities = self.settings.options, keeper.capabilities
-        self._check_kernel(capabilities.file_systems)
-        if capabilities.cgroup_memory is None and self._wants_memory_limit:
-            raise EnvironmentLacks(
-                "target.memory: this machine has no control groups for memory; mount them, or set "
-                'target.memory = "none" and use a load much larger than the memory'
-            )
-        if chosen.machine_wide:
+        self._check_kernel(keeper.capabilities.file_systems)
+        self._memory = MemoryLimit(self.settings, keeper)
+        if self.settings.options.machine_wide:
             keeper.lock("vm.drop_caches")
-        if chosen.device is not None:
-            claimed = keeper.device_claim(
-                Path(chosen.device), confirmed=chosen.confirmed_device == chosen.device
-            )
-            if claimed.size_bytes < SIZE_BYTES_MIN:
-                raise EnvironmentLacks(
-                    f"target.device = {chosen.device!r}: has {format_size(claimed.size_bytes)}; "
-                    f"name one with at least {format_size(SIZE_BYTES_MIN)}"
-                )
-            path, name = claimed.device, claimed.name
-        else:
-            image = keeper.image_create(self.settings.image, self.settings.size_bytes)
-            attached = keeper.image_attach(image.path, direct_io=chosen.direct_io)
-            path, name = attached.device, attached.name
-        self._device = Device(keeper, path, name, owner, self.settings.step_limit_s)
+        self._device = Device.take(keeper, self.settings, owner)
         self._counters = Counters(self._watched())
         self.space = with_kernel_defaults(
             self.space, {name: self._device.knob(knob) for name, knob in _QUEUE_DEFAULTS.items()}
         )
-        if self.settings.memory_bytes is not None:
-            self._limit_memory(self.settings.memory_bytes)
+        self._memory.enforce()
 
     def _check_kernel(self, mountable: tuple[str, ...]) -> None:
         """Leave out file systems that the kernel cannot mount, unless the study names them."""
-        wanted = _file_systems(self.space)
+        wanted = file_systems_of(self.space)
         missing = [fs for fs in wanted if fs not in mountable]
         named = self.settings.options.file_systems or ("ext4",)
         for fs in missing:
@@ -225,7 +201,8 @@ class LocalFileSystem:
         device, recipe, steps = self._entered(), self._recipe, Steps()
         assert recipe is not None, "a configuration is applied before the load settles"
         configuration, self._current = self._current, None
-        self._measure_dataset(device.workspace())
+        assert self._memory is not None, "a target is entered before it is used"
+        self._memory.measure(device.workspace())
         if self._filled and self.settings.options.machine_wide:
             device.sync(steps)
         elif self._filled:
@@ -256,13 +233,13 @@ class LocalFileSystem:
     @property
     def workspace(self) -> Workspace:
         """Where the load runs; its memory is limited once it has settled, not while it is filled."""
-        device, keeper = self._entered(), self._keeper
-        limited = self._settled and self._memory_bytes is not None and keeper is not None
+        device, memory = self._entered(), self._memory
+        assert memory is not None, "a target is entered before it is used"
         return Workspace(
             directory=device.workspace(),
-            memory_bytes=self._memory_bytes,
+            memory_bytes=memory.bytes,
             user=self.settings.options.user,
-            admit=keeper.cgroup_add if limited and keeper is not None else None,
+            admit=memory.admit if self._settled else None,
         )
 
     def counters(self) -> Mapping[str, float]:
@@ -272,41 +249,8 @@ class LocalFileSystem:
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
-        chosen, device = self.settings.options, self._entered()
-        stack: dict[str, Any] = {"name": device.name, "size_bytes": _size_of(self.settings)}
-        if chosen.iops is not None:
-            stack["iops_max"] = chosen.iops
-        if chosen.device is None:
-            directory = self.settings.image.parent
-            stack |= {
-                "kind": "image on a loop device",
-                "direct_io": chosen.direct_io,
-                "image": str(self.settings.image),
-                "image_file_system": file_system_of(directory),
-                "image_device": backing_of(directory),
-            }
-        else:
-            stack |= {"kind": "block device", "path": chosen.device}
-        return {
-            "target": "localfs",
-            **describe_machine(),
-            "device": stack,
-            "memory_bytes": self._memory_bytes,
-            "memory_limit": self._keeper.capabilities.cgroup_memory if self._keeper else None,
-            "dataset_to_memory": chosen.dataset_to_memory,
-            "dataset_bytes": self._dataset_bytes,
-            "applied": applied_knobs(),
-            "state": chosen.state,
-            "machine_wide": chosen.machine_wide,
-            "user": chosen.user,
-            "file_systems": _file_systems(self.space),
-            "programs": {name: program_version(name) for name in sorted(set(MKFS.values()))},
-            "kernel_defaults": {
-                parameter.name: parameter.default
-                for parameter in self.space.parameters
-                if parameter.cost is ChangeCost.DYN_KERNEL
-            },
-        }
+        assert self._memory is not None, "a target is entered before it is used"
+        return localfs_description(self.settings, self.space, self._entered().name, self._memory)
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The chosen part of a configuration in an administrator's words, for a device of his own."""
@@ -372,38 +316,15 @@ class LocalFileSystem:
     def _end_load(self, steps: Steps) -> None:
         """Nothing of the last load runs any more, and the device is as fast as it can be."""
         self._limit_iops(0, steps)
-        if self._memory_bytes is not None and self._keeper is not None:
+        if self._memory is not None and self._memory.bytes is not None:
             with steps.step("end load"):
-                self._keeper.cgroup_kill()
+                self._memory.end_load()
 
     def _limit_iops(self, iops: int | None, steps: Steps) -> None:
         """Let so many reads and writes a second through; 0: all. Nothing where the study sets no limit."""
         if self.settings.options.iops is not None and iops is not None:
             limits = {"block.DEV.read_iops_max": iops, "block.DEV.write_iops_max": iops}
             self._entered().set_knobs(limits, steps)
-
-    def _measure_dataset(self, directory: Path) -> None:
-        """Learn the size of the load's data, and limit the memory by it where the study wants that."""
-        if self._dataset_bytes is None:
-            self._dataset_bytes = _bytes_below(directory)
-        ratio = self.settings.options.dataset_to_memory
-        if ratio is not None and self._memory_bytes is None:
-            memory_bytes = int(self._dataset_bytes / ratio) // 4096 * 4096
-            if memory_bytes < MEMORY_BYTES_MIN:
-                raise StudyError(
-                    f"target.dataset_to_memory = {ratio:g}: with {format_size(self._dataset_bytes)} of data "
-                    f"that is less than {format_size(MEMORY_BYTES_MIN)} of memory; use a larger load"
-                )
-            self._limit_memory(memory_bytes)
-
-    def _limit_memory(self, memory_bytes: int) -> None:
-        assert self._keeper is not None, "the control group is the keeper's"
-        self._keeper.cgroup_create(memory_bytes)
-        self._memory_bytes = memory_bytes
-
-    @property
-    def _wants_memory_limit(self) -> bool:
-        return self.settings.memory_bytes is not None or self.settings.options.dataset_to_memory is not None
 
     def _watched(self) -> dict[str, str]:
         """Devices whose traffic is counted."""
@@ -418,58 +339,3 @@ class LocalFileSystem:
     def _entered(self) -> Device:
         assert self._device is not None, "a target is entered before it is used"
         return self._device
-
-
-def _size_of(settings: Settings) -> int:
-    """Bytes of the device."""
-    device = settings.options.device
-    if device is None:
-        return settings.size_bytes
-    try:
-        return 512 * int((Path("/sys/class/block") / Path(device).resolve().name / "size").read_text("ascii"))
-    except (OSError, ValueError):
-        return settings.size_bytes  # not here: entering says so
-
-
-def _check_root() -> None:
-    try:
-        keeper_command(None)
-    except EnvironmentLacks as error:
-        raise _lacks_root(error) from error
-
-
-def _lacks_root(error: EnvironmentLacks) -> EnvironmentLacks:
-    return EnvironmentLacks(f"target.kind = 'localfs': {error.message}; the kind 'sqlite' needs no root")
-
-
-def _owner(user: str | None) -> tuple[int, int] | None:
-    """Whom the load's files belong to: uid and gid; None: the caller."""
-    if user is None:
-        return None
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError as error:
-        raise StudyError(
-            f"target.user = {user!r}: there is no such account; name another, or none"
-        ) from error
-    if os.geteuid() not in (0, entry.pw_uid):
-        raise EnvironmentLacks(f"target.user = {user!r}: only root can run a load as another; leave it out")
-    return entry.pw_uid, entry.pw_gid
-
-
-def _file_systems(space: Space) -> list[str]:
-    domain = space.domain("fs")
-    assert isinstance(domain, Choices)
-    return [str(fs) for fs in domain.values]
-
-
-def _bytes_below(directory: Path) -> int:
-    """Bytes of the files below a directory, by their size."""
-    total = 0
-    for root, _, files in os.walk(directory):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
-            except OSError:
-                continue
-    return total

@@ -6,16 +6,19 @@ import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import InputError, StageFailed
+from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.targets.localfs_options import SIZE_BYTES_MIN
+from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
-    from pathlib import Path
 
     from ascar.targets.keeper import Keeper
     from ascar.targets.keeper_replies import Copied
+    from ascar.targets.localfs_options import Settings
     from ascar.targets.recipe import Recipe
 
 __all__ = ["Device", "Steps"]
@@ -66,6 +69,31 @@ class Device:
         self._owner = owner
         self._limit_s = limit_s
         self._knobs: dict[str, int | str] = {}
+
+    @classmethod
+    def take(cls, keeper: Keeper, settings: Settings, owner: tuple[int, int] | None) -> Device:
+        """Claim the device that a study names, or make an image file and a loop device on it.
+
+        Raises:
+            EnvironmentLacks: the device is too small.
+            Refused: it is in use, or not confirmed.
+        """
+        if settings.options.device is not None:
+            claimed = keeper.device_claim(
+                Path(settings.options.device),
+                confirmed=settings.options.confirmed_device == settings.options.device,
+            )
+            if claimed.size_bytes < SIZE_BYTES_MIN:
+                raise EnvironmentLacks(
+                    f"target.device = {settings.options.device!r}: has {format_size(claimed.size_bytes)}; "
+                    f"name one with at least {format_size(SIZE_BYTES_MIN)}"
+                )
+            path, name = claimed.device, claimed.name
+        else:
+            image = keeper.image_create(settings.image, settings.size_bytes)
+            attached = keeper.image_attach(image.path, direct_io=settings.options.direct_io)
+            path, name = attached.device, attached.name
+        return cls(keeper, path, name, owner, settings.step_limit_s)
 
     def format(self, recipe: Recipe, steps: Steps) -> None:
         """Make the recipe's file system."""

@@ -122,6 +122,18 @@ class Settings(msgspec.Struct, frozen=True):
         cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         return Path(cache).expanduser().absolute() / "ascar" / f"localfs-{os.getpid()}.img"
 
+    @property
+    def device_bytes(self) -> int:
+        """Size of what is made into a file system: the image, or the device where it is there already."""
+        device = self.options.device
+        if device is None:
+            return self.size_bytes
+        name = Path(device).resolve().name
+        try:
+            return 512 * int((Path("/sys/class/block") / name / "size").read_text("ascii"))
+        except (OSError, ValueError):
+            return self.size_bytes  # not here: entering says so
+
     def check_machine(self) -> None:
         """Check that this machine has what is needed; nothing is touched.
 

@@ -97,3 +97,10 @@ def _number(path: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return value if value > 0 else None
+
+
+def file_systems_of(space: Space) -> list[str]:
+    """The file systems among which a space lets choose."""
+    domain = space.domain("fs")
+    assert isinstance(domain, Choices)
+    return [str(fs) for fs in domain.values]

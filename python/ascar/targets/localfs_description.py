@@ -1,0 +1,61 @@
+"""What results of a local file system are valid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar.space import ChangeCost
+from ascar.targets.applied import applied_knobs
+from ascar.targets.localfs_options import MKFS
+from ascar.targets.localfs_space import file_systems_of
+from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.space import Space
+    from ascar.targets.localfs_memory import MemoryLimit
+    from ascar.targets.localfs_options import Settings
+
+__all__ = ["localfs_description"]
+
+
+def localfs_description(
+    settings: Settings, space: Space, device_name: str, memory: MemoryLimit
+) -> Mapping[str, Any]:
+    """The machine, the device below the file system, limits, programs, defaults in force."""
+    chosen = settings.options
+    stack: dict[str, Any] = {"name": device_name, "size_bytes": settings.device_bytes}
+    if chosen.iops is not None:
+        stack["iops_max"] = chosen.iops
+    if chosen.device is None:
+        directory = settings.image.parent
+        stack |= {
+            "kind": "image on a loop device",
+            "direct_io": chosen.direct_io,
+            "image": str(settings.image),
+            "image_file_system": file_system_of(directory),
+            "image_device": backing_of(directory),
+        }
+    else:
+        stack |= {"kind": "block device", "path": chosen.device}
+    return {
+        "target": "localfs",
+        **describe_machine(),
+        "device": stack,
+        "memory_bytes": memory.bytes,
+        "memory_limit": memory.kind,
+        "dataset_to_memory": chosen.dataset_to_memory,
+        "dataset_bytes": memory.dataset_bytes,
+        "applied": applied_knobs(),
+        "state": chosen.state,
+        "machine_wide": chosen.machine_wide,
+        "user": chosen.user,
+        "file_systems": file_systems_of(space),
+        "programs": {name: program_version(name) for name in sorted(set(MKFS.values()))},
+        "kernel_defaults": {
+            parameter.name: parameter.default
+            for parameter in space.parameters
+            if parameter.cost is ChangeCost.DYN_KERNEL
+        },
+    }

@@ -1,0 +1,96 @@
+"""How much memory the load on a file system may have, in a control group of the keeper's."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks, StudyError
+from ascar.targets.localfs_options import MEMORY_BYTES_MIN
+from ascar.units import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ascar.targets.keeper import Keeper
+    from ascar.targets.localfs_options import Settings
+
+__all__ = ["MemoryLimit"]
+
+
+class MemoryLimit:
+    """A limit that the study gives, or one in proportion to the size of the load's data.
+
+    Args:
+        settings: the study's.
+        keeper: makes the group.
+
+    Raises:
+        EnvironmentLacks: a limit is wanted, and this machine has no control groups for memory.
+    """
+
+    def __init__(self, settings: Settings, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._ratio = settings.options.dataset_to_memory
+        self._given_bytes = settings.memory_bytes
+        self.kind = keeper.capabilities.cgroup_memory
+        """The kind of control group; None: there are none."""
+        self.bytes: int | None = None
+        """The limit in force; None: none, or none yet."""
+        self.dataset_bytes: int | None = None
+        """Size of the load's data, once it is filled."""
+        if self.kind is None and (self._given_bytes is not None or self._ratio is not None):
+            raise EnvironmentLacks(
+                "target.memory: this machine has no control groups for memory; mount them, or set "
+                'target.memory = "none" and use a load much larger than the memory'
+            )
+
+    def enforce(self) -> None:
+        """Set the limit that is known from the start, if there is one."""
+        if self._given_bytes is not None:
+            self._limit(self._given_bytes)
+
+    def measure(self, directory: Path) -> None:
+        """Learn the size of the load's data, and limit the memory by it where the study wants that.
+
+        Raises:
+            StudyError: the data is too small for the wanted proportion.
+        """
+        if self.dataset_bytes is None:
+            self.dataset_bytes = _bytes_below(directory)
+        if self._ratio is None or self.bytes is not None:
+            return
+        memory_bytes = int(self.dataset_bytes / self._ratio) // 4096 * 4096
+        if memory_bytes < MEMORY_BYTES_MIN:
+            raise StudyError(
+                f"target.dataset_to_memory = {self._ratio:g}: with {format_size(self.dataset_bytes)} of data "
+                f"that is less than {format_size(MEMORY_BYTES_MIN)} of memory; use a larger load"
+            )
+        self._limit(memory_bytes)
+
+    @property
+    def admit(self) -> Callable[[int], None] | None:
+        """Puts a process under the limit; None where there is none."""
+        return None if self.bytes is None else self._keeper.cgroup_add
+
+    def end_load(self) -> None:
+        """Kill whatever runs under the limit."""
+        if self.bytes is not None:
+            self._keeper.cgroup_kill()
+
+    def _limit(self, memory_bytes: int) -> None:
+        self._keeper.cgroup_create(memory_bytes)
+        self.bytes = memory_bytes
+
+
+def _bytes_below(directory: Path) -> int:
+    """Bytes of the files below a directory, by their size."""
+    total = 0
+    for root, _, files in os.walk(directory):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
+            except OSError:
+                continue
+    return total
