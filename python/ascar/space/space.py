@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ascar.errors import ExpressionError, SpaceError
-from ascar.expression import Expression, literal, parse
+from ascar.errors import SpaceError
 from ascar.space.configuration import Configuration
-from ascar.space.cost import ChangeCost, costs_named
+from ascar.space.cost import costs_named
 from ascar.space.diagram import holds
+from ascar.space.difference import Difference, difference, same
 from ascar.space.domain import Choices, Domain, Value
+from ascar.space.formulas import check_constraint, check_holds, check_names, expression, forbidding
 from ascar.space.parameter import Parameter, value_text
 from ascar.space.policy import canonical_permission, permits, permitted, too_weak
 from ascar.space.solver import Solver
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ascar.expression import Expression
     from ascar.space.encoding import Encoding
     from ascar.space.guarantee import Guarantee
 
@@ -29,24 +31,6 @@ __all__ = ["Difference", "Space"]
 
 _PARAMETERS_MAX = 500
 _CONSTRAINTS_MAX = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What it takes to get from one configuration to another.
-
-    Attributes:
-        parameters: those whose value differs, or that are active in only one, in the space's order.
-        cost: the highest change cost among them; None where nothing differs.
-    """
-
-    parameters: tuple[str, ...]
-    cost: ChangeCost | None
-
-    @property
-    def category(self) -> int | None:
-        """The highest category of Table 9.1 among them; None where nothing differs."""
-        return None if self.cost is None else self.cost.category
 
 
 @dataclass(frozen=True)
@@ -73,7 +57,7 @@ class Space:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", tuple(self.parameters))
-        object.__setattr__(self, "constraints", tuple(_expression(formula) for formula in self.constraints))
+        object.__setattr__(self, "constraints", tuple(expression(formula) for formula in self.constraints))
         if len(self.parameters) > _PARAMETERS_MAX or len(self.constraints) > _CONSTRAINTS_MAX:
             raise SpaceError(
                 f"{len(self.parameters)} parameters, {len(self.constraints)} constraints; at most "
@@ -86,11 +70,9 @@ class Space:
             seen.add(parameter.name)
         for parameter in self.parameters:
             if parameter.condition is not None:
-                self._check_names(f"parameter {parameter.name}: when", parameter.condition)
+                check_names(f"parameter {parameter.name}: when", parameter.condition, self.names)
         for constraint in self.constraints:
-            self._check_names("constraint", constraint)
-            if not constraint.names:
-                raise SpaceError(f"constraint {str(constraint)!r} mentions no parameter; remove it")
+            check_constraint(constraint, self.names)
         self._check_policy()
 
     # Looking things up.
@@ -161,7 +143,7 @@ class Space:
                     f"{str(self[name].condition)!r}; leave it out"
                 )
             known[name] = self._checked(self[name], values[name]) if active else None
-        self._check_constraints(known, self.constraints)
+        check_holds(self.constraints, known)
         return self._configuration(known)
 
     def is_valid(self, values: Mapping[str, Any]) -> bool:
@@ -207,8 +189,8 @@ class Space:
         known = self._active_defaults()
         broken = [rule for rule in self.constraints if holds(rule, known) is False]
         # Only what a pin touches may move: else the baseline would not be what is in force by default.
-        self._check_constraints(
-            known, [rule for rule in broken if not set(rule.names) & set(self.pinned)], "the defaults: "
+        check_holds(
+            [rule for rule in broken if not set(rule.names) & set(self.pinned)], known, "the defaults: "
         )
         return self._solver.nearest({}) if broken else self._configuration(known)
 
@@ -296,11 +278,7 @@ class Space:
 
     def change(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> Difference:
         """Which parameters differ, and the highest cost among them (Cao 9.4)."""
-        changed = [p for p in self.parameters if not _equal(before.get(p.name), after.get(p.name))]
-        return Difference(
-            tuple(parameter.name for parameter in changed),
-            max((parameter.cost for parameter in changed), key=lambda cost: cost.rank, default=None),
-        )
+        return difference(self.parameters, before, after)
 
     def departures(self, configuration: Mapping[str, Value]) -> tuple[str, ...]:
         """The active parameters whose value is not their own default: what somebody chose.
@@ -310,8 +288,7 @@ class Space:
         return tuple(
             parameter.name
             for parameter in self.parameters
-            if parameter.name in configuration
-            and not _equal(parameter.default, configuration[parameter.name])
+            if parameter.name in configuration and not same(parameter.default, configuration[parameter.name])
         )
 
     def weakened(self, configuration: Mapping[str, Value]) -> dict[str, frozenset[Guarantee]]:
@@ -369,7 +346,7 @@ class Space:
         Raises:
             SpaceError: an unknown parameter or value, or nothing valid is left.
         """
-        return self.constrain(*(self._forbidding(combination) for combination in combinations))
+        return self.constrain(*(forbidding(self, combination) for combination in combinations))
 
     def only(self, name: str, values: Iterable[Any]) -> Space:
         """With fewer values of one parameter, as where a machine lacks an I/O scheduler.
@@ -427,16 +404,6 @@ class Space:
             known[level.name] = value if self._active(level.name, known) else None
         return known
 
-    def _check_constraints(
-        self, known: Mapping[str, Value | None], constraints: Iterable[Expression], whose: str = ""
-    ) -> None:
-        for constraint in constraints:
-            if holds(constraint, known) is False:
-                given = ", ".join(f"{name} = {_shown(known[name])}" for name in constraint.names)
-                raise SpaceError(
-                    f"{whose}constraint {str(constraint)!r} is broken by {given}; change one of them"
-                )
-
     def _configuration(self, known: Mapping[str, Value | None]) -> Configuration:
         return Configuration({name: value for name in self.names if (value := known[name]) is not None})
 
@@ -446,7 +413,7 @@ class Space:
     def _checked(self, parameter: Parameter, value: object) -> Value:
         """The value as the parameter holds it, if policy allows it too."""
         canonical = parameter.canonical(value)
-        if parameter.name in self.pinned and not _equal(self.pinned[parameter.name], canonical):
+        if parameter.name in self.pinned and not same(self.pinned[parameter.name], canonical):
             fixed = value_text(self.pinned[parameter.name])
             raise SpaceError(
                 f"parameter {parameter.name} = {value_text(canonical)}: pinned at {fixed}; leave it there"
@@ -454,12 +421,6 @@ class Space:
         if not permits(parameter, canonical, self.allow_weaker):
             raise too_weak(parameter, canonical)
         return canonical
-
-    def _check_names(self, what: str, formula: Expression) -> None:
-        for name in formula.names:
-            if name not in self._by_name:
-                known = names_near(name, self.names)
-                raise SpaceError(f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {known}")
 
     def _check_policy(self) -> None:
         if self.allow_weaker is not None:
@@ -474,26 +435,3 @@ class Space:
             except SpaceError as error:
                 raise SpaceError(f"pinned: {error.message}") from None
         object.__setattr__(self, "pinned", pinned)
-
-    def _forbidding(self, combination: Mapping[str, Any]) -> str:
-        if not combination:
-            raise SpaceError("forbidden: the combination is empty; name at least one parameter and its value")
-        parts = [f"{name} == {literal(self[name].canonical(value))}" for name, value in combination.items()]
-        return f"not ({' and '.join(parts)})"
-
-
-def _expression(formula: str | Expression) -> Expression:
-    if isinstance(formula, Expression):
-        return formula
-    try:
-        return parse(formula)
-    except ExpressionError as error:
-        raise SpaceError(f"constraint: {error.message}") from error
-
-
-def _equal(left: Value | None, right: Value | None) -> bool:
-    return type(left) is type(right) and left == right
-
-
-def _shown(value: Value | None) -> str:
-    return "n/a" if value is None else value_text(value)
