@@ -38,6 +38,7 @@ class TestDials:
         assert position(dials, found) == (1, 30, 9, 256, 1)
         assert dials[2].knob.logarithmic and dials[2].knob.step == 5, "a fiftieth of the range"
         assert not dials[1].knob.logarithmic
+        assert [one.knob.kin for one in dials] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
         assert knob_of("osc.*.rpcs@n1/a") == "osc.*.rpcs"
 
     @pytest.mark.parametrize(

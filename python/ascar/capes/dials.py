@@ -147,6 +147,7 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
 
 def _dial(key: str, default: object, rule: KnobRule, ratios: Sequence[str]) -> Dial | None:
     """None where there is nothing to choose."""
+    kin = rule.name if "@" in key else ""  # what the same knob does on another node
     if rule.choices or isinstance(default, bool):
         choices: tuple[Value, ...] = rule.choices or (False, True)
         if len(choices) < 2:
@@ -157,7 +158,8 @@ def _dial(key: str, default: object, rule: KnobRule, ratios: Sequence[str]) -> D
                 "to them in the interface's file, or leave the knob out of `knobs`"
             )
         at = float(choices.index(default))
-        return Dial(key, Knob(key, at, 0, len(choices) - 1, 1), choices, None, rule.interval_ticks)
+        knob = Knob(key, at, 0, len(choices) - 1, 1, kin=kin)
+        return Dial(key, knob, choices, None, rule.interval_ticks)
     low, high = rule.minimum, rule.maximum
     if low is None or high is None:
         raise InputError(
@@ -172,5 +174,6 @@ def _dial(key: str, default: object, rule: KnobRule, ratios: Sequence[str]) -> D
     if rule.step is None and float(low).is_integer() and float(high).is_integer():
         step = max(1.0, float(round(step)))
     ratio = low >= 0 and _fits(rule.name, ratios)
-    knob = Knob(key, min(max(float(default), low), high), low, high, min(step, high - low), ratio)
+    now = min(max(float(default), low), high)
+    knob = Knob(key, now, low, high, min(step, high - low), ratio, kin)
     return Dial(key, knob, (), rule.change_max, rule.interval_ticks)
