@@ -142,7 +142,9 @@ def test_what_is_left_can_be_taken_away(small, served, explorer, tmp_path):
     assert [row["level"] for row in rows] == [str(value) for value in expected["level"]]
     button = explorer.page.get_by_role("button", name="SVG", exact=True)
     drawing = ET.fromstring(explorer.saved(button.click, tmp_path / "view.svg"))
-    texts = [element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        one.text for tag in ("text", "tspan") for one in drawing.iter(f"{{http://www.w3.org/2000/svg}}{tag}")
+    ]
     assert "mode" in texts
     assert any("mode = lz4" in (text or "") for text in texts)
 
