@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ascar.capes.cluster import ClusterSystem
 from ascar.capes.modern import Modern
 
 from . import capes_cluster_runs as runs
-from .harness import Benchmark, Piece, mean, percent, table
+from .harness import Benchmark, Piece, mean, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
 TURNS = ("1-9", "9-1", "fileserver", "sequential-write")
@@ -130,7 +129,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
                 name,
                 str(len(own)),
                 f"{own[0]['best'][0]:g}, {own[0]['best'][1]:g}",
-                percent(static),
+                runs.signed(static),
                 *(_gain(own, at) for at in range(len(AFTER))),
                 *(_share(own, at) if static[0] >= 0.05 else "-" for at in range(len(AFTER))),
             ]
@@ -150,7 +149,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
             [
                 name,
                 *(
-                    percent(mean([one[key][1] / one[key][0] - 1 for one in own]))
+                    runs.signed(mean([one[key][1] / one[key][0] - 1 for one in own]))
                     for key in ("first_300", "from_300")
                 ),
                 f"{lows[0]}, {lows[1]} of {sum(one['minutes'] for one in own)}",
@@ -162,13 +161,13 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
 
 
 def _gain(own: list[dict[str, Any]], at: int) -> str:
-    return percent(mean([one["after"][2][at] / one["after"][0][at] - 1 for one in own]))
+    return runs.signed(mean([one["after"][2][at] / one["after"][0][at] - 1 for one in own]))
 
 
 def _share(own: list[dict[str, Any]], at: int) -> str:
     gained = [one["after"][2][at] - one["after"][0][at] for one in own]
     possible = [one["after"][1][at] - one["after"][0][at] for one in own]
-    return percent(runs.share_of(gained, possible), 0)
+    return runs.whole(runs.share_of(gained, possible))
 
 
 def _turning(found: dict[str, dict[str, Any]]) -> None:
@@ -180,8 +179,10 @@ def _turning(found: dict[str, dict[str, Any]]) -> None:
     for label in ("static", "unannounced", "announced"):
         cells: list[str] = []
         for part in (slice(None), slice(len(TURNS), None)):
-            gains = [np.mean(one[label][part]) / np.mean(one["default"][part]) - 1 for one in own]
-            cells.append(percent(mean([float(one) for one in gains])))
+            pairs: list[tuple[list[float], list[float]]] = [
+                (one[label][part], one["default"][part]) for one in own
+            ]
+            cells.append(runs.signed(mean([sum(learnt) / sum(default) - 1 for learnt, default in pairs])))
         changes = "-" if label == "static" else ", ".join(str(one[f"{label}_changes"]) for one in own)
         kept = "-" if label == "static" else ", ".join(str(one[f"{label}_known"]) for one in own)
         rows.append([label, *cells, changes, kept])
@@ -200,7 +201,7 @@ def _day(found: dict[str, dict[str, Any]]) -> None:
             _gain(own, at) + (f"; {_share(own, at)}" if static[0] >= 0.05 else "")
             for at in range(len(DAY_AFTER))
         ]
-        rows.append([name, str(len(own)), runs.PUBLISHED.get(name, "-"), percent(static), *cells])
+        rows.append([name, str(len(own)), runs.PUBLISHED.get(name, "-"), runs.signed(static), *cells])
     heads = ("workload", "seeds", "published, 24 h", "best static, after 24 h")
     table((*heads, *(f"after {end:,}" for end, _ in DAY_AFTER)), rows)
 

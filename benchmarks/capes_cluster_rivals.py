@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
-import numpy as np
 
 from ascar.capes.handles import CLUSTER_KNOBS
 from ascar.optimizers import Evaluation, open_optimizer
@@ -30,7 +29,7 @@ from ascar.sharp import About, Journal, Judge, Limits, Plan, SimulatedBench, obj
 from ascar.sharp.rulesets import ruleset
 from ascar.simulation import with_control, with_rule_text, with_settings
 from ascar.simulation.batch import run_many
-from ascar.space import Space, integer
+from ascar.space import ChangeCost, Space, integer
 
 from . import capes_cluster_runs as runs
 from .harness import Benchmark, Piece, mean, table
@@ -85,7 +84,8 @@ def _cell(own: list[dict[str, Any]], default: list[float]) -> str:
     if len(own) == 1:
         pairs = zip(own[0]["mb_per_s"], default, strict=True)
         return runs.signed(mean([one / other - 1 for one, other in pairs]))
-    return runs.signed(mean([float(np.mean(one["mb_per_s"]) / np.mean(default)) - 1 for one in own]))
+    means: list[float] = [sum(one["mb_per_s"]) / len(one["mb_per_s"]) for one in own]
+    return runs.signed(mean([one * len(default) / sum(default) - 1 for one in means]))
 
 
 def _pieces(benchmark: Benchmark) -> Iterator[Piece]:
@@ -136,7 +136,7 @@ def _offline(name: str, kind: str, number: int) -> dict[str, Any]:
                 knob.name,
                 (int(knob.low), int(knob.high)),
                 default=int(knob.initial),
-                cost="dyn-kernel",
+                cost=ChangeCost.DYN_KERNEL,
                 step=int(knob.step),
                 log=knob.low > 0,
             )

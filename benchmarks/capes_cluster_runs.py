@@ -46,6 +46,7 @@ __all__ = [
     "share_of",
     "signed",
     "system_of",
+    "whole",
 ]
 
 WORKLOADS = ("9-1", "4-1", "1-1", "1-4", "1-9", "fileserver", "sequential-write")
@@ -170,9 +171,15 @@ def share_of(gained: Sequence[float], possible: Sequence[float]) -> tuple[float,
 
 
 def signed(estimate: tuple[float, float, float]) -> str:
-    """`+5.1% (+4.0 to +6.2)`."""
+    """`+5.1% (+4.0 to +6.2)`; of one run without the interval."""
     center, low, high = (100 * float(value) for value in estimate)
     return f"{center:+.1f}%" if np.isnan(low) else f"{center:+.1f}% ({low:+.1f} to {high:+.1f})"
+
+
+def whole(estimate: tuple[float, float, float]) -> str:
+    """`95% (91 to 99)`; of one run without the interval."""
+    center, low, high = (100 * float(value) for value in estimate)
+    return f"{center:.0f}%" if np.isnan(low) else f"{center:.0f}% ({low:.0f} to {high:.0f})"
 
 
 def system_of(name: str, seed: int, handles: Handles | None = None) -> ClusterSystem:

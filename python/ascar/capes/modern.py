@@ -257,8 +257,8 @@ class Modern:
         visited = np.array([surface.places[one].columns for one in known])
         around = self._candidates.around(visited[int(np.argmax(fitted.predict(visited)[0]))])
         hints = [one for one in surface.hints if one not in surface.places]
-        designing = bool(self.options.design) and not hints and surface.designed < self._candidates.designed
-        if designing:
+        planned: NDArray[np.float64] | None = None
+        if self.options.design and not hints and surface.designed < self._candidates.designed:
             planned = self._candidates.design_point(surface.designed)
             around = np.concatenate([self._candidates.indices(planned)[None], around])
         settings = [self._setting, self._start, *known, *hints]
@@ -275,7 +275,7 @@ class Modern:
             surface.hints.remove(hints[-1])
             at = len(settings) - 1
             return hints[-1] if allowed[at] else self._setting
-        if designing:
+        if planned is not None:
             drawn = -_nearest(columns, planned[None])
             surface.designed += 1
             drawn[: len(settings)] = -np.inf  # somewhere new
