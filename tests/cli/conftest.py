@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +19,11 @@ from ascar.outcome import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
+    from ascar.messaging import MessageServer
+    from ascar.simulation import Scenario
     from ascar.space import Configuration
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
@@ -95,6 +100,39 @@ def process() -> Callable[..., Done]:
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@contextmanager
+def controllers_of(scenario: Scenario, folder: Path, speed: float) -> Generator[MessageServer]:
+    """A simulated cluster in a thread of this process, so many times as fast, with a message server.
+
+    Commands find the server where ASCAR_RUNTIME_DIR is the folder.
+    """
+    from ascar.messaging import Background, Link, MessageServer
+    from ascar.sharp.deployment import SimulatedControllers
+    from ascar.sharp.deployment.messages import controller_user, manager_user
+
+    async def begin(server: MessageServer) -> tuple[Link, asyncio.Task[None]]:
+        link = await Link.open(server.settings("controller"), name="cluster")
+        found = SimulatedControllers(scenario, link, speed)
+        await found.serve()
+        return link, asyncio.create_task(found.run())
+
+    async def end(link: Link, running: asyncio.Task[None]) -> None:
+        running.cancel()
+        await link.close()
+
+    users = [manager_user(), controller_user("controller")]
+    with MessageServer(folder / "messages", users) as server, Background() as background:
+        started = background.call(begin(server), 90.0)
+        yield server
+        background.call(end(*started), 90.0)
+
+
+@pytest.fixture(scope="session")
+def controllers_here() -> Callable[..., AbstractContextManager[MessageServer]]:
+    """How a test has controllers of its own: scenario, folder, speed."""
+    return controllers_of
 
 
 @pytest.fixture

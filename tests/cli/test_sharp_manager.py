@@ -18,6 +18,7 @@ import pytest
 from ascar.messaging import MessageServer
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.deployment.messages import controller_user, manager_user
+from ascar.simulation import parse_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -259,7 +260,7 @@ def test_refinement_over_the_wire(ascar: Callable[..., Any], served: Served, rul
 
 
 def test_the_cluster_is_killed_and_who_is_missing_is_told(
-    ascar: Callable[..., Any], rules: Path, tmp_path: Path
+    ascar: Callable[..., Any], rules: Path, tmp_path: Path, controllers_here: Callable[..., Any]
 ) -> None:
     """Controllers that took rules and are gone are named; so is a message server that went with them."""
     scenario = tmp_path / "two.toml"
@@ -277,16 +278,15 @@ def test_the_cluster_is_killed_and_who_is_missing_is_told(
         assert gone.status == 1
         assert "message server nats://127.0.0.1" in gone.error
 
-        scenario.write_text(TWO_LOADS.replace("count = 2", "count = 1"))
-        again = start(scenario, "--speed", "5")
-        missing = ascar("sharp", "deploy", rules, "--workload", "writers")
-        assert missing.status == 1
-        assert missing.error.endswith("client-1: does not answer; nothing was changed")
-        shown = ascar("sharp", "show")
-        assert shown.status == 1
-        assert "client-1: is missing; it was to follow" in shown.out
-        assert ascar("sharp", "deploy", rules, "--workload", "writers", "--forget").status == 0
-        assert end(again) == 0
+        fewer = parse_scenario(TWO_LOADS.replace("count = 2", "count = 1"))
+        with controllers_here(fewer, tmp_path / "run", 5.0):
+            missing = ascar("sharp", "deploy", rules, "--workload", "writers")
+            assert missing.status == 1
+            assert missing.error.endswith("client-1: does not answer; nothing was changed")
+            shown = ascar("sharp", "show")
+            assert shown.status == 1
+            assert "client-1: is missing; it was to follow" in shown.out
+            assert ascar("sharp", "deploy", rules, "--workload", "writers", "--forget").status == 0
 
 
 def alive(pid: int) -> bool:
@@ -332,7 +332,7 @@ def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Pat
         refining = subprocess.Popen(
             [
                 sys.executable, "-m", "ascar", "sharp", "refine", "--workload", "writers",
-                "--interval", "10 s", "--connection", str(manager),
+                "--interval", "2 s", "--settle", "1 s", "--connection", str(manager),
             ],
             stderr=subprocess.PIPE,
             text=True,

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SWEPT", "economical"]
 
-_STATIC = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0), (4, 10), (16, 30), (2, 60), (8, 60))
+_WINDOWS = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0))
+_PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last two by their gap alone
+_STATIC = (*_WINDOWS, *_PACED)
 SWEPT = tuple(RuleSet.uniform(Action(0, 100 * window, 1_000 * tau_ms)) for window, tau_ms in _STATIC)
 """Static windows and gaps, each as a set of one rule: the sweep that a search begins with."""
 _BATCH = 4

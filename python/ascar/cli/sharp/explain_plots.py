@@ -27,13 +27,19 @@ __all__ = ["draw_rules", "draw_stream"]
 
 _WINDOW = 8.0  # at which a rule's change of the window is shown
 _NUMBERED_MAX = 40
+_RATIO = 2
+_PLANES = ((0, 1), (0, _RATIO), (1, _RATIO))
+"""Pairs of ack_ewma, send_ewma and pt_ratio that are drawn."""
+_SCALES = (1_000.0, 1_000.0, 100.0)
+_LABELS = ("ack EWMA (ms)", "send EWMA (ms)", "PT ratio")
 
 
 def draw_rules(rules: RuleSet, path: Path) -> Path:
-    """Draw the regions over ack_ewma and pt_ratio, coloured by what rules do to the window and by their gap.
+    """Draw the regions, coloured by what rules do to the window (above) and by their gap (below).
 
-    The space has three dimensions at least: shown is where requests leave as fast as replies come, send_ewma
-    equal to ack_ewma, and further indicators at their least.
+    The space has three dimensions at least; shown are its projections on the three planes of ack_ewma,
+    send_ewma and pt_ratio. Where several rules lie behind each other, that is drawn which was used most, or,
+    where nothing was counted, which reaches farthest along what is projected away.
 
     Raises:
         WorkError: the file cannot be written.
@@ -69,33 +75,36 @@ def _regions(rules: RuleSet) -> Figure:
     from matplotlib.figure import Figure as NewFigure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    acks, ratios = _edges(rules, (0, 1), 100.0), _edges(rules, (2,), 100.0)
-    numbers = _numbers(rules, acks, ratios)
     windows = np.array([window_after(one.action, _WINDOW) - _WINDOW for one in rules.rules])
     taus = np.array([one.action.tau_us / 1_000 for one in rules.rules])
-    figure = NewFigure(figsize=(7.4, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
     most = max(float(np.abs(windows).max()), 0.01)
-    for axes, values, scale, label in (
-        (left, windows, ("RdBu", -most, most), f"change of a window of {_WINDOW:g} (requests)"),
-        (right, taus, ("viridis", 0.0, max(float(taus.max()), 0.01)), "gap between requests (ms)"),
+    figure = NewFigure(figsize=(9.0, 5.8), layout="constrained")
+    rows = figure.subplots(2, len(_PLANES), squeeze=False)
+    for panels, values, scale, label in (
+        (rows[0], windows, ("RdBu", -most, most), f"change of a window of {_WINDOW:g} (requests)"),
+        (rows[1], taus, ("viridis", 0.0, max(float(taus.max()), 0.01)), "gap between requests (ms)"),
     ):
         name, low, high = scale
-        mesh = axes.pcolormesh(
-            acks / 1_000, ratios / 100, values[numbers], cmap=name, vmin=low, vmax=high, rasterized=False
-        )
-        figure.colorbar(mesh, ax=axes, label=label, location="bottom", shrink=0.9)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(_plain))
-            axis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("ack EWMA = send EWMA (ms)")
-        axes.grid(visible=False)
-        _outlined(axes, numbers, acks / 1_000, ratios / 100)
-        _used(axes, rules)
-    left.set_ylabel("PT ratio")
-    _labelled(left, numbers, acks / 1_000, ratios / 100)
+        mesh = None
+        for axes, (across, up) in zip(panels, _PLANES, strict=True):
+            at, over = _edges(rules, across), _edges(rules, up)
+            numbers = _numbers(rules, (across, up), at, over)
+            mesh = axes.pcolormesh(
+                at / _SCALES[across], over / _SCALES[up], values[numbers], cmap=name, vmin=low, vmax=high
+            )
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(FuncFormatter(_plain))
+                axis.set_minor_formatter(NullFormatter())
+            axes.set_xlabel(_LABELS[across])
+            axes.set_ylabel(_LABELS[up])
+            axes.grid(visible=False)
+            _outlined(axes, numbers, at / _SCALES[across], over / _SCALES[up])
+            _labelled(axes, numbers, at / _SCALES[across], over / _SCALES[up])
+            _used(axes, rules, (across, up))
+        assert mesh is not None, "there are planes"
+        figure.colorbar(mesh, ax=list(panels), label=label, location="right", shrink=0.9)
     return figure
 
 
@@ -103,40 +112,51 @@ def _plain(value: float, _: int | None) -> str:
     return f"{value:g}"
 
 
-def _edges(rules: RuleSet, indicators: tuple[int, ...], least: float) -> NDArray[np.float64]:
-    """Edges of cells along indicators that are equal: every bound of a rule, and a margin around."""
-    regions = [rule.region[axis] for rule in rules.rules for axis in indicators]
+def _edges(rules: RuleSet, axis: int) -> NDArray[np.float64]:
+    """Edges of cells along an indicator: every bound of a rule, and a margin around."""
+    regions = [rule.region[axis] for rule in rules.rules]
     bounds = {float(edge) for at in regions for edge in (at.lo, at.hi)}
     means = {
         float(rule.observed.means[axis])
         for rule in rules.rules
-        for axis in indicators
         if rule.observed is not None and rule.observed.used_times
     }
     finite = {edge for edge in bounds if 0 < edge < INFINITY}
     shown = finite | {mean for mean in means if mean > 0}
-    if indicators == (2,):
-        low, high = least, max([2 * edge for edge in shown], default=1_000.0)
+    if axis == _RATIO:
+        low, high = 100.0, max([2 * edge for edge in shown], default=1_000.0)
     else:
-        low = min([edge / 4 for edge in shown], default=least)
+        low = min([edge / 4 for edge in shown], default=100.0)
         high = max([4 * edge for edge in shown], default=1e6)
     inside = sorted(edge for edge in finite if low < edge < high)
     return np.array([low, *inside, max(high, low * 1.1)])
 
 
-def _numbers(rules: RuleSet, acks: NDArray[np.float64], ratios: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which rule holds in each cell: (ratios, acks)."""
-    across, up = np.sqrt(acks[:-1] * acks[1:]), np.sqrt(ratios[:-1] * ratios[1:])
-    return np.array([[_holding(rules, (ack, ack, ratio)) for ack in across] for ratio in up], np.int64)
+def _numbers(
+    rules: RuleSet, plane: tuple[int, int], at: NDArray[np.float64], over: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Which rule is seen in each cell of a plane: (up, across)."""
+    across, up = np.sqrt(at[:-1] * at[1:]), np.sqrt(over[:-1] * over[1:])
+    order = sorted(range(len(rules.rules)), key=lambda number: _weight(rules, number, plane), reverse=True)
+    return np.array([[_seen(rules, order, plane, (x, y)) for x in across] for y in up], np.int64)
 
 
-def _holding(rules: RuleSet, point: tuple[float, float, float]) -> int:
-    """The first rule that holds there, further indicators being 0."""
-    for number, rule in enumerate(rules.rules):
-        whole = (*point, *(0.0 for _ in rule.region[3:]))
-        if all(at.lo <= value < at.hi for at, value in zip(rule.region, whole, strict=True)):
+def _seen(rules: RuleSet, order: list[int], plane: tuple[int, int], point: tuple[float, float]) -> int:
+    """The first one in this order that holds somewhere behind a point of the plane."""
+    for number in order:
+        region = rules.rules[number].region
+        if all(region[axis].lo <= value < region[axis].hi for axis, value in zip(plane, point, strict=True)):
             return number
     raise AssertionError("rules cover the space")
+
+
+def _weight(rules: RuleSet, number: int, plane: tuple[int, int]) -> tuple[float, float, int]:
+    """What is drawn before the others: what was used most, what reaches farthest, what counts first."""
+    rule = rules.rules[number]
+    used = 0 if rule.observed is None else rule.observed.used_times
+    behind = [at for axis, at in enumerate(rule.region) if axis not in plane]
+    depth = sum(float(np.log((at.hi + 1) / (at.lo + 1))) for at in behind)
+    return used, depth, -number
 
 
 def _outlined(
@@ -153,15 +173,14 @@ def _outlined(
                 axes.plot(acks[column : column + 2], [ratios[row + 1]] * 2, color=COLOURS["ink"], lw=0.6)
 
 
-def _used(axes: Axes, rules: RuleSet) -> None:
+def _used(axes: Axes, rules: RuleSet, plane: tuple[int, int]) -> None:
     """A dot where each rule was used on average, its area the share of uses."""
     seen = [one.observed for one in rules.rules if one.observed is not None and one.observed.used_times]
     uses = sum(one.used_times for one in seen)
     for one in seen:
-        at = one.means[0] / 1_000, one.means[2] / 100
-        axes.scatter(
-            *at, s=10 + 190 * one.used_times / uses, color="white", edgecolor=COLOURS["ink"], lw=0.8, zorder=3
-        )
+        at = [one.means[axis] / _SCALES[axis] for axis in plane]
+        area = 10 + 190 * one.used_times / uses
+        axes.scatter(*at, s=area, color="white", edgecolor=COLOURS["ink"], lw=0.8, zorder=3)
 
 
 def _labelled(
@@ -176,7 +195,10 @@ def _labelled(
         row, column = np.unravel_index(np.argmax(np.where(numbers == number, widths, 0)), numbers.shape)
         x = float(np.sqrt(acks[column] * acks[column + 1]))
         y = float(np.sqrt(ratios[row] * ratios[row + 1]))
-        axes.text(x, y, str(number + 1), ha="center", va="center", fontsize=7, color=COLOURS["ink"])
+        plate = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.2}
+        axes.text(
+            x, y, str(number + 1), ha="center", va="center", fontsize=7, color=COLOURS["ink"], bbox=plate
+        )
 
 
 def _course(outcome: Outcome, stream: int) -> Figure:

@@ -248,7 +248,11 @@ class Manager:
     ) -> tuple[tuple[Shown, ...], tuple[Problem, ...]]:
         """What is in force and how it was used, of all controllers of a workload; and who did not say."""
         found = await self.find(workload, least)
-        done, problems = await self._ask_all([one.controller for one in found], "show", Show(), Shown)
+        return await self.shown([one.controller for one in found])
+
+    async def shown(self, names: Sequence[str]) -> tuple[tuple[Shown, ...], tuple[Problem, ...]]:
+        """What is in force and how it was used, of these controllers; and who did not say."""
+        done, problems = await self._ask_all(names, "show", Show(), Shown)
         return tuple(done[name] for name in sorted(done)), tuple(problems)
 
     async def record(self, names: Sequence[str], seconds: float) -> tuple[Recording, ...]:

@@ -104,11 +104,15 @@ class ManagedSystem:
         return _with_use(self._shown())
 
     def try_out(self, rules: RuleSet) -> None:
-        """Put rules in force on trial.
+        """Put rules in force on trial; those that are kept already are just in force.
 
         Raises:
             MessagingError: a controller refuses or does not answer; none follows them.
         """
+        kept = self.in_force()
+        if kept is not None and kept.bare() == rules.bare():
+            self.back()
+            return
         self._call(self._manager.try_out(rules, self.controllers, self._trial_s))
         self._trial = rules
 
@@ -128,7 +132,8 @@ class ManagedSystem:
         Raises:
             MessagingError: a controller does not; none follows them any more.
         """
-        assert self._trial is not None, "rules are on trial"
+        if self._trial is None:
+            return  # they were kept already
         self._call(self._manager.keep(self._trial, self.controllers))
         self._kept, self._trial = self._trial, None
 
@@ -163,7 +168,8 @@ class ManagedSystem:
         Raises:
             MessagingError: a controller does not; none follows them any more.
         """
-        assert self._trial is not None, "rules are on trial"
+        if self._trial is None:
+            return  # what is kept needs nobody
         self._call(self._manager.renew(self._trial, self.controllers, self._trial_s))
 
     def take_off(self) -> None:
@@ -194,7 +200,7 @@ class ManagedSystem:
         Raises:
             MessagingError: they are not, or one does not answer.
         """
-        shown, problems = self._call(self._manager.show(self._workload, len(self.controllers)))
+        shown, problems = self._call(self._manager.shown(self.controllers))
         if problems:
             raise MessagingError("; ".join(str(one) for one in problems))
         if len({one.rules for one in shown}) > 1:
