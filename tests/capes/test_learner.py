@@ -344,6 +344,7 @@ def _spoilt(arrays, change):
         (lambda it: it.update(places000=it["places000"] * np.nan), "places000"),
         (lambda it: it.update(places000=-it["places000"]), "places000"),
         (lambda it: it.update(looks000=np.zeros((1, 9))), "looks000"),
+        (lambda it: it.update(wandered=np.zeros(9)), "wandered"),
         (lambda it: it.update(refused=np.array(["x"])), "refused"),
         (lambda it: it.update(usual=np.array([-1.0])), "usual"),
         (lambda it: it.update(usual=np.zeros(9)), "usual"),

@@ -38,11 +38,13 @@ class Memory(msgspec.Struct, frozen=True):
         regimes: of each workload its name and how far its design is.
         changes: of workloads.
         moves: that it chose.
+        wanders: of indicators, that were measured.
     """
 
     regimes: tuple[_Regime, ...]
     changes: int
     moves: int
+    wanders: float = 0.0
 
 
 def taken_from(learner: Modern) -> tuple[Memory, Arrays]:
@@ -50,6 +52,8 @@ def taken_from(learner: Modern) -> tuple[Memory, Arrays]:
     knobs = len(learner.knobs)
     regimes = learner.regimes.all()
     arrays: Arrays = {"evidence": learner.settling.evidence}
+    if learner.regimes.wandered is not None:
+        arrays["wandered"] = learner.regimes.wandered
     arrays["refused"] = np.array(list(learner.refused), float).reshape(-1, knobs)
     for at, one in enumerate(regimes):
         places = one.surface.places
@@ -60,7 +64,7 @@ def taken_from(learner: Modern) -> tuple[Memory, Arrays]:
         looks = [np.stack(look) for look in one.looks.values()]
         arrays[f"looks{at:03d}"] = np.stack(looks) if looks else np.empty((0, 2, 0))
     about = tuple(_Regime(one.name, one.surface.designed) for one in regimes)
-    return Memory(about, learner.regimes.changes, learner.moves), arrays
+    return Memory(about, learner.regimes.changes, learner.moves, learner.regimes.wanders), arrays
 
 
 def put_back(learner: Modern, memory: Memory, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -79,6 +83,12 @@ def put_back(learner: Modern, memory: Memory, arrays: Mapping[str, NDArray[Any]]
     learner.refused = {one: units(knobs, one) for one in map(_setting, refused) if _inside(knobs, one)}
     learner.moves = memory.moves
     learner.regimes.put_back(regimes, memory.changes)
+    if "wandered" in arrays:
+        widths = {len(look.mean) for one in regimes for look in one.looks.values()}
+        wandered = _array(arrays, "wandered", None)
+        if widths - {len(wandered)} or memory.wanders < 0 or (wandered < 0).any():
+            raise InputError("array wandered has another shape, or holds what cannot be")
+        learner.regimes.wandered, learner.regimes.wanders = wandered, memory.wanders
 
 
 def _regime(knobs: Sequence[Knob], at: int, about: _Regime, arrays: Mapping[str, NDArray[Any]]) -> Regime:

@@ -87,6 +87,8 @@ class Regimes:
     Attributes:
         surface: of the workload that runs.
         changes: found or announced so far.
+        wandered: (indicators,), what they wandered from visit to visit, summed; None before the first.
+        wanders: how often.
     """
 
     def __init__(self, knobs: Sequence[Knob], reach: float = REACH, *, looking: bool = True) -> None:
@@ -98,8 +100,8 @@ class Regimes:
         self._others: list[Surface] = []
         self._odd = 0
         self._looks: dict[int, dict[Setting, Looks]] = {}
-        self._wandered: NDArray[np.float64] | None = None
-        self._wanders = 0.0
+        self.wandered: NDArray[np.float64] | None = None
+        self.wanders = 0.0
 
     def all(self) -> list[Regime]:
         """What is known: first of the workload that runs, then of those before, the latest last."""
@@ -222,10 +224,10 @@ class Regimes:
         finite = np.isfinite(looks.variance) & np.isfinite(before.variance)
         moved = (looks.mean - before.mean) ** 2 - looks.variance - before.variance
         if finite.all():
-            if self._wandered is None:
-                self._wandered = np.zeros(len(looks.mean))
-            self._wandered += np.maximum(moved, 0) / 2
-            self._wanders += 1
+            if self.wandered is None:
+                self.wandered = np.zeros(len(looks.mean))
+            self.wandered += np.maximum(moved, 0) / 2
+            self.wanders += 1
             variance = (1 - _NEWEST) ** 2 * before.variance + _NEWEST**2 * looks.variance
             known[setting] = Looks(before.mean + _NEWEST * (looks.mean - before.mean), variance)
 
@@ -246,8 +248,8 @@ class Regimes:
 
     def _distance(self, before: Looks, now: Looks) -> float:
         """In standard deviations, over the eighth of the indicators that differs most."""
-        wandered = 0.0 if self._wandered is None else self._wandered
-        wander = (_WANDER_WEIGHT * _WANDER_FIRST**2 + wandered) / (_WANDER_WEIGHT + self._wanders)
+        wandered = 0.0 if self.wandered is None else self.wandered
+        wander = (_WANDER_WEIGHT * _WANDER_FIRST**2 + wandered) / (_WANDER_WEIGHT + self.wanders)
         variance = np.maximum(wander, _WANDER_MIN**2) * 2 + before.variance + now.variance
         squares = np.sort((before.mean - now.mean) ** 2 / variance)
         return float(np.sqrt(squares[-max(1, len(squares) // 8) :].mean()))
