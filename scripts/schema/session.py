@@ -107,7 +107,7 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "study": TEXT,
             "seconds": about(NUMBER, "from the first tick on"),
             "stopped": {"enum": ["time", "asked", "problem"]},
-            "setting": about(SETTING, "where the learner had the knobs at the end"),
+            "setting": about(SETTING, "that did best"),
             "defaults": about(SETTING, "before the session"),
             "kept": about({"anyOf": [SETTING, {"type": "null"}]}, "knobs that stay set; null: none were to"),
             "left_changed": about(SETTING, "knobs that could not be put back; empty is good"),

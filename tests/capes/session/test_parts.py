@@ -13,6 +13,7 @@ import pytest
 from ascar.capes.session.folder import Folder, Running, find_folder
 from ascar.capes.session.load import Readings
 from ascar.capes.session.parts import Part, Patience
+from ascar.capes.session.record import Record
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.measurement import Series
 
@@ -120,3 +121,25 @@ def test_a_folder_that_cannot_be_is_told(tmp_path):
         pass
     with pytest.raises(InputError, match="session"):
         find_folder("a b")
+
+
+def test_the_setting_that_did_best_has_been_there_for_a_while():
+    record = Record(1)
+    assert record.best() is None
+    tick = 0
+    for depth, count, value in (
+        (8, 30, 100.0),
+        (16, 30, 150.0),
+        (99, 5, 900.0),
+        (32, 30, 140.0),
+        (64, 30, None),
+    ):
+        for at in range(count):
+            tick += 1
+            early = at < 3  # what follows a change does not count
+            record.take(tick, {"depth": depth}, value and (1e9 if early else value + at % 2))
+    assert record.best() == {"depth": 16}
+    least = Record(-1)
+    for at in range(60):
+        least.take(at, {"depth": at // 20}, [5.0, 3.0, 4.0][at // 20])
+    assert least.best() == {"depth": 1}

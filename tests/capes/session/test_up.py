@@ -255,7 +255,7 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
         )
         ended = document(done)
         assert ended["stopped"] == "time"
-        assert ended["proof"]["pairs"] >= 2
+        assert ended["proof"]["pairs"] >= 1
         # Memory that is free does not depend on the knob.
         assert ended["proof"]["claim"] == "none"
         wanted = ended["setting"]["vm.page-cluster"]

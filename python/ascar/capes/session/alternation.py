@@ -52,7 +52,7 @@ class Alternation:
         actor: who does it, for the audit log.
         tell: hears of the proof after each pair.
         phases: that were run.
-        wanted: where the learner had the knobs when it was last asked to pause.
+        wanted: what a tuned phase begins with, of what differs from before the session.
         broken: pairs that did not count: too few ticks had a value, or a setting could not be put in force.
     """
 
@@ -95,7 +95,7 @@ class Alternation:
             await self.messenger.here()
 
     async def back_to_tuning(self) -> None:
-        """The learner goes on from where it was; for the end."""
+        """The learner goes on; for the end."""
         await self._to_tuned()
 
     async def _phase(self, *, is_tuned: bool) -> Phase | None:
@@ -113,9 +113,12 @@ class Alternation:
         return Phase(is_tuned, values) if whole else None
 
     def _remember(self) -> None:
-        """Where the learner has the knobs."""
+        """What did best so far, else where the learner has the knobs."""
         knobs = self.messenger.state.knobs
-        self.wanted = {one.key: one.value for one in knobs if one.is_changed}
+        best = self.messenger.record.best()
+        values = {one.key: one.value for one in knobs} if best is None else best
+        self.wanted = {one.key: values.get(one.key, one.value) for one in knobs}
+        self.wanted = {one.key: self.wanted[one.key] for one in knobs if self.wanted[one.key] != one.default}
 
     async def _to_baseline(self) -> bool:
         """The learner may not act, and every knob stands where it was."""
@@ -128,7 +131,7 @@ class Alternation:
         return await self._until(lambda: not any(one.is_changed for one in self.messenger.state.knobs))
 
     async def _to_tuned(self) -> bool:
-        """The learner acts again, from where it was.
+        """The learner acts again, from the setting that did best.
 
         What it wants at the same moment may be on its way; then it is left to it.
         """

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.capes.bus import Bus
+    from ascar.capes.session.record import Record
     from ascar.capes.state import SessionState
 
 __all__ = ["ACTOR", "Messenger"]
@@ -32,6 +33,7 @@ class Messenger:
         interval_s: of a tick.
         until_s: when it ends, seconds since 1970; None: not by itself.
         parts: standing of the processes, by name.
+        record: of performance by setting.
         state: as folded from what is told.
         phase: of the session.
         proof: the last one, as a document; None: none yet.
@@ -43,6 +45,7 @@ class Messenger:
     interval_s: float
     until_s: float | None
     parts: Callable[[], dict[str, Any]]
+    record: Record
     state: SessionState
     phase: str = "learning"
     proof: dict[str, Any] | None = None
@@ -55,8 +58,10 @@ class Messenger:
         async with aclosing(self.bus.follow(SUBJECTS)) as told:
             async for what, document in told:
                 self.state = fold(self.state, what, document)
-                if what == "ticks":
+                if what == "ticks" and self.state.tick is not None:
                     self._ticked.set()
+                    setting = {one.key: one.value for one in self.state.knobs}
+                    self.record.take(self.state.tick, setting, self.state.now)
 
     async def speak(self) -> None:
         """Say who is there every two seconds, without end."""

@@ -19,7 +19,7 @@ class Wishes:
         file: the study's path, as it was given.
         duration_s: how long; None: until somebody ends it.
         prove: whether the gain is shown by phases in turns.
-        keep: whether the setting at the end stays.
+        keep: whether the setting that did best stays.
     """
 
     file: str
@@ -37,7 +37,7 @@ class Ended:
         study: the study's name.
         seconds: how long it ran, from the first tick on.
         stopped: why it ended: "time", "asked", "problem".
-        setting: where the learner had the knobs at the end.
+        setting: that did best (mean less two standard errors); the last, where none was there for ten ticks.
         defaults: before the session.
         proof: see `Proof.to_dict`; None: none was asked for, or no pair of phases was over.
         broken_pairs: pairs of phases that did not count.

@@ -2,8 +2,8 @@
 
 Appendix A.4 of the CAPES paper (Li et al., SC'17) measures the baseline once and the tuned system once. Here
 both take turns, in an order that is drawn for each pair, so that a drift of the machine favours neither; the
-beginning of each phase, while it settles, does not count. In a tuned phase the learner goes on as it likes,
-so what it loses by trying things out is part of what is measured.
+beginning of each phase, while it settles, does not count. A tuned phase begins with the setting that did best
+so far, and the learner goes on as it likes: what it loses by trying things out is part of what is measured.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from ascar.capes.session.load import Load, Readings
 from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, Wishes
 from ascar.capes.session.parts import Part
+from ascar.capes.session.record import Record
 from ascar.capes.session.signals import Stop
 from ascar.capes.state import SessionState
 from ascar.errors import AscarError, InputError, WorkError
@@ -154,6 +155,7 @@ class _Site:
                     interval_s=self.study.capes.interval_s,
                     until_s=None,
                     parts=self._standing,
+                    record=Record(self.study.objective.sign),
                     state=SessionState(self.study.session),
                 )
                 tasks = [
@@ -263,9 +265,8 @@ class _Site:
 
     def _ended(self, messenger: Messenger, stopped: str, problem: str | None) -> Ended:
         state, alternation = messenger.state, self.alternation
-        setting = {one.key: one.value for one in state.knobs if one.value is not None}
-        if alternation is not None and messenger.phase == "baseline":
-            setting |= alternation.wanted
+        now = {one.key: one.value for one in state.knobs if one.value is not None}
+        setting = messenger.record.best() or now
         proof = None if alternation is None or not alternation.phases else alternation.proof.to_dict()
         return Ended(
             session=self.study.session,

@@ -76,6 +76,7 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
     from ascar.capes.bus import Bus
     from ascar.capes.session.alternation import Alternation, Turns
     from ascar.capes.session.messenger import Messenger
+    from ascar.capes.session.record import Record
     from ascar.capes.state import SessionState
     from ascar.errors import EnvironmentLacks, InputError
     from ascar.objective import Objective
@@ -91,13 +92,14 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
     async def work() -> Proof:
         async with await Bus.open(settings, running.session, name="ascar capes prove") as bus:
             state = SessionState(running.session)
-            messenger = Messenger(bus, "", 1.0, None, dict, state)
+            messenger = Messenger(bus, "", 1.0, None, dict, Record(1), state)
             listening = asyncio.create_task(messenger.listen())
             try:
                 async with asyncio.timeout(20):
                     while messenger.state.tick is None or messenger.state.objective is None:
                         await messenger.next_tick(1.0)
                 objective = Objective.parse(messenger.state.objective)
+                messenger.record.sign = objective.sign
                 turns = Turns(objective, phase_s, settle_s, *terms)
                 alternation = Alternation(messenger, turns, "ascar capes prove", told)
                 try:

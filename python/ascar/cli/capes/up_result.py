@@ -24,7 +24,7 @@ def deliver(ended: Ended, *, as_json: bool) -> None:
         for key, value in sorted(changed.items()):
             out.print(f"  {key} = {_shown(value)}   before: {_shown(ended.defaults.get(key))}", markup=False)
         if not changed:
-            out.print("  every knob stood at the end where it had stood before", markup=False)
+            out.print("  no setting did better than the one before", markup=False)
         for line in proof_lines(ended.proof):
             out.print(line, markup=False)
         if ended.kept is not None:
