@@ -41,7 +41,8 @@ def main() -> None:
     with styled(axes_grid_axis="both", svg_hashsalt="sharp-search"):
         figure, axes = axes_of(5.6, 9.0)
         figure.delaxes(axes)
-        panels: list[Axes] = list(np.ravel(figure.subplots(2, (len(cases) + 1) // 2, sharex=True)))
+        grid: Any = figure.subplots(2, (len(cases) + 1) // 2, sharex=True)
+        panels: list[Axes] = list(grid.reshape(-1))
         for panel, case in zip(panels, cases, strict=False):
             panel.set_title(case.name.replace(", ", ",\n"), fontsize=8, loc="left")
             for schedule, searches in searches_of(case, found).items():
