@@ -11,6 +11,7 @@ from ascar.capes.guard import Guard
 from ascar.capes.knobs import Knob
 from ascar.capes.modern import Modern
 from ascar.capes.policy import Seen
+from ascar.capes.regimes import Looks, Regimes
 from ascar.capes.settling import Settling
 from ascar.capes.surface import Place, Surface
 
@@ -147,3 +148,26 @@ def test_ten_knobs_at_once():
             Seen(tick, values[-1] * (1 + 0.02 * rng.standard_normal()), NOTHING, setting)
         )
     assert np.mean(values[-200:]) > 0.5 * (values[0] + 100)
+
+
+def test_a_visit_that_was_doubted_in_vain_counts():
+    """Else the model would go on promising what is not there."""
+    rng = np.random.default_rng(1)
+    knobs = (Knob("a", 0, 0, 100, 1),)
+    regimes = Regimes(knobs)
+
+    def visit(at, level):
+        values = level + 0.1 * rng.standard_normal(8)
+        return (float(at),), values, Looks.of(np.column_stack([values / 100, np.full(8, at / 100)]))
+
+    for _ in range(20):
+        for at, level in ((0, 50.0), (60, 90.0)):
+            known = visit(at, level)
+            assert regimes.judge(*known) == "usual"
+            regimes.surface.add(*known[:2])
+    doubted = visit(60, 70.0)
+    assert [regimes.judge(*doubted), regimes.judge(*doubted)] == ["odd", "changed"]
+    regimes.recognise(*visit(0, 50.0))
+    assert regimes.changes == 0
+    assert regimes.surface.places[(60.0,)].mean == pytest.approx(70, abs=0.5)
+    assert regimes.judge(*visit(60, 70.0)) == "usual"

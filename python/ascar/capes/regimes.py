@@ -99,6 +99,7 @@ class Regimes:
         self._named: dict[str, Surface] = {}
         self._others: list[Surface] = []
         self._odd = 0
+        self._doubted: tuple[Setting, NDArray[np.float64], Looks] | None = None
         self._looks: dict[int, dict[Setting, Looks]] = {}
         self.wandered: NDArray[np.float64] | None = None
         self.wanders = 0.0
@@ -157,7 +158,7 @@ class Regimes:
         self._odd += 1
         if self._odd < _ODD_MAX:
             return "odd"
-        self._odd = 0
+        self._odd, self._doubted = 0, (setting, values, looks)
         return "changed"
 
     def odd(self, setting: Setting, values: NDArray[np.float64], looks: Looks) -> bool:
@@ -193,7 +194,9 @@ class Regimes:
                 fits.append((apart, at))
         if fits and known[min(fits)[1]] is self.surface:
             self._remember(setting, looks)
+            self._believe()
             return  # a false alarm
+        self._doubted = None
         self.changes += 1
         found = known[min(fits)[1]] if fits else self._new()
         self._others = [one for one in known if one is not found]
@@ -202,6 +205,18 @@ class Regimes:
         for forgotten in self._others[:-_KEPT_MAX]:
             self._looks.pop(id(forgotten), None)
         del self._others[:-_KEPT_MAX]
+
+    def _believe(self) -> None:
+        """The workload is the same: the visit that was doubted counts, what was known of its place does not.
+
+        Else the model would send the learner there, and the visit be doubted, again and again.
+        """
+        if self._doubted is not None:
+            setting, values, looks = self._doubted
+            self.surface.forget(setting)
+            self.surface.add(setting, values)
+            self._looks.setdefault(id(self.surface), {})[setting] = looks
+        self._doubted = None
 
     def _new(self) -> Surface:
         """A surface of which nothing is known but what was best elsewhere."""

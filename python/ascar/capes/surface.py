@@ -162,6 +162,11 @@ class Surface:
             oldest = min((one for one in self.places if one != best), key=lambda one: self.places[one].last)
             del self.places[oldest]
 
+    def forget(self, setting: Setting) -> None:
+        """What was measured there counts no more."""
+        if self.places.pop(setting, None) is not None:
+            self._fitted = None
+
     def best(self) -> Setting | None:
         """The setting visited whose performance, by the model, is highest; None before any visit."""
         if not self.places:
