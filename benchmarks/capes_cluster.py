@@ -10,7 +10,10 @@ kept; the same command goes on (`--only run/`, `turns/`, `day/` for a part).
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 from ascar.capes.cluster import ClusterSystem
 from ascar.capes.modern import Modern

@@ -11,7 +11,10 @@ clients of 1-9, two that write in sequence.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
 

@@ -10,7 +10,10 @@ each): share of the ticks near the ideal. Differences from the whole are paired 
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
 

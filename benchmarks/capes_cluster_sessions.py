@@ -9,7 +9,10 @@ files at other places of the disks, fragmented, on fuller disks. Each against th
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 from ascar.capes.cluster import ClusterSystem
 from ascar.simulation import with_settings
