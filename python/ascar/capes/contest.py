@@ -11,7 +11,7 @@ import numpy as np
 from ascar.capes.blind import RandomPolicy, SweepPolicy
 from ascar.capes.convergence import converged_tick
 from ascar.capes.game import TICKS, Game, drawn
-from ascar.capes.hyperparameters import GAME
+from ascar.capes.hyperparameters import SEARCHED
 from ascar.capes.knobs import initial
 from ascar.capes.modern import Modern, ModernOptions
 
@@ -50,7 +50,7 @@ class Contest:
     delay_ticks: int
     runs: int
     seed: int = 1
-    hyper: Hyperparameters = GAME
+    hyper: Hyperparameters = SEARCHED
     options: ModernOptions | None = None
 
 

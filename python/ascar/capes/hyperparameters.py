@@ -9,7 +9,16 @@ import msgspec
 
 from ascar.errors import InputError
 
-__all__ = ["GAME", "PAPER", "PRESETS", "THESIS", "Hyperparameters", "RewardForm", "hyperparameters"]
+__all__ = [
+    "GAME",
+    "PAPER",
+    "PRESETS",
+    "SEARCHED",
+    "THESIS",
+    "Hyperparameters",
+    "RewardForm",
+    "hyperparameters",
+]
 
 RewardForm = Literal["level", "difference", "difference-of-means", "difference-of-ewma"]
 
@@ -115,7 +124,19 @@ GAME: Final = Hyperparameters(
     epsilon_final=0.02,
 )
 """For an hour of StorageGameSim; neither document says what its runs had, and theirs explore for longer."""
-PRESETS: Final = {"paper": PAPER, "thesis": THESIS, "game": GAME}
+SEARCHED: Final = msgspec.structs.replace(
+    GAME,
+    learning_rate=0.00895,
+    exploration_ticks=1_378,
+    epsilon_final=0.00632,
+    hidden_size=128,
+    ticks_per_observation=1,
+    steps_per_tick=8,
+    target_update=0.00979,
+    reward="level",
+)
+"""The same, searched at the harder game by this project's optimizer: docs/benchmarks-capes.md."""
+PRESETS: Final = {"paper": PAPER, "thesis": THESIS, "game": GAME, "searched": SEARCHED}
 
 
 def hyperparameters(preset: str) -> Hyperparameters:
