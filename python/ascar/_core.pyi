@@ -262,6 +262,5 @@ class Simulation:
     def outcome(self) -> str: ...
 
 def check_scenario(scenario: str) -> str: ...
-
 def sign_in(path: str, nonce: str) -> tuple[str, str]:
     """The token of a .creds file, and the signature of a server's nonce by its key, as CONNECT has them."""
