@@ -22,6 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import msgspec
 
 from ascar.capes.handles import CLUSTER_KNOBS
+from ascar.errors import Exhausted
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.outcome import TrialState
@@ -147,7 +148,10 @@ def _offline(name: str, kind: str, number: int) -> dict[str, Any]:
     trial = _trial(name, number)
     told: list[Evaluation] = []
     for at in range(TRIALS):
-        one = optimizer.ask()
+        try:
+            one = optimizer.ask()
+        except Exhausted:  # nothing promises anything any more
+            break
         scenario = with_control(trial, window=float(one["window"]), tau_us=float(one["tau_us"]))
         (outcome,) = run_many([msgspec.structs.replace(scenario, seed=trial.seed + at)], threads=1)
         told.append(Evaluation(one, TrialState.COMPLETE, -outcome.throughput_mb_per_s, None, RUN_S))

@@ -14,7 +14,7 @@ from ascar.optimizers.surrogates.evidence import Scale, gather
 from ascar.optimizers.surrogates.sampling import drawn
 from ascar.optimizers.surrogates.search import ModelSearch
 from ascar.outcome import TrialState
-from ascar.space import Space, categorical, preset
+from ascar.space import Space, categorical, integer, preset
 from ascar.space.cost import ChangeCost
 from ascar.testing import branching, grid, tiny
 from ascar.testing.optimizers import sloped
@@ -76,6 +76,12 @@ def test_a_whole_known_space_without_noise_is_exhausted():
     told = run(Auto(space, seed=1), sloped(space), 200)
     assert len({one.configuration for one in told}) == 11
     assert len(told) < 40
+
+
+def test_where_nothing_matters_it_goes_on_while_anything_is_left():
+    space = Space((integer("x", (1, 256), default=8, cost=ChangeCost.DYN_APP, log=True),))
+    told = run(Auto(space, seed=0), lambda _: 100.0, 60, noise=1.0)
+    assert len(told) == 60
 
 
 def test_the_report_is_honest_where_the_luckiest_observation_is_not():

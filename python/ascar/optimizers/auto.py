@@ -7,6 +7,7 @@ posterior expects to be best, with the posterior's own error, and not the luckie
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -153,7 +154,7 @@ class Auto(ModelSearch):
         if configuration is not None or not self.options.remeasure:
             return configuration
         if again.max() < _GAIN_MIN:
-            configuration = self._first_fresh(found, range(len(found)))
+            configuration = self._first_fresh(found, range(len(found))) or self._left()
             if configuration is not None:
                 return configuration
         self.reason = "re-measurement"
@@ -180,6 +181,12 @@ class Auto(ModelSearch):
         loss = scale.original(float(mean[at]), noise)
         beyond = scale.original(float(mean[at]) + sd, noise)
         return Recommendation(guides[0].measured[at], loss, abs(beyond - loss))
+
+    def _left(self) -> Configuration | None:
+        """A random fresh configuration, where the model sees none; None: every one is known."""
+        with suppress(Exhausted):
+            return self.any()
+        return None
 
     def _thawed(self, guide: Guide, evidence: Evidence) -> Callable[[NDArray[np.float64]], NDArray[np.bool_]]:
         """Says of encoded configurations (m, D) whether they differ from the best in no frozen parameter."""
