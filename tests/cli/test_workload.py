@@ -148,8 +148,8 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
 ) -> None:
     """Strace holds such a load up ten times and more, which a signature must not do.
 
-    On a quiet machine both go alike within 3% (docs/benchmarks-load.md); gaps under one and same instrument
-    are compared in tests/workloads/test_alike.py.
+    On a quiet machine both go alike within 3% (docs/benchmarks-load.md), beside another program within 17%;
+    gaps under one and same instrument are compared in tests/workloads/test_alike.py.
     """
     data = place / "data"
     data.mkdir()
@@ -169,7 +169,7 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
     signature.write_text(document["wml"])
     # In turns, and the median: a busy machine gives one of them twice the time of the other now and then.
     ratios: dict[str, list[float]] = {}
-    limit = 0.1
+    limit = 0.25
     for pair in range(40):
         original, other = (gaps(ascard, data, load), gaps(ascard, data, ["--wml", signature]))
         for kind in original:
