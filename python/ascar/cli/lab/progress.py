@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ascar.cli.output import say
+from ascar.cli.progress_line import progress_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from ascar.lab import Standing
 
 __all__ = ["line_of", "showing_runs"]
 
-_TERMINAL_S, _ELSEWHERE_S = 0.2, 30.0
 
-
-@contextmanager
-def showing_runs(*, quiet: bool = False) -> Generator[Callable[[Standing], None] | None]:
-    """A listener that shows progress on stderr while the context lasts; None when quiet."""
-    if quiet:
-        yield None
-        return
-    terminal = sys.stderr.isatty()
-    every_s = _TERMINAL_S if terminal else _ELSEWHERE_S
-    shown_s = time.monotonic() - (every_s if terminal else 0)
-
-    def show(standing: Standing) -> None:
-        nonlocal shown_s
-        if time.monotonic() - shown_s < every_s:
-            return
-        shown_s = time.monotonic()
-        if terminal:
-            sys.stderr.write(f"\r\033[K{line_of(standing)}")
-            sys.stderr.flush()
-        else:
-            say(line_of(standing))
-
-    try:
-        yield show
-    finally:
-        if terminal:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+def showing_runs(*, quiet: bool = False) -> AbstractContextManager[Callable[[Standing], None]]:
+    """A listener that shows progress on stderr while the context lasts; nothing when quiet."""
+    return progress_line(line_of, first_s=0.0, quiet=quiet)
 
 
 def line_of(standing: Standing) -> str:

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ascar.cli.output import say
+from ascar.cli.progress_line import progress_line
 from ascar.cli.text import duration, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from ascar.sharp import Moment
 
 __all__ = ["line_of", "showing"]
 
-_TERMINAL_S, _ELSEWHERE_S = 0.2, 30.0
+_FIRST_S = 0.2
 
 
-@contextmanager
-def showing(*, quiet: bool = False) -> Generator[Callable[[Moment], None]]:
+def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[Moment], None]]:
     """A listener that shows progress on stderr while the context lasts; one that shows nothing when quiet."""
-    terminal = sys.stderr.isatty()
-    every_s = _TERMINAL_S if terminal else _ELSEWHERE_S
-    due_s = time.monotonic() + every_s
-
-    def show(moment: Moment) -> None:
-        nonlocal due_s
-        now_s = time.monotonic()
-        if quiet or now_s < due_s:
-            return
-        due_s = now_s + every_s
-        if terminal:
-            sys.stderr.write(f"\r\033[K{line_of(moment)}")
-            sys.stderr.flush()
-        else:
-            say(line_of(moment))
-
-    try:
-        yield show
-    finally:
-        if terminal and not quiet:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+    return progress_line(line_of, first_s=_FIRST_S, quiet=quiet)
 
 
 def line_of(moment: Moment) -> str:

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ascar.cli.output import say
+from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
 from ascar.cli.text import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from ascar.simulation import Standing
 
 __all__ = ["line_of", "showing"]
 
-_FIRST_S, _TERMINAL_S, _ELSEWHERE_S = 2.0, 0.2, 30.0
 
-
-@contextmanager
-def showing(*, quiet: bool = False, what: str = "") -> Generator[Callable[[Standing], None] | None]:
-    """A listener that shows progress on stderr while the context lasts; None when quiet."""
-    if quiet:
-        yield None
-        return
-    terminal = sys.stderr.isatty()
-    every_s = _TERMINAL_S if terminal else _ELSEWHERE_S
+def showing(*, quiet: bool = False, what: str = "") -> AbstractContextManager[Callable[[Standing], None]]:
+    """A listener that shows progress on stderr while the context lasts; nothing when quiet."""
     begun_s = time.monotonic()
-    due_s = begun_s + (_FIRST_S if terminal else _ELSEWHERE_S)
 
-    def show(standing: Standing) -> None:
-        nonlocal due_s
-        now_s = time.monotonic()
-        if now_s < due_s:
-            return
-        due_s = now_s + every_s
-        line = line_of(standing, now_s - begun_s, what)
-        if terminal:
-            sys.stderr.write(f"\r\033[K{line}")
-            sys.stderr.flush()
-        else:
-            say(line)
+    def words(standing: Standing) -> str:
+        return line_of(standing, time.monotonic() - begun_s, what)
 
-    try:
-        yield show
-    finally:
-        if terminal:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+    return progress_line(words, first_s=AFTER_TWO_SECONDS, quiet=quiet)
 
 
 def line_of(standing: Standing, past_s: float, what: str = "") -> str:
