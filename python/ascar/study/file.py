@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ascar.expression import Expression
 
-__all__ = ["FILE_BYTES_MAX", "Study"]
+__all__ = ["FILE_BYTES_MAX", "Study", "study_text"]
 
 FILE_BYTES_MAX = 1_000_000
 
@@ -93,21 +93,7 @@ class Study(msgspec.Struct, frozen=True):
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
-        try:
-            with path.open("rb") as file:  # a device has no size to look at
-                content = file.read(FILE_BYTES_MAX + 1)
-            if len(content) > FILE_BYTES_MAX:
-                raise StudyError(
-                    f"study file {str(path)!r}: larger than {FILE_BYTES_MAX} bytes; this is no study file"
-                )
-            text = content.decode("utf-8")
-        except OSError as error:
-            raise StudyError(
-                f"study file {str(path)!r}: {error.strerror}; make one with `ascar init`"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise StudyError(f"study file {str(path)!r}: is not UTF-8 text ({error.reason})") from error
-        return cls.parse(text)
+        return cls.parse(study_text(path, "make one with `ascar init`"))
 
     @classmethod
     def parse(cls, text: str) -> Study:
@@ -156,3 +142,28 @@ def _objectives(texts: str | tuple[str, ...]) -> tuple[Objective, ...]:
     if isinstance(texts, str):
         return (Objective.parse(texts),)
     return tuple(Objective.parse(text, f"study.objective[{index}]") for index, text in enumerate(texts))
+
+
+def study_text(path: Path, advice: str) -> str:
+    """The text of a study file.
+
+    Args:
+        path: of the file.
+        advice: what to do where it cannot be read.
+
+    Raises:
+        StudyError: it cannot be read, is too large, or is no text.
+    """
+    what = f"study file {str(path)!r}"
+    try:
+        with path.open("rb") as file:  # a device has no size to look at
+            content = file.read(FILE_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StudyError(f"{what}: {reason}; {advice}") from error
+    if len(content) > FILE_BYTES_MAX:
+        raise StudyError(f"{what}: larger than {FILE_BYTES_MAX} bytes; this is no study file")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{what}: is not UTF-8 text ({error.reason})") from error

@@ -11,7 +11,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
-from ascar.study import FILE_BYTES_MAX, convert, duration, within
+from ascar.study import convert, duration, study_text, within
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,19 +188,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
-        try:
-            with path.open("rb") as file:
-                content = file.read(FILE_BYTES_MAX + 1)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise StudyError(f"study file {str(path)!r}: {reason}; name a file that can be read") from None
-        if len(content) > FILE_BYTES_MAX:
-            raise StudyError(f"study file {str(path)!r}: larger than {FILE_BYTES_MAX} bytes; it is no study")
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            raise StudyError(f"study file {str(path)!r}: is not UTF-8 text ({error.reason})") from None
-        study = cls.parse(text)
+        study = cls.parse(study_text(path, "name a file that can be read"))
         wml = (study.workload or {}).get("wml")
         if isinstance(wml, str):
             workload = {**(study.workload or {}), "wml": str(path.parent / wml)}
