@@ -95,9 +95,11 @@ def test_sigterm_ends_within_a_second_with_the_summary(ascard: Path, memory: Pat
 
 
 def test_sigterm_ends_a_fill(ascard: Path, memory: Path) -> None:
-    words = ["--personality", "fileserver-heavy", "--scale", "0.5", "--dir", memory, "--fill-only"]
+    words = ["--personality", "fileserver-heavy", "--scale", "1", "--dir", memory, "--fill-only"]
     process = subprocess.Popen([ascard, "load", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.3)
+    while not any(memory.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.001)  # 8 GB take a second at least: the signal comes at their beginning
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=5)
