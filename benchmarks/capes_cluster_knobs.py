@@ -18,8 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
 
-from ascar.capes.cluster import ClusterSystem
-from ascar.capes.handles import Handles
+from ascar.capes.play.cluster import ClusterSystem
+from ascar.capes.play.handles import Handles
 
 from . import capes_cluster_runs as runs
 from .harness import Benchmark, Piece, mean, table

@@ -13,9 +13,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar.capes.blind import StaticPolicy
-from ascar.capes.cluster import ClusterSystem
-from ascar.capes.modern import Modern, ModernOptions
+from ascar.capes.play.blind import StaticPolicy
+from ascar.capes.play.cluster import ClusterSystem
+from ascar.capes.surfaces.modern import Modern, ModernOptions
 from ascar.simulation import Cluster, Grid, preset, sweep, with_settings
 
 from .harness import RESULTS, Benchmark, sources
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.handles import Handles
     from ascar.capes.knobs import Setting
+    from ascar.capes.play.handles import Handles
     from ascar.capes.policy import Policy
     from ascar.simulation import Scenario
 
@@ -66,7 +66,9 @@ def benchmark_of(document: str, budget: str) -> Benchmark:
     """From the command line; results are of one simulator, by what it does, and one learner, by its text."""
     benchmark = Benchmark.from_arguments(document, budget)
     learner = sources(
-        "ascar.capes.modern", "ascar.capes.cluster", within=("ascar.capes.", "ascar.optimizers.surrogates.")
+        "ascar.capes.surfaces.modern",
+        "ascar.capes.play.cluster",
+        within=("ascar.capes.", "ascar.optimizers.surrogates."),
     )
     benchmark.build = hashlib.sha256((learner + _simulator()).encode()).hexdigest()[:12]
     return benchmark

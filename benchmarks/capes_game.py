@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.contest import Algorithm, Contest, play
-from ascar.capes.game import GameKind
-from ascar.capes.hyperparameters import GAME, SEARCHED, RewardForm
+from ascar.capes.deep.hyperparameters import GAME, SEARCHED, RewardForm
+from ascar.capes.play.contest import Algorithm, Contest, play
+from ascar.capes.play.game import GameKind
 
 from .harness import Benchmark, Piece, percent, share, sources, table
 
@@ -38,10 +38,10 @@ SLICE, RUNS = 10, 50
 FIRST_SEEDS: dict[GameKind, int] = {"hard": 11_001, "thesis": 1}
 _PLAIN: tuple[Algorithm, ...] = ("modern", "sweep", "random")
 _LEARNERS: dict[Algorithm, str] = {
-    "modern": "ascar.capes.modern",
-    "classic": "ascar.capes.classic",
-    "sweep": "ascar.capes.blind",
-    "random": "ascar.capes.blind",
+    "modern": "ascar.capes.surfaces.modern",
+    "classic": "ascar.capes.deep.classic",
+    "sweep": "ascar.capes.play.blind",
+    "random": "ascar.capes.play.blind",
 }
 
 
@@ -84,7 +84,7 @@ def _piece(
 
 @cache
 def _build(algorithm: Algorithm) -> str:
-    names = (_LEARNERS[algorithm], "ascar.capes.game", "ascar.capes.convergence")
+    names = (_LEARNERS[algorithm], "ascar.capes.play.game", "ascar.capes.play.convergence")
     return sources(*names, within=("ascar.capes", "ascar.learning"))
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.contest import Algorithm, Contest, play_all
-from ascar.capes.hyperparameters import GAME
-from ascar.capes.modern import ModernOptions
+from ascar.capes.deep.hyperparameters import GAME
+from ascar.capes.play.contest import Algorithm, Contest, play_all
+from ascar.capes.surfaces.modern import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.outcome import TrialState
 from ascar.space import Space, space_from_table
@@ -187,7 +187,8 @@ def _changes(configuration: Mapping[str, Any], default: Mapping[str, Any]) -> st
 
 @cache
 def _build(name: Algorithm) -> str:
-    names = (f"ascar.capes.{name}", "ascar.capes.game", "ascar.capes.convergence")
+    package = "deep" if name == "classic" else "surfaces"
+    names = (f"ascar.capes.{package}.{name}", "ascar.capes.play.game", "ascar.capes.play.convergence")
     return sources(*names, within=("ascar.capes", "ascar.learning"))
 
 

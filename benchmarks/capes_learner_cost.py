@@ -26,7 +26,7 @@ from statistics import median
 
 import numpy as np
 
-from ascar.capes.replay import TickReplay
+from ascar.capes.deep.replay import TickReplay
 
 from .harness import number, ratio, table
 

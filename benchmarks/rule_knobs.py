@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ascar.capes.modern import Modern
+from ascar.capes.surfaces.modern import Modern
 from ascar.cli.sharp.rule_system import RuleSystem
 from ascar.sharp import RuleSet, objective_of
 from ascar.sharp.plan import FIRST

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.capes.contest import ALGORITHMS
-from ascar.capes.game import GAMES
+from ascar.capes.play.contest import ALGORITHMS
+from ascar.capes.play.game import GAMES
 from schema.words import COUNT, FLAG, NUMBER, TEXT, Schema, about, items, maybe, record
 
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {

@@ -12,13 +12,13 @@ import pytest
 
 pytest.importorskip("jax", reason="the extra 'drl' is not installed")
 
-from ascar.capes.checkpoint import read_header, restore, save
-from ascar.capes.classic import Classic, ClassicCrowd
-from ascar.capes.deep import first_state, make_step, sizes_of, values_of
-from ascar.capes.descent import descend, first_moments
-from ascar.capes.hyperparameters import GAME, PAPER, THESIS, Hyperparameters
+from ascar.capes.deep.checkpoint import read_header, restore, save
+from ascar.capes.deep.classic import Classic, ClassicCrowd
+from ascar.capes.deep.descent import descend, first_moments
+from ascar.capes.deep.hyperparameters import GAME, PAPER, THESIS, Hyperparameters
+from ascar.capes.deep.mind import Mind
+from ascar.capes.deep.steps import first_state, make_step, sizes_of, values_of
 from ascar.capes.knobs import Knob
-from ascar.capes.mind import Mind
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
 from ascar.learning import Transitions, forward, gradient, targets

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from ascar.capes.hyperparameters import Hyperparameters
+from ascar.capes.deep.hyperparameters import Hyperparameters
 from ascar.capes.knobs import Knob
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
 
 pytest.importorskip("jax")
 
-from ascar.capes.classic_brain import ClassicBrain, action_between
+from ascar.capes.process.classic_brain import ClassicBrain, action_between
 
 KNOBS = (Knob("a", 5, 0, 10, 1), Knob("b", 2, 0, 4, 2))
 SMALL = Hyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)

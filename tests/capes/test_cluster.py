@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.blind import StaticPolicy
-from ascar.capes.cluster import CLUSTER_KNOBS, ClusterSystem
-from ascar.capes.handles import Handles
-from ascar.capes.modern import Modern
-from ascar.capes.regimes import Looks, Regimes
+from ascar.capes.play.blind import StaticPolicy
+from ascar.capes.play.cluster import CLUSTER_KNOBS, ClusterSystem
+from ascar.capes.play.handles import Handles
+from ascar.capes.surfaces.modern import Modern
+from ascar.capes.surfaces.regimes import Looks, Regimes
 from ascar.errors import InputError
 from ascar.objective import Objective
 from ascar.simulation import preset, with_settings

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ascar.capes.folding import SUBJECTS, fold
-from ascar.capes.state import SessionState
+from ascar.capes.messages.folding import SUBJECTS, fold
+from ascar.capes.messages.state import SessionState
 
 HERE = {
     "version": 1,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.capes.blind import RandomPolicy, SweepPolicy
-from ascar.capes.contest import Contest, play
-from ascar.capes.convergence import converged_tick
-from ascar.capes.game import IDEAL_MB_PER_S, TICKS, Game, Rules, drawn
 from ascar.capes.knobs import Knob, initial, levels, moved
+from ascar.capes.play.blind import RandomPolicy, SweepPolicy
+from ascar.capes.play.contest import Contest, play
+from ascar.capes.play.convergence import converged_tick
+from ascar.capes.play.game import IDEAL_MB_PER_S, TICKS, Game, Rules, drawn
 from ascar.errors import InputError
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ascar.capes.beginning import Beginning
-from ascar.capes.dials import dials_of, knob_of, position, rules_of, values_of
-from ascar.capes.errand import Errands
-from ascar.capes.learner_file import read_plan
-from ascar.capes.observer import Observer, Roster
-from ascar.capes.ticks import Assembler, Tick, performance_of
+from ascar.capes.messages.ticks import Assembler, Tick, performance_of
+from ascar.capes.process.beginning import Beginning
+from ascar.capes.process.dials import dials_of, knob_of, position, rules_of, values_of
+from ascar.capes.process.errand import Errands
+from ascar.capes.process.learner_file import read_plan
+from ascar.capes.process.observer import Observer, Roster
 from ascar.errors import InputError
 from ascar.objective import Objective
 
@@ -262,7 +262,7 @@ def live(system, learner, ticks, **keys):
 
 
 def test_it_finds_the_peak_and_goes_on_from_what_it_kept(begin, tmp_path):
-    from ascar.capes.learner_state import read_state, write_state
+    from ascar.capes.process.learner_state import read_state, write_state
 
     system = System(70)
     learner = begin(system)
@@ -351,7 +351,7 @@ def _spoilt(arrays, change):
     ],
 )
 def test_a_damaged_state_is_refused(begin, tmp_path, change, words):
-    from ascar.capes.learner_state import write_state
+    from ascar.capes.process.learner_state import write_state
 
     system = System(70)
     learner = begin(system)
@@ -369,7 +369,7 @@ def test_a_network_needs_something_to_look_at(begin):
 
 
 def test_a_state_of_another_objective_or_algorithm_is_refused(begin, tmp_path):
-    from ascar.capes.learner_state import write_state
+    from ascar.capes.process.learner_state import write_state
 
     system = System(70)
     learner = begin(system)

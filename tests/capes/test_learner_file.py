@@ -2,7 +2,7 @@
 
 import pytest
 
-from ascar.capes.learner_file import read_plan
+from ascar.capes.process.learner_file import read_plan
 from ascar.errors import InputError
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.capes.candidates import Candidates
-from ascar.capes.choice import promise
-from ascar.capes.guard import Guard
 from ascar.capes.knobs import Knob
-from ascar.capes.modern import Modern
 from ascar.capes.policy import Seen
-from ascar.capes.regimes import Looks, Regimes
-from ascar.capes.settling import Settling
-from ascar.capes.surface import Place, Surface
+from ascar.capes.surfaces.candidates import Candidates
+from ascar.capes.surfaces.choice import promise
+from ascar.capes.surfaces.guard import Guard
+from ascar.capes.surfaces.modern import Modern
+from ascar.capes.surfaces.regimes import Looks, Regimes
+from ascar.capes.surfaces.settling import Settling
+from ascar.capes.surfaces.surface import Place, Surface
 
 KNOBS = (Knob("a", 20, 0, 100, 1), Knob("b", 50, 0, 100, 1))
 NOTHING = np.zeros((1, 1), np.float32)

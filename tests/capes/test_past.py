@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.observer import Roster
-from ascar.capes.past import extent, part_of, past, rows_before
+from ascar.capes.process.observer import Roster
+from ascar.capes.process.past import extent, part_of, past, rows_before
 from ascar.errors import MessagingError
 
 

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.exploration import Exploration
-from ascar.capes.hyperparameters import PAPER, THESIS, Hyperparameters, hyperparameters
-from ascar.capes.replay import TickReplay
-from ascar.capes.reward import Rewards
+from ascar.capes.deep.exploration import Exploration
+from ascar.capes.deep.hyperparameters import PAPER, THESIS, Hyperparameters, hyperparameters
+from ascar.capes.deep.replay import TickReplay
+from ascar.capes.deep.reward import Rewards
 from ascar.errors import InputError
 
 

@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from ascar.capes.folding import fold
+from ascar.capes.messages.folding import fold
+from ascar.capes.messages.state import SessionState
 from ascar.capes.session.proof import Phase, judge
-from ascar.capes.state import SessionState
 from ascar.cli.capes.status_screen import screen
 from ascar.cli.capes.up_result import proof_lines
 from ascar.objective import Objective

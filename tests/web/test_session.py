@@ -210,7 +210,7 @@ class Teller:
     """Says what is tuned for, as `ascar capes up` does."""
 
     def __init__(self, directory):
-        from ascar.capes.bus import Bus
+        from ascar.capes.messages.bus import Bus
         from ascar.messaging import Background
 
         self._loop = Background()

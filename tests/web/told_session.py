@@ -8,7 +8,7 @@ import struct
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from ascar.capes.bus import Bus
+from ascar.capes.messages.bus import Bus
 from ascar.capes.session.files import users
 from ascar.messaging import Background, MessageServer, read_settings
 

@@ -7,9 +7,9 @@ import threading
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self
 
-from ascar.capes.bus import Bus
-from ascar.capes.folding import SUBJECTS, fold
-from ascar.capes.state import SessionState
+from ascar.capes.messages.bus import Bus
+from ascar.capes.messages.folding import SUBJECTS, fold
+from ascar.capes.messages.state import SessionState
 from ascar.errors import AscarError
 from ascar.messaging import Background
 from ascar.web.exploration import NothingYet

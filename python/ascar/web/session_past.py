@@ -6,13 +6,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.capes.folding import fold
-from ascar.capes.past import Past, part_of
-from ascar.capes.state import SessionState
+from ascar.capes.messages.folding import fold
+from ascar.capes.messages.state import SessionState
+from ascar.capes.process.past import Past, part_of
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
-    from ascar.capes.bus import Bus
+    from ascar.capes.messages.bus import Bus
 
 __all__ = ["TICKS", "Series", "with_past"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ascar.capes.learner_file import read_plan
+from ascar.capes.process.learner_file import read_plan
 from ascar.capes.session.files import agent_text, interface_text, learner_text, users
 from ascar.capes.session.study import OnlineStudy
 from ascar.capes.session.toml import toml_text

@@ -16,8 +16,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from ascar.capes.messages.watching import watch
 from ascar.capes.session.folder import Folder
-from ascar.capes.watching import watch
 from ascar.errors import MessagingError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.bus import prefix
+from ascar.capes.messages.bus import prefix
 from ascar.capes.session.study import DEVICE
 from ascar.capes.session.toml import toml_text
 from ascar.messaging import User

@@ -7,15 +7,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.capes.folding import SUBJECTS, fold
+from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.capes.bus import Bus
+    from ascar.capes.messages.bus import Bus
+    from ascar.capes.messages.state import SessionState
     from ascar.capes.session.record import Record
-    from ascar.capes.state import SessionState
 
 __all__ = ["ACTOR", "Messenger"]
 

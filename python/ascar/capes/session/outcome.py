@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ascar.capes.state import SessionState
+    from ascar.capes.messages.state import SessionState
 
 __all__ = ["Ended", "Wishes"]
 

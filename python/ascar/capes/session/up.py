@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ascar.capes.bus import Bus
+from ascar.capes.messages.bus import Bus
+from ascar.capes.messages.state import SessionState
 from ascar.capes.session.alternation import Alternation, Turns
 from ascar.capes.session.files import (
     agent_text,
@@ -29,7 +30,6 @@ from ascar.capes.session.outcome import Ended, Wishes
 from ascar.capes.session.parts import Part
 from ascar.capes.session.record import Record
 from ascar.capes.session.signals import Stop
-from ascar.capes.state import SessionState
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
 from ascar.targets.keeper_process import find_ascard

@@ -6,8 +6,8 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.capes.contest import ALGORITHMS
-from ascar.capes.game import GAMES, TICKS
+from ascar.capes.play.contest import ALGORITHMS
+from ascar.capes.play.game import GAMES, TICKS
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.capes.contest import Algorithm, Contest, Played
-    from ascar.capes.game import GameKind
+    from ascar.capes.play.contest import Algorithm, Contest, Played
+    from ascar.capes.play.game import GameKind
 
 __all__ = ["chosen", "document", "print_contest", "share"]
 

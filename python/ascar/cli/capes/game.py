@@ -50,7 +50,7 @@ def game(
     from ascar.cli.threads import compute_on_one_thread
 
     compute_on_one_thread()
-    from ascar.capes.contest import Contest, play
+    from ascar.capes.play.contest import Contest, play
     from ascar.cli.capes.contest_result import chosen, document, print_contest, share
     from ascar.cli.capes.progress import showing
     from ascar.cli.output import emit, people

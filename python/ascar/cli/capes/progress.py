@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ascar.capes.contest import Standing
+    from ascar.capes.play.contest import Standing
 
 __all__ = ["line_of", "showing"]
 

@@ -73,11 +73,11 @@ def prove(
 def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any) -> Proof:
     import asyncio
 
-    from ascar.capes.bus import Bus
+    from ascar.capes.messages.bus import Bus
+    from ascar.capes.messages.state import SessionState
     from ascar.capes.session.alternation import Alternation, Turns
     from ascar.capes.session.messenger import Messenger
     from ascar.capes.session.record import Record
-    from ascar.capes.state import SessionState
     from ascar.errors import EnvironmentLacks, InputError
     from ascar.objective import Objective
 

@@ -12,7 +12,7 @@ from ascar.cli.options import Json, examples
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from ascar.capes.state import SessionState
+    from ascar.capes.messages.state import SessionState
     from ascar.messaging import Settings
 
 __all__ = ["EXAMPLES", "status"]
@@ -80,7 +80,7 @@ async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionStat
     import time
     from contextlib import aclosing
 
-    from ascar.capes.watching import watch
+    from ascar.capes.messages.watching import watch
     from ascar.errors import MessagingError
 
     tick: int | None = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from ascar.capes.state import Knob, SessionState
+    from ascar.capes.messages.state import Knob, SessionState
 
 __all__ = ["screen"]
 

@@ -52,7 +52,7 @@ def train(
     from ascar.cli.threads import compute_on_one_thread
 
     compute_on_one_thread()
-    from ascar.capes.learner_file import read_plan
+    from ascar.capes.process.learner_file import read_plan
     from ascar.cli.capes.train_run import live, replayed
     from ascar.errors import InputError
 

@@ -11,9 +11,9 @@ from ascar.cli.output import emit, people, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.learner import Learner
-    from ascar.capes.learner_file import Plan
-    from ascar.capes.study_of_past import Studied
+    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.study_of_past import Studied
 
 __all__ = ["live", "replayed"]
 
@@ -22,7 +22,7 @@ _USER = "learner"
 
 def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
     """Until a signal; then what it knows is on disk."""
-    from ascar.capes.training import run
+    from ascar.capes.process.training import run
     from ascar.messaging import find_settings
 
     settings = find_settings(_USER, plan.connection)
@@ -42,8 +42,8 @@ def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
 
 def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: bool, json: bool) -> int:
     """Once through stored ticks."""
-    from ascar.capes.bus import Bus
-    from ascar.capes.study_of_past import study
+    from ascar.capes.messages.bus import Bus
+    from ascar.capes.process.study_of_past import study
     from ascar.cli.capes.progress import showing
     from ascar.messaging import find_settings
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from ascar.capes.knobs import Setting
-    from ascar.capes.modern import Modern
+    from ascar.capes.surfaces.modern import Modern
     from ascar.cli.sharp.rule_system import RuleSystem
     from ascar.sharp import RuleSet
     from ascar.sharp.running import Series
@@ -80,7 +80,7 @@ def learn(
 
     import numpy as np
 
-    from ascar.capes.modern import Modern
+    from ascar.capes.surfaces.modern import Modern
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.rule_system import RuleSystem

@@ -7,20 +7,20 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ascar.capes.beginning import Beginning
-from ascar.capes.contest import Standing
-from ascar.capes.learner_state import write_state
-from ascar.capes.past import extent, past, rows_before
-from ascar.capes.training import ACTOR, past_ticks_max, recall_others
+from ascar.capes.play.contest import Standing
+from ascar.capes.process.beginning import Beginning
+from ascar.capes.process.learner_state import write_state
+from ascar.capes.process.past import extent, past, rows_before
+from ascar.capes.process.training import ACTOR, past_ticks_max, recall_others
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.capes.bus import Bus, Document
-    from ascar.capes.learner import Learner
-    from ascar.capes.learner_file import Plan
-    from ascar.capes.past import Extent
+    from ascar.capes.messages.bus import Bus, Document
+    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.past import Extent
 
 __all__ = ["Studied", "study"]
 
@@ -118,7 +118,7 @@ async def _learner(plan: Plan, bus: Bus, status: Document, found: Extent) -> Lea
 
 async def _train(studied: Studied, plan: Plan, steps: int | None, progress: _Progress) -> None:
     """Minibatches from what was recalled (Li, Algorithm 1)."""
-    from ascar.capes.classic_brain import ClassicBrain
+    from ascar.capes.process.classic_brain import ClassicBrain
 
     brain = studied.learner.brain
     assert isinstance(brain, ClassicBrain), "the file says classic"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ascar.capes.state import (
+from ascar.capes.messages.state import (
     Band,
     Baseline,
     Happened,

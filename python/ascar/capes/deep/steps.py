@@ -24,14 +24,14 @@ except ModuleNotFoundError as error:  # pragma: no cover - tested in a process w
         f"{error.name} is not installed: the classic learner needs it; install ascar with the extra 'drl'"
     ) from error
 
-from ascar.capes.descent import descend, first_moments
+from ascar.capes.deep.descent import descend, first_moments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
 
 __all__ = [
     "DeepState",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from ascar.capes.dials import position, values_of
+from ascar.capes.process.dials import position, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.capes.dials import Dial, Value
     from ascar.capes.knobs import Setting
+    from ascar.capes.process.dials import Dial, Value
 
 __all__ = ["Action", "End", "Errands"]
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from ascar.capes.blind import RandomPolicy, SweepPolicy
-from ascar.capes.convergence import converged_tick
-from ascar.capes.game import TICKS, Game, drawn
-from ascar.capes.hyperparameters import SEARCHED
+from ascar.capes.deep.hyperparameters import SEARCHED
 from ascar.capes.knobs import initial
-from ascar.capes.modern import Modern, ModernOptions
+from ascar.capes.play.blind import RandomPolicy, SweepPolicy
+from ascar.capes.play.convergence import converged_tick
+from ascar.capes.play.game import TICKS, Game, drawn
+from ascar.capes.surfaces.modern import Modern, ModernOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.capes.game import GameKind
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
     from ascar.capes.knobs import Setting
+    from ascar.capes.play.game import GameKind
     from ascar.capes.policy import Policy, Seen
 
 __all__ = ["ALGORITHMS", "Algorithm", "Contest", "Played", "Standing", "play", "play_all"]
@@ -154,8 +154,8 @@ def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
 
 def _play_together(games: list[Game], contest: Contest, tell: Callable[[int, int], None]) -> None:
     """Networks train in one compiled step for all runs."""
-    from ascar.capes.classic import ClassicCrowd
-    from ascar.capes.mind import Mind
+    from ascar.capes.deep.classic import ClassicCrowd
+    from ascar.capes.deep.mind import Mind
 
     settings: list[Setting] = [initial(one.knobs) for one in games]
     seen: list[Seen] = [game.step(setting) for game, setting in zip(games, settings, strict=True)]

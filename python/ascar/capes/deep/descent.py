@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 if TYPE_CHECKING:
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
 
 __all__ = ["Moments", "descend", "first_moments"]
 

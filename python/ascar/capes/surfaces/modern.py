@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.capes.candidates import Candidates
-from ascar.capes.choice import promise
-from ascar.capes.guard import Guard
 from ascar.capes.knobs import initial, units
-from ascar.capes.regimes import Looks, Regimes
-from ascar.capes.settling import Settling
-from ascar.capes.surface import REACH
+from ascar.capes.surfaces.candidates import Candidates
+from ascar.capes.surfaces.choice import promise
+from ascar.capes.surfaces.guard import Guard
+from ascar.capes.surfaces.regimes import Looks, Regimes
+from ascar.capes.surfaces.settling import Settling
+from ascar.capes.surfaces.surface import REACH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
-    from ascar.capes.surface import Fitted, Surface
+    from ascar.capes.surfaces.surface import Fitted, Surface
     from ascar.optimizers.surrogates.gaussian import Look
 
 __all__ = ["Modern", "ModernOptions", "look_of"]

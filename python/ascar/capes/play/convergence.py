@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.game import GameKind
+    from ascar.capes.play.game import GameKind
 
 __all__ = ["converged_tick"]
 

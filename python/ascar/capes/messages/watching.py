@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from ascar.capes.bus import Bus
-from ascar.capes.folding import SUBJECTS, fold
-from ascar.capes.state import SessionState
+from ascar.capes.messages.bus import Bus
+from ascar.capes.messages.folding import SUBJECTS, fold
+from ascar.capes.messages.state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

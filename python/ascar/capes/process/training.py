@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from ascar.capes.beginning import Beginning, starting_report
-from ascar.capes.bus import Bus
-from ascar.capes.learner_state import write_state
-from ascar.capes.past import extent, past
-from ascar.capes.ticks import Assembler
+from ascar.capes.messages.bus import Bus
+from ascar.capes.messages.ticks import Assembler
+from ascar.capes.process.beginning import Beginning, starting_report
+from ascar.capes.process.learner_state import write_state
+from ascar.capes.process.past import extent, past
 from ascar.errors import InputError, MessagingError, WorkError
 from ascar.messaging import end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.capes.bus import Document
-    from ascar.capes.errand import Action
-    from ascar.capes.learner import Learner
-    from ascar.capes.learner_file import Plan
-    from ascar.capes.ticks import Tick
+    from ascar.capes.messages.bus import Document
+    from ascar.capes.messages.ticks import Tick
+    from ascar.capes.process.errand import Action
+    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.learner_file import Plan
     from ascar.messaging import Settings
 
 __all__ = ["ACTOR", "Feed", "past_ticks_max", "recall_others", "run", "warm_up"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.surface import REACH, Surface
+from ascar.capes.surfaces.surface import REACH, Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.capes.exploration import Exploration
+from ascar.capes.deep.exploration import Exploration
+from ascar.capes.deep.replay import TickReplay
+from ascar.capes.deep.reward import Rewards
 from ascar.capes.knobs import action_count, moved
-from ascar.capes.replay import TickReplay
-from ascar.capes.reward import Rewards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
     from ascar.learning import Transitions

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.deep import DeepState, first_state, make_step, sizes_of, stacked, values_of
-from ascar.capes.mind import Mind
+from ascar.capes.deep.mind import Mind
+from ascar.capes.deep.steps import DeepState, first_state, make_step, sizes_of, stacked, values_of
 from ascar.learning import Transitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
 

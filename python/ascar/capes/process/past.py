@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.bus import Bus
-    from ascar.capes.observer import Roster
+    from ascar.capes.messages.bus import Bus
+    from ascar.capes.process.observer import Roster
 
 __all__ = ["Extent", "Part", "Past", "extent", "part_of", "past", "rows_before"]
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.regimes import Looks, Regime
-from ascar.capes.surface import Place, Surface
+from ascar.capes.surfaces.regimes import Looks, Regime
+from ascar.capes.surfaces.surface import Place, Surface
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.capes.knobs import Knob, Setting
-    from ascar.capes.modern import Modern
+    from ascar.capes.surfaces.modern import Modern
 
 __all__ = ["Memory", "put_back", "taken_from"]
 

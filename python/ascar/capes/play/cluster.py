@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from ascar.capes.handles import CLUSTER_KNOBS, Handles
 from ascar.capes.knobs import Setting, checked, initial
+from ascar.capes.play.handles import CLUSTER_KNOBS, Handles
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
 from ascar.simulation import INDICATORS, SERVER_INDICATORS, Cluster

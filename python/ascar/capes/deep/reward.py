@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ascar.capes.hyperparameters import RewardForm
+    from ascar.capes.deep.hyperparameters import RewardForm
 
 __all__ = ["Rewards"]
 

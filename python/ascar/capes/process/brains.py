@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.memory import Memory, put_back, taken_from
-from ascar.capes.modern import Modern, look_of
+from ascar.capes.surfaces.memory import Memory, put_back, taken_from
+from ascar.capes.surfaces.modern import Modern, look_of
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.capes.knobs import Knob, Setting
-    from ascar.capes.learner_file import Plan
     from ascar.capes.policy import Seen
+    from ascar.capes.process.learner_file import Plan
 
 __all__ = ["Brain", "Expected", "ModernBrain", "brain_of"]
 
@@ -118,7 +118,7 @@ def brain_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int])
     """
     rng = np.random.default_rng(list(seed))
     if plan.file.algorithm == "classic":
-        from ascar.capes.classic_brain import ClassicBrain
+        from ascar.capes.process.classic_brain import ClassicBrain
 
         return ClassicBrain(knobs, width, plan.hyper, rng)
     return ModernBrain(Modern(knobs, rng, plan.options))

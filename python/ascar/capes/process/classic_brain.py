@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.checkpoint import Header, leaves_into, parts_of
-from ascar.capes.classic import Classic
+from ascar.capes.deep.checkpoint import Header, leaves_into, parts_of
+from ascar.capes.deep.classic import Classic
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.capes.brains import Expected
-    from ascar.capes.hyperparameters import Hyperparameters
+    from ascar.capes.deep.hyperparameters import Hyperparameters
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
+    from ascar.capes.process.brains import Expected
 
 __all__ = ["ClassicBrain", "action_between"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from ascar.capes.hyperparameters import PRESETS, Hyperparameters, hyperparameters
-from ascar.capes.modern import ModernOptions
+from ascar.capes.deep.hyperparameters import PRESETS, Hyperparameters, hyperparameters
+from ascar.capes.surfaces.modern import ModernOptions
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.messaging import token
 from ascar.objective import Objective

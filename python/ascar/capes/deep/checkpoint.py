@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from ascar.capes.archive import read_archive, refused, write_archive
-from ascar.capes.deep import leaves_of, with_leaves
-from ascar.capes.hyperparameters import Hyperparameters  # noqa: TC001  (msgspec reads it at run time)
+from ascar.capes.deep.hyperparameters import Hyperparameters  # noqa: TC001  (msgspec reads it at run time)
+from ascar.capes.deep.steps import leaves_of, with_leaves
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.classic import Classic
+    from ascar.capes.deep.classic import Classic
 
 __all__ = ["Header", "leaves_into", "parts_of", "read_header", "restore", "save"]
 

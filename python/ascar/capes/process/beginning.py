@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ascar.capes.brains import brain_of
-from ascar.capes.dials import dials_of, knob_of, rules_of
-from ascar.capes.learner import Learner
-from ascar.capes.learner_state import check_fits, read_state
-from ascar.capes.observer import Observer, Roster, chosen
+from ascar.capes.process.brains import brain_of
+from ascar.capes.process.dials import dials_of, knob_of, rules_of
+from ascar.capes.process.learner import Learner
+from ascar.capes.process.learner_state import check_fits, read_state
+from ascar.capes.process.observer import Observer, Roster, chosen
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.dials import Dial
-    from ascar.capes.learner_file import Plan
-    from ascar.capes.learner_state import LearnerState
+    from ascar.capes.process.dials import Dial
+    from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.learner_state import LearnerState
 
 __all__ = ["Beginning", "starting_report"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.ticks import Row
+    from ascar.capes.messages.ticks import Row
 
 __all__ = ["Observer", "Roster", "chosen"]
 

@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.baseline import Baseline
-from ascar.capes.dials import position, values_of
-from ascar.capes.errand import Errands
 from ascar.capes.knobs import initial
-from ascar.capes.learner_state import LearnerState
+from ascar.capes.messages.ticks import performance_of
 from ascar.capes.policy import Seen
-from ascar.capes.ticks import performance_of
+from ascar.capes.process.baseline import Baseline
+from ascar.capes.process.dials import position, values_of
+from ascar.capes.process.errand import Errands
+from ascar.capes.process.learner_state import LearnerState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ascar.capes.brains import Brain
-    from ascar.capes.dials import Dial
-    from ascar.capes.errand import Action, End
     from ascar.capes.knobs import Setting
-    from ascar.capes.learner_file import Plan
-    from ascar.capes.observer import Observer
-    from ascar.capes.past import Past
-    from ascar.capes.ticks import Tick
+    from ascar.capes.messages.ticks import Tick
+    from ascar.capes.process.brains import Brain
+    from ascar.capes.process.dials import Dial
+    from ascar.capes.process.errand import Action, End
+    from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.observer import Observer
+    from ascar.capes.process.past import Past
 
 __all__ = ["Learner"]
 

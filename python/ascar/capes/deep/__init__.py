@@ -1,0 +1,1 @@
+"""Deep Q-learning over a session's ticks, as CAPES published it."""

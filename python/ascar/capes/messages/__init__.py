@@ -1,0 +1,1 @@
+"""A session's messages, read, and folded into its state."""

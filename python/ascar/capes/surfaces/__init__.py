@@ -1,0 +1,1 @@
+"""A model of performance over settings, for each workload, and where to go next."""
