@@ -1,4 +1,4 @@
-"""How a session stands: one frozen value. `ascar.capes.folding` makes it from messages."""
+"""How a session stands: one frozen value. `ascar.capes.messages.folding` makes it from messages."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 CAPES's deep Q-learning learns from transitions which step raises throughput. What it has to find out, on the
 systems of its paper, is a surface: performance as a function of where the knobs stand. This learner models
-that surface directly (`ascar.capes.surface`), moves by Thompson sampling (draw a surface that may be the true
+that surface directly (`ascar.capes.surfaces.surface`), moves by Thompson sampling (draw a surface that may be the true
 one, go where that is highest; Thompson 1933, Russo and others 2018), and waits after each change until it
-shows (`ascar.capes.settling`). An action sets levels, it does not step.
+shows (`ascar.capes.surfaces.settling`). An action sets levels, it does not step.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ModernOptions:
         thompson: noise of a tick, as a share, from which on Thompson sampling alone decides; below that it
             decides less often.
         long_every: of so many visits one waits for the longest delay, lest a longer one is overlooked.
-        reach: see `ascar.capes.surface.Surface`.
+        reach: see `ascar.capes.surfaces.surface.Surface`.
         design: whether it begins with a design; 0: no.
         recognition: whether workloads that nobody announces are looked for; 0: no.
     """
