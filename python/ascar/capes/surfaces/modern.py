@@ -2,9 +2,9 @@
 
 CAPES's deep Q-learning learns from transitions which step raises throughput. What it has to find out, on the
 systems of its paper, is a surface: performance as a function of where the knobs stand. This learner models
-that surface directly (`ascar.capes.surfaces.surface`), moves by Thompson sampling (draw a surface that may be the true
-one, go where that is highest; Thompson 1933, Russo and others 2018), and waits after each change until it
-shows (`ascar.capes.surfaces.settling`). An action sets levels, it does not step.
+that surface directly (`ascar.capes.surfaces.surface`), moves by Thompson sampling (draw a surface that may be
+the true one, go where that is highest; Thompson 1933, Russo and others 2018), and waits after each change
+until it shows (`ascar.capes.surfaces.settling`). An action sets levels, it does not step.
 """
 
 from __future__ import annotations
