@@ -60,7 +60,10 @@ def test_everything_that_matters_is_there():
         "set": {"depth": 99},
     }
     state = fold(state, "outcomes", refused)
-    state = fold(state, "learner", {"algorithm": "classic", "epsilon": 0.25, "prediction_error": 0.125})
+    model = {"changes": 1, "expected": {"mean": 1480, "low": 1400, "high": None}}
+    state = fold(
+        state, "learner", {"algorithm": "classic", "epsilon": 0.25, "prediction_error": 0.125, **model}
+    )
     state = fold(state, "events", {"event": "breach", "tick": 50, "metric": "ops_per_s"})
     text = shown(state)
     for words in (
@@ -70,7 +73,8 @@ def test_everything_that_matters_is_there():
         "+49.9%",
         "classic",
         "epsilon 0.250",
-        "prediction error 12.5%",
+        "prediction error 12.5%, 1 change ",
+        "1,480, 1,400 to -",
         "* depth  32",
         "1 to 64",
         "none bfq",

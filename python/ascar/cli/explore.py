@@ -133,7 +133,8 @@ def _announce(url: str, whole: Exploration | None, *, as_json: bool) -> None:
         emit("explore", {"url": url, "name": whole and whole.name, "rows": rows, **found})
     else:
         people().out(url)
-        notes().print(f"{rows} rows, {len(varied)} dimensions; ^C ends it", markup=False)
+        size = "" if whole is None else f"{rows} rows, {len(varied)} dimensions; "
+        notes().print(f"{size}^C ends it", markup=False)
 
 
 @dataclass(frozen=True, slots=True)

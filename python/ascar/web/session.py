@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
+from ascar.capes.messages.remembering import Series, with_past
 from ascar.capes.messages.state import SessionState
 from ascar.errors import AscarError
 from ascar.messaging import Background
 from ascar.web.exploration import NothingYet
-from ascar.web.session_past import Series, with_past
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Following a session: its messages folded into states, as they come."""
+"""Following a session: what is stored of it, and its messages as they come, folded into states."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
+from ascar.capes.messages.remembering import Series, with_past
 from ascar.capes.messages.state import SessionState
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ async def watch(
 ) -> AsyncGenerator[SessionState, None]:
     """The session's state after each message, without end; what is not known yet comes within seconds.
 
-    It only listens: the user "viewer" of docs/capes-protocol.md is enough. While the server is away nothing
-    comes; afterwards it goes on. Close it (`contextlib.aclosing`) to end the connection.
+    It listens, and asks the interface once for the ticks before: the user "viewer" of docs/capes-protocol.md
+    is enough. Where the interface does not answer, the state begins with what is heard. While the server is
+    away nothing comes; afterwards it goes on. Close it (`contextlib.aclosing`) to end the connection.
 
     Args:
         settings: how to connect.
@@ -34,9 +36,14 @@ async def watch(
         InputError: the settings or the name are wrong.
         MessagingError: nobody is there, or we are not let in.
     """
-    state = SessionState(session)
+    state, asked = SessionState(session), None
     bus = await Bus.open(settings, session, name=name)
     async with bus, aclosing(bus.follow(SUBJECTS)) as told:
         async for what, document in told:
             state = fold(state, what, document)
+            # What is tuned for, and where the knobs stood before, may be told after the first tick.
+            known = state.objective, tuple(one.default for one in state.knobs)
+            if what == "ticks" and state.objective is not None and known != asked:
+                asked = known
+                state, _ = await with_past(bus, state, Series())
             yield state

@@ -165,7 +165,10 @@ def find_folder(named: str | None, parent: Path | None = None) -> Folder:
     known = sorted(folder.iterdir()) if folder.is_dir() else []
     running = [one for one in (Folder(path) for path in known if path.is_dir()) if one.running()]
     if not running:
-        raise EnvironmentLacks("no session runs on this machine; `ascar capes up STUDY.toml` starts one")
+        raise EnvironmentLacks(
+            f"no session runs in {folder}; `ascar capes up STUDY.toml` starts one; where it was started with "
+            "--folder, name that folder's path"
+        )
     if len(running) > 1:
         names = ", ".join(one.path.name for one in running)
         raise InputError(f"several sessions run here: {names}; name one of them")

@@ -45,7 +45,8 @@ def status(
 ) -> int:
     """Show a session: throughput beside its baseline, knobs, learner, nodes, refused actions, events.
 
-    It only listens. On a terminal the screen is refreshed after each tick until ^C.
+    It only listens, and reads the last 600 ticks from what is stored. On a terminal the screen is refreshed
+    after each tick until ^C.
     """
     import asyncio
     from contextlib import aclosing

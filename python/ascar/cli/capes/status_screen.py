@@ -59,8 +59,13 @@ def _facts(state: SessionState) -> Table:
             words.append(f"epsilon {learner.epsilon:.3f}")
         if learner.prediction_error is not None:
             words.append(f"prediction error {learner.prediction_error:.1%}")
-        words.append(f"{learner.changes} changes")
+        words.append("1 change" if learner.changes == 1 else f"{learner.changes} changes")
         table.add_row(*_cells("learner", ", ".join(words)))
+        if learner.expected is not None:
+            one = learner.expected
+            table.add_row(
+                *_cells("expected", f"{_number(one.mean)}, {_number(one.low)} to {_number(one.high)}")
+            )
     if state.holding:
         table.add_row(*_cells("holding", state.holding))
     if not state.stored:
