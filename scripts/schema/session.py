@@ -1,4 +1,4 @@
-"""`ascar capes up`, `status`, `prove`, `stop`."""
+"""`ascar capes up`, `status`, `control`, `prove`, `stop`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ BAND = about(
 )
 
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
+    "capes-control": (
+        "What was asked of a session, and its answer.",
+        {
+            "session": TEXT,
+            "operation": TEXT,
+            "asked": about(FACTS, "the request's keys, see capes-protocol"),
+            "answer": about(FACTS, "the interface's, see capes-protocol"),
+        },
+    ),
     "capes-prove": ("What a session gains: tuned and untuned phases in turns.", PROOF),
     "capes-status": (
         "How a session stands; with --follow one on a line after each tick.",

@@ -18,6 +18,7 @@ __all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_f
 SCHEMAS: dict[str, int] = {
     "analyze": 1,
     "apply": 1,
+    "capes-control": 1,
     "capes-game": 1,
     "capes-prove": 1,
     "capes-status": 1,

@@ -257,6 +257,14 @@ def test_the_documented_permissions_let_everybody_do_their_part_and_no_more(syst
     learner.json("ticks", has_node)
     assert set_knob(learner, 6)["verdict"] == "applied"
     assert sysctl.read() == 6
+    # People may speak to the interface, and to nobody else.
+    operator = system.bus(("operator", words["operator"]), ("_INBOX.>",))
+    assert operator.control("status")["mode"] == "automatic"
+    operator.publish("actions", {"id": "a-9", "set": {"vm.page-cluster": 7}})
+    viewer = system.bus(("viewer", words["viewer"]), ("ticks", "outcomes", "learner", "session", "_INBOX.>"))
+    viewer.json("ticks", has_node)
+    assert viewer.history(extent=True)[0][0]["nodes"] == ["node1"]
+    viewer.publish("control", {"op": "kill", "actor": "x", "why": "x"})
     # An order is the interface's alone to give.
     learner.publish("nodes.node1", {"op": "set", "id": "x", "set": {"vm.page-cluster": 8}})
     tick = learner.json("ticks", has_node)["tick"]

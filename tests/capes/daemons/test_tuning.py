@@ -282,3 +282,40 @@ def test_prometheus_reads_what_is_counted(system):
         text = page.read().decode()
     assert "ascar_capes_nodes 1" in text
     assert 'ascar_capes_metric{name="free_bytes"}' in text
+
+
+def test_an_administrator_and_a_job_scheduler_speak_to_it_by_a_command(system, sysctl, until):
+    import os
+    import subprocess
+
+    bus = system.bus()
+    system.interface(KNOBS, mode="approve")
+    system.agent(AGENT)
+    bus.json("ticks", has_values)
+
+    def ask(*words, status=0):
+        where = ("--session", "test", "--connection", system.connection("operator"))
+        command = [sys.executable, "-P", "-m", "ascar", "capes", "control", *words, *where]
+        environment = {**os.environ, "SUDO_USER": "alice"}
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, check=False, env=environment
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    assert act(bus, sysctl.name, 6, 3)["verdict"] == "waiting"
+    assert "a-3  vm.page-cluster = 6" in ask("waiting")
+    assert "accepted" in ask("approve", "a-3", "--why", "looks fine")
+    until(lambda: sysctl.read() == 6, "what was approved")
+    assert "range: vm.page-cluster = 99" in ask("set", "vm.page-cluster=99", status=1)
+    assert "test: kill" in ask("kill")
+    until(lambda: sysctl.read() == sysctl.default, "the kill switch")
+    ask("revive")
+    found = json.loads(ask("workload", "start", "fileserver", "--job", "17", "--json"))
+    assert (found["schema"], found["asked"]["name"]) == ("ascar/capes-control/1", "fileserver")
+    bus.json("ticks", lambda it: it["workload"] == "fileserver")
+    until(lambda: "phase = start" in ask("audit"), "the audit log")
+    lines = ask("audit")
+    assert "alice as root at" in lines
+    assert "approve id = a-3: looks fine" in lines
+    assert "does not wait" in ask("approve", "a-3", status=1)

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.capes import game, prove, status, stop, train, up
+from ascar.cli.capes import control, game, prove, status, stop, train, up
 
 __all__ = ["app"]
 
@@ -20,6 +20,9 @@ app.command("game", epilog=game.EXAMPLES, short_help="See how soon a learner con
 app.command("train", epilog=train.EXAMPLES, short_help="The learner of a running system.")(train.train)
 app.command("up", epilog=up.EXAMPLES, short_help="Tune this machine while it works.")(up.up)
 app.command("status", epilog=status.EXAMPLES, short_help="How a session stands.")(status.status)
+app.command("control", epilog=control.EXAMPLES, short_help="Kill switch, modes, approval, workloads.")(
+    control.control
+)
 app.command("prove", epilog=prove.EXAMPLES, short_help="What a session gains, with its interval.")(
     prove.prove
 )

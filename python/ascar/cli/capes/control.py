@@ -1,0 +1,166 @@
+"""`ascar capes control`: a word of people, or of a job scheduler, to a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from ascar.cli.options import Json, Quiet, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.capes.messages.orders import Order
+    from ascar.messaging import Settings
+
+__all__ = ["EXAMPLES", "control"]
+
+EXAMPLES = examples(
+    "ascar capes control kill --why 'disk replaced'      every knob back at once; nothing more until revive",
+    "ascar capes control mode approve                    or observe, automatic",
+    "ascar capes control waiting                         what waits for approval",
+    "ascar capes control approve learner-5f2c-17         or reject",
+    "ascar capes control set vm.dirty_ratio=30           checked like any other action",
+    "ascar capes control floor throughput_bytes_per_s 2e8",
+    "ascar capes control workload start fileserver --job 17     in a prolog; end in the epilog",
+    "ascar capes control audit 50                        who changed what, and why",
+    "ascar capes control kill --session lustre --connection /etc/ascar/operator.toml",
+)
+
+
+def control(
+    operation: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATION",
+            help="kill, revive, restore, mode, waiting, approve, reject, set, floor, workload or audit.",
+        ),
+    ],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="What it takes; see the examples.")
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="SESSION", help="Its name or folder; left out: the one that runs here."),
+    ] = None,
+    connection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Connection file, for a session whose message server is elsewhere."
+        ),
+    ] = None,
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the audit log.")] = "",
+    job: Annotated[str, typer.Option(metavar="ID", help="With workload: the scheduler's job.")] = "",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Ask something of a session: the kill switch, its mode, approval, a setting, a floor, a workload's name.
+
+    The interface judges it, and writes it down with who asked and why.
+
+    Exit status: 0 done, 1 refused or nobody answers, 2 bad input.
+    """
+    import asyncio
+
+    from ascar.capes.messages.orders import order_of
+    from ascar.cli.output import emit, people
+
+    order = order_of(operation, words or (), job=job)
+    name, settings = _where(session, connection)
+    answer = asyncio.run(_asked(settings, name, order, why))
+    refused = answer.get("verdict") in ("refused", "failed")
+    # What was rejected is refused because it was asked for.
+    refused = refused and order.op != "reject"
+    if json:
+        emit("capes-control", {"session": name, "operation": order.op, "asked": order.keys, "answer": answer})
+    elif not quiet or refused:
+        for line in _lines(name, order, answer):
+            people().print(line, markup=False, highlight=False, soft_wrap=True)
+    return 1 if refused else 0
+
+
+def _where(session: str | None, connection: Path | None) -> tuple[str, Settings]:
+    """Which session, and how to connect."""
+    from ascar.capes.session.folder import find_folder
+    from ascar.errors import InputError
+    from ascar.messaging import read_settings
+
+    if connection is not None:
+        if session is None:
+            raise InputError("--connection: name the session, too, with --session")
+        return session, read_settings(connection)
+    folder = find_folder(session)
+    settings = folder.settings("session")
+    running = folder.running()
+    return folder.path.name if running is None else running.session, settings
+
+
+async def _asked(settings: Settings, session: str, order: Order, why: str) -> dict[str, Any]:
+    from ascar.capes.messages.bus import Bus
+
+    actor = _actor()
+    async with await Bus.open(settings, session, name="ascar capes control") as bus:
+        op = "status" if order.op == "waiting" else order.op
+        found = await bus.control(op, why=why, actor=actor, **order.keys)
+    answer = cast("dict[str, Any]", found) if isinstance(found, dict) else {"answer": found}
+    return {"waiting": answer.get("waiting", [])} if order.op == "waiting" else answer
+
+
+def _actor() -> str:
+    """Who asks: the user, also behind sudo."""
+    import os
+    import pwd
+    import socket
+
+    try:
+        own = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        own = str(os.getuid())
+    behind = os.environ.get("SUDO_USER")
+    who = own if behind in (None, "", own) else f"{behind} as {own}"
+    return f"{who} at {socket.gethostname()}"[:200]
+
+
+def _lines(session: str, order: Order, answer: Mapping[str, Any]) -> list[str]:
+    if order.op == "audit":
+        entries: list[dict[str, Any]] = list(answer.get("audit") or [])
+        return [_entry(one) for one in entries] or ["nothing was done yet"]
+    if order.op == "waiting":
+        waiting: list[dict[str, Any]] = list(answer.get("waiting") or [])
+        return [_plain(f"{one.get('id')}  {_setting(one.get('set'))}") for one in waiting] or [
+            "nothing waits"
+        ]
+    if "verdict" in answer:
+        reason = f": {answer['reason']}" if answer.get("reason") else ""
+        return [_plain(f"{session}: {answer['verdict']}{reason}")]
+    shown = " ".join("none" if value is None else str(value) for value in order.keys.values())
+    return [_plain(f"{session}: {order.op} {shown}".strip())]
+
+
+def _entry(entry: Mapping[str, Any]) -> str:
+    """One of the audit log."""
+    from datetime import datetime
+
+    at = datetime.fromtimestamp(float(entry.get("unix_s") or 0)).astimezone()
+    detail = _setting(entry.get("detail"))
+    why = f": {entry['why']}" if entry.get("why") else ""
+    who = entry.get("actor") or "somebody"
+    return _plain(f"{at:%Y-%m-%d %H:%M:%S}  {who}  {entry.get('what')} {detail}".rstrip() + why)
+
+
+def _setting(found: object) -> str:
+    import json
+
+    if not isinstance(found, dict):
+        return ""
+    entries = cast("dict[str, object]", found).items()
+    return ", ".join(
+        f"{key} = {value if isinstance(value, str) else json.dumps(value)}" for key, value in entries
+    )
+
+
+def _plain(text: str) -> str:
+    """Nothing that a terminal would obey."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
