@@ -1,4 +1,5 @@
-"""Of all tests: signals mean what they mean at a terminal, and programs start as fast as they do there."""
+"""Of all tests: signals mean what they mean at a terminal, programs start as fast as they do there, and what
+is drawn is the same in every run."""
 
 from __future__ import annotations
 
@@ -7,9 +8,19 @@ import signal
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 from ascar.cli.threads import compute_on_one_thread
 
 BYTECODE = Path(__file__).resolve().parents[1] / "build" / "bytecode"
+
+# The same examples everywhere, however slow the machine: a test that fails, fails for everybody. To look for
+# new ones: pytest --hypothesis-profile=search.
+settings.register_profile(
+    "same", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("same")
 
 
 def pytest_configure() -> None:

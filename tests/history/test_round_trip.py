@@ -85,7 +85,7 @@ MANY = settings(
     max_examples=40,
     deadline=None,
     report_multiple_bugs=False,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

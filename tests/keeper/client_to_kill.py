@@ -15,6 +15,7 @@ from pathlib import Path
 from ascar.targets.keeper import Keeper
 
 MIB = 1 << 20
+SCHEDULERS = ("bfq", "kyber", "mq-deadline")
 
 
 def chosen(text: str) -> str:
@@ -36,14 +37,13 @@ def main() -> None:
         keeper.image_create(image, 512 * MIB)
         device = keeper.image_attach(image).device
         queue = Path("/sys/block") / device.name / "queue"
+        schedulers = [name for name in SCHEDULERS if name in (queue / "scheduler").read_text()] or ["none"]
         names = ("scheduler", "nr_requests", "read_ahead_kb")
         note(device=device.name, before={name: chosen((queue / name).read_text()) for name in names})
         group = keeper.cgroup_create(256 * MIB)
         note(group=str(group.path))
         while True:
-            keeper.knob_write(
-                f"block.{device.name}.scheduler", source.choice(("bfq", "kyber", "mq-deadline"))
-            )
+            keeper.knob_write(f"block.{device.name}.scheduler", source.choice(schedulers))
             keeper.knob_write(f"block.{device.name}.nr_requests", source.choice((32, 64, 99)))
             keeper.knob_write(f"block.{device.name}.read_ahead_kb", source.choice((64, 512)))
             keeper.format(fs)

@@ -23,7 +23,7 @@ def roomy(keeper, images):
 @pytest.mark.parametrize("fs", EVERY)
 def test_every_file_system_is_made_mounted_remounted_and_unmounted(keeper, roomy, run, fs):
     made = keeper.format(fs)
-    assert made.seconds < 10
+    assert 0 < made.seconds < 60
     assert made.command[-1] == str(roomy)
     found = run("blkid", "-p", "-o", "export", str(roomy))
     assert "LABEL=ascar" in found
@@ -190,12 +190,12 @@ def test_a_failing_mount_is_a_failed_stage_with_the_kernels_words(keeper, roomy)
 
 
 def test_a_mkfs_out_of_time_is_killed(keeper, images):
-    keeper.image_create(images / "image", 32 << 30)
+    keeper.image_create(images / "image", 8 << 30)
     keeper.image_attach(images / "image")
     slow = {"bytes_per_inode": 1024, "block_size_bytes": 1024, "blocks_per_group": 256}
-    with pytest.raises(StageFailed, match=r"mke2fs: not done within 0\.1 s"):
-        keeper.format("ext4", slow, timeout_s=0.1)
-    assert keeper.format("xfs").seconds < 10
+    with pytest.raises(StageFailed, match=r"mke2fs: not done within 0\.02 s"):
+        keeper.format("ext4", slow, timeout_s=0.02)
+    assert keeper.format("xfs").seconds < 60
 
 
 def test_a_busy_mount_is_not_torn_away(keeper, roomy):

@@ -37,7 +37,7 @@ def test_a_load_over_its_memory_is_killed_and_counted(keeper, gated):
     assert group.version == keeper.capabilities.cgroup_memory
     eater = gated(sys.executable, "-c", "x = bytearray(256 << 20)\nwhile True: pass")
     keeper.cgroup_add(eater.pid)
-    eater.communicate(b"\n", timeout=20)
+    eater.communicate(b"\n", timeout=100)
     assert eater.returncode == -9
     use = keeper.cgroup_read()
     assert use.oom_kills == 1
@@ -51,7 +51,7 @@ def test_a_load_within_its_memory_is_left_alone(keeper, gated):
     keeper.cgroup_create(256 * MIB)
     modest = gated(sys.executable, "-c", "x = bytearray(64 << 20)")
     keeper.cgroup_add(modest.pid)
-    modest.communicate(b"\n", timeout=20)
+    modest.communicate(b"\n", timeout=100)
     assert modest.returncode == 0
     use = keeper.cgroup_read()
     assert use.oom_kills == 0
@@ -66,12 +66,12 @@ def test_everything_in_a_group_is_killed(keeper, gated):
     assert tree.stdin is not None
     tree.stdin.write(b"\n")
     tree.stdin.flush()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while keeper.cgroup_read().processes < 7:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert keeper.cgroup_kill().processes == 0
-    assert tree.wait(5) == -9
+    assert tree.wait(100) == -9
     assert keeper.cgroup_read().processes == 0
 
 

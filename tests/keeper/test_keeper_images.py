@@ -122,8 +122,8 @@ def test_a_saved_image_comes_back_as_it_was(keeper, images, fs):
     (keeper.mount(fs).mountpoint / "kept").write_bytes(content)
     keeper.unmount()
     saved = keeper.image_save("filled")
-    assert saved.method == "copy"
-    assert 3 * MIB <= saved.copied_bytes < 64 * MIB
+    if saved.method == "copy":  # a file system that shares blocks has nothing to copy
+        assert 3 * MIB <= saved.copied_bytes < 64 * MIB
     assert (images / "image.filled").stat().st_blocks * 512 < 64 * MIB
     for _ in range(2):
         place = keeper.mount(fs).mountpoint
@@ -178,6 +178,11 @@ def test_a_copy_out_of_time_is_a_timeout_and_leaves_nothing(keeper, images):
     keeper.format("ext4", {"journal": False})
     (keeper.mount("ext4").mountpoint / "data").write_bytes(b"x" * (200 * MIB))
     keeper.unmount()
+    saved = keeper.image_save("slow")
+    if saved.method == "reflink":
+        pytest.skip(f"{images} shares blocks between files: nothing is copied there")
+    assert saved.copied_bytes > 200 * MIB
+    keeper.image_forget("slow")
     with pytest.raises(StageFailed, match="not done within"):
         keeper.image_save("slow", timeout_s=0.001)
     assert [path.name for path in images.iterdir()] == ["image"]

@@ -97,6 +97,7 @@ def test_what_the_kernel_rounds_is_reported_and_still_ours(keeper, loop):
     assert text(queue(loop, "read_ahead_kb")) == old
 
 
+@pytest.mark.usefixtures("schedulers")
 def test_a_scheduler_and_all_it_resets_come_back_exactly(state, loop):
     queue(loop, "scheduler").write_text("mq-deadline")
     odd = {
@@ -188,6 +189,7 @@ def test_a_change_back_to_the_old_value_is_no_ones(keeper, loop):
     assert (report.restored, report.left_alone, report.failed) == ((), (), ())
 
 
+@pytest.mark.usefixtures("schedulers")
 def test_a_foreign_scheduler_keeps_its_tunables(keeper, loop):
     dev = f"block.{loop.name}"
     queue(loop, "scheduler").write_text("none")  # whatever the device's last user left
@@ -202,6 +204,7 @@ def test_a_foreign_scheduler_keeps_its_tunables(keeper, loop):
     queue(loop, "scheduler").write_text("none")
 
 
+@pytest.mark.usefixtures("schedulers")
 def test_what_a_killed_restore_has_reset_is_not_foreign(keeper, loop):
     """The scheduler is back, and by that the kernel has reset what belongs to it."""
     dev = f"block.{loop.name}"

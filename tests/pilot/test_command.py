@@ -113,7 +113,6 @@ def test_with_adjustable_work_they_are_not_for_the_round_has_no_duration():
     assert _run(_python(code, "%WORK_AMOUNT%"), {"v": r"v (\d+)"}, work=5.0, left_s=0.5) is None
 
 
-@pytest.mark.timeout(60)
 def test_one_that_ignores_being_asked_is_killed(monkeypatch):
     monkeypatch.setattr("ascar.pilot.command._GRACE_S", 0.2)
     code = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\ntime.sleep(1000)"

@@ -180,7 +180,6 @@ def value():
     return int(KNOB.read_text())
 
 
-@pytest.mark.timeout(300)
 def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
     until(lambda: value() != knob, "the learner turns the knob")
     before = session.parts()
@@ -238,7 +237,6 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     until(lambda: not session.children(), "nothing of it runs")
 
 
-@pytest.mark.timeout(300)
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     until(lambda: value() != knob, "the learner turns the knob")
     words = ("--for", "9 s", "--phase", "4 s", "--settle", "500 ms", "--json")
@@ -253,7 +251,6 @@ def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     assert Folder(session.place).running() is None
 
 
-@pytest.mark.timeout(300)
 def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
