@@ -10,7 +10,7 @@ import pytest
 
 from ascar import _core
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def _noise(n, rho=0.0, seed=1):

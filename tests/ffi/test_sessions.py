@@ -10,7 +10,7 @@ import pytest
 
 from ascar.pilot import Goal, Indicator, Kind, Limits, Plan, Round, WorkAmounts, run_session
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 SCHEDULE = {"short_round_s": 0.5, "longest_round_s": 90.0, "first_result_s": 30.0}
 

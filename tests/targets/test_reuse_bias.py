@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from localfs_support import ROOT
 
 from ascar.errors import Refused
