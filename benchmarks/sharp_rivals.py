@@ -31,6 +31,7 @@ WORSE_MAX = -0.03
 def main() -> None:
     """Run, compare, print."""
     benchmark = Benchmark.from_arguments(str(__doc__), "5min")
+    benchmark.build = rows.behaviour()
     pieces = [
         Piece(f"{row.name} {who}", lambda r=row, w=who: _runs(r, w))
         for row in rows.ROWS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +17,14 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar.sharp import About, Journal, Judge, Limits, Plan, SimulatedBench, objective_of, search
+from ascar.sharp import About, Journal, Judge, Limits, Plan, SimulatedBench, objective_of, rehearsed, search
 from ascar.simulation import preset, with_control, with_rule_text
 from ascar.simulation.batch import run_many
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
+    from ascar.objective import Objective
     from ascar.simulation import Outcome, Scenario
 
 __all__ = [
@@ -30,11 +33,15 @@ __all__ = [
     "TOTAL",
     "Course",
     "Row",
+    "behaviour",
     "gain",
     "measured",
     "pairs",
+    "planned",
     "searched",
+    "seeded",
     "signed",
+    "sized",
     "static",
     "under",
 ]
@@ -116,19 +123,58 @@ class Course:
 def searched(row: Row, objective: str, plan: Plan, number: int, evaluations: int = 4_000) -> Course:
     """Search for rules of a row; each number has seeds of its own."""
     wanted = objective_of(objective)
-    scenario = msgspec.structs.replace(row.scenario, seed=_SEEDS_APART * (1 + number))
-    bench = SimulatedBench(scenario, wanted, 1)
+    bench = SimulatedBench(seeded(row.scenario, number), wanted, 1)
+    with _judging(bench, wanted, plan, evaluations) as (judge, path):
+        found = search(judge, plan)
+        assert found.best is not None, "at least the first rule set was run"
+        counts = [count for count, _ in judge.course]
+        steps = [(count, one.rules.text()) for count, one in zip(counts, judge.crowned, strict=True)]
+        ahead = _ahead(path, wanted.formula.names, judge)
+    return Course(found.best.rules.text(), judge.evaluations, found.stopped, steps, ahead)
+
+
+def sized(scenarios: Sequence[Scenario], objective: str, number: int, evaluations: int = 4_000) -> str:
+    """Rules that serve several scenarios: text of what one search over all of them ends with."""
+    wanted = objective_of(objective)
+    own, *others = (seeded(one, number) for one in scenarios)
+    with _judging(SimulatedBench(own, wanted, 1, others), wanted, Plan(), evaluations) as (judge, _):
+        found = search(judge, Plan())
+    assert found.best is not None, "at least the first rule set was run"
+    return found.best.rules.text()
+
+
+def planned(model: Scenario, objective: str, number: int, evaluations: int) -> Plan:
+    """The plan after a first phase in a model (`--first-in`)."""
+    wanted = objective_of(objective)
+    with _judging(SimulatedBench(seeded(model, number), wanted, 1), wanted, Plan(), evaluations) as (
+        judge,
+        _,
+    ):
+        return rehearsed(judge, Plan())
+
+
+def seeded(scenario: Scenario, number: int) -> Scenario:
+    """With the seeds of a search of its own."""
+    return msgspec.structs.replace(scenario, seed=_SEEDS_APART * (1 + number))
+
+
+@contextmanager
+def _judging(
+    bench: SimulatedBench, wanted: Objective, plan: Plan, evaluations: int
+) -> Generator[tuple[Judge, Path]]:
     memory = Path("/dev/shm")  # a simulated run is shorter than a disk's flush
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         path = Path(folder) / "journal"
         with Journal(path, About.of(bench, wanted, plan)) as journal:
-            judge = Judge(bench, wanted, journal, Limits(evaluations))
-            found = search(judge, plan)
-            assert found.best is not None, "at least the first rule set was run"
-            counts = [count for count, _ in judge.course]
-            steps = [(count, one.rules.text()) for count, one in zip(counts, judge.crowned, strict=True)]
-            ahead = _ahead(path, wanted.formula.names, judge)
-    return Course(found.best.rules.text(), judge.evaluations, found.stopped, steps, ahead)
+            yield Judge(bench, wanted, journal, Limits(evaluations)), path
+
+
+def behaviour() -> str:
+    """What results depend on: all rows as they are, and a search; builds that do the same share results."""
+    figures = [measured(row.scenario, 1)[0].figures() for row in ROWS]
+    course = searched(ROWS[2], ROWS[2].even, Plan(), 0, 200)
+    said = json.dumps([figures, course.rules, course.evaluations, course.steps], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
 def _ahead(path: Path, names: Sequence[str], judge: Judge) -> list[tuple[int, str]]:

@@ -53,6 +53,11 @@ class Case:
         """For people."""
         return f"{self.row.name}, {'most throughput' if self.kind == 'most' else 'tp - stdev'}"
 
+    @property
+    def objective(self) -> str:
+        """Of its searches."""
+        return self.row.most if self.kind == "most" else self.row.even
+
 
 _BY_NAME = {row.name: row for row in rows.ROWS}
 CASES = tuple(
@@ -74,6 +79,7 @@ PLANS = {"sharp": Plan(), "faithful": plan_of("faithful", patience=0), "remy": p
 def main() -> None:
     """Search, measure what was held, print."""
     benchmark = Benchmark.from_arguments(str(__doc__), "40min")
+    benchmark.build = rows.behaviour()
     pieces = [
         Piece(f"{case.name} {schedule} {number}", lambda c=case, p=plan, n=number: course_of(c, p, n))
         for number in range(max(SEARCHES.values()))
@@ -94,8 +100,7 @@ def main() -> None:
 def course_of(case: Case, plan: Plan, number: int, runs_max: int = RUNS_MAX) -> dict[str, Any]:
     """One search: after how many runs it held rules of which gain, measured on fresh seeds."""
     row, figure = case.row, case.row.figure if case.kind == "most" else "even"
-    objective = row.most if case.kind == "most" else row.even
-    course = rows.searched(row, objective, plan, number, runs_max)
+    course = rows.searched(row, case.objective, plan, number, runs_max)
     held = course.steps if plan.schedule == "sharp" else course.runs
     held = [*_thinned(held), (course.evaluations, course.rules)]
     base = rows.pairs(rows.measured(row.scenario, SEEDS), figure)
@@ -135,10 +140,11 @@ def _all(case: Case, found: dict[str, Any]) -> dict[str, list[tuple[int, bool]]]
     """By schedule: how many runs each search took, and whether it got to the target."""
     searches = searches_of(case, found)
     target = SHARE * float(np.mean([one["held"][-1][1] for one in searches["sharp"]]))
-    return {schedule: [_taken(one, target) for one in own] for schedule, own in searches.items()}
+    return {schedule: [taken_by(one, target) for one in own] for schedule, own in searches.items()}
 
 
-def _taken(search: dict[str, Any], target: float) -> tuple[int, bool]:
+def taken_by(search: dict[str, Any], target: float) -> tuple[int, bool]:
+    """How many runs a search took until it held the target, or all; and whether it got there."""
     count = reached(search, target)
     return (count, True) if count <= RUNS_MAX else (search["evaluations"], False)
 

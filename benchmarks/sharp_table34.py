@@ -43,6 +43,7 @@ def main() -> None:
     ship = "--ship" in sys.argv
     sys.argv = [one for one in sys.argv if one != "--ship"]
     benchmark = Benchmark.from_arguments(str(__doc__), "30min")
+    benchmark.build = rows.behaviour()
     pieces = [Piece(f"{row.name} as it is", lambda row=row: _as_it_is(row)) for row in rows.ROWS]
     for number in range(SEARCHES):
         for row in rows.ROWS:

@@ -42,6 +42,28 @@ def test_what_is_learned_is_shown_to_be_better(
     assert document["rule_set"]["rules"][0]["tau_us"] == found.rules[0].action.tau_us
 
 
+def test_the_window_of_what_a_search_ends_with_is_learned(ascar: Callable[..., Any], tmp_path: Path) -> None:
+    """A window of one request is too small for three clients; the rule has m = 0, outside of table 3.2."""
+    path = tmp_path / "narrow.txt"
+    path.write_text(RuleSet.uniform(Action(0, 100, 0)).text())
+    done = ascar(
+        "sharp",
+        "learn",
+        "random-write",
+        *SMALL,
+        "--rules",
+        path,
+        "--fields",
+        "b100",
+        "--for",
+        "2 min",
+        "--json",
+    )
+    assert done.status == 0, done.err
+    assert done.document["improved"]
+    assert done.document["rule_set"]["rules"][0]["b_x100"] > 100
+
+
 def test_where_nothing_is_better_nothing_is_kept(ascar: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "good.txt"
     path.write_text(RuleSet.uniform(Action(50, 150, 0)).text())

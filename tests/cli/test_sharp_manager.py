@@ -241,10 +241,20 @@ def test_refinement_over_the_wire(ascar: Callable[..., Any], served: Served, rul
     for wrong, words in (
         (("--objective", "latency:99"), "--objective names 'latency_ms_p99'"),
         (("--rule", "2"), "--rule = 2"),
-        (("--m", "0.1,9"), "--m = '0.1,9': must be two numbers from 0.3 to 2"),
+        (("--m", "0.1,9"), "--m = '0.1,9': must be two numbers from 0 to 2"),
     ):
         refused = ascar("sharp", "refine", "--workload", "writers", *wrong)
         assert (refused.status, words in refused.error) == (2, True)
+    outside = ascar("sharp", "refine", "--workload", "writers", "--m", "1.5,2")
+    assert (outside.status, "is outside of the bounds; widen them" in outside.error) == (2, True)
+    short = ascar(
+        "sharp", "refine", "--workload", "writers", "--interval", "1 s", "--settle", "1 ms",
+        "--budget", "3 s", "--tau-us", "15000,25000", "--m", "1,1", "--b", "0,0", "--json",
+    )  # fmt: skip
+    assert short.status == 0, short.err
+    assert short.document["stopped"] == "time"  # of the system: a step takes three pairs of a second at least
+    assert len([one for one in short.document["steps"] if one["kind"] not in ("verified", "put-back")]) == 1
+    before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
     done = ascar(
         "sharp", "refine", "--workload", "writers", "--steps", "2", "--restarts", "0", "--settle", "1 ms",
         "--interval", "1 s", "--tau-us", "15000,25000", "--m", "1,1", "--b", "0,0", "--json",

@@ -8,7 +8,8 @@ from ascar.errors import InputError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.outcome import TrialState
 from ascar.sharp import Action, RuleSet, split
-from ascar.sharp.knobs import FIELDS, knobs, space_of, with_values
+from ascar.sharp.knobs import knobs, space_of, with_values
+from ascar.sharp.ranges import FIELDS
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import preset
 
@@ -64,8 +65,30 @@ def test_refused_knobs() -> None:
     for arguments in (((),), (("window",),), (("m100",), (2,)), (("m100",), (-1,))):
         with pytest.raises(InputError):
             knobs(RULES, *arguments)
-    with pytest.raises(InputError, match="rule1_tau_us = 90000: must be from 0 to 70000"):
-        knobs(RuleSet.uniform(Action(100, 0, 90_000)))
+
+
+def test_numbers_outside_of_the_table_widen_their_range() -> None:
+    (_, _, tau) = knobs(RuleSet.uniform(Action(100, 0, 90_000)))
+    assert (tau.default, tau.canonical(0), tau.canonical(90_000)) == (90_000, 0, 90_000)
+    with pytest.raises(InputError):
+        tau.canonical(90_001)
+
+
+@pytest.mark.parametrize("action", [Action(0, 300, 0), Action(0, 3_200, 50_000), Action(20, 100, 0)])
+def test_the_window_of_a_rule_that_sets_one_goes_from_1_to_64(action: Action) -> None:
+    """What most searches end with: m = 0, b the window."""
+    rules = RuleSet.uniform(action)
+    for window in (1, 7, 64):
+        (rule,) = with_values(rules, {"rule1_b100": 100 * window}).rules
+        assert rule.action == Action(action.m100, 100 * window, action.tau_us)
+    assert with_values(rules, {"rule1_m100": 0}).rules[0].action.m100 == 0
+    assert with_values(rules, dict(space_of(rules).default())) == rules
+
+
+def test_a_rule_that_closes_the_window_can_be_turned() -> None:
+    rules = RuleSet.uniform(Action(0, -50, 0))
+    assert with_values(rules, {"rule1_b100": -234}).rules[0].action.b100 == -234
+    assert with_values(rules, dict(space_of(rules).default())) == rules
 
 
 def test_an_optimizer_turns_them_while_the_cluster_runs() -> None:

@@ -122,6 +122,18 @@ def test_bounds_are_kept() -> None:
         Refiner(system, objective_of("throughput")).refine(START, 1)
 
 
+def test_a_rule_that_sets_the_window_is_refined() -> None:
+    """What most searches end with, m = 0 and b a window, lies outside of table 3.2."""
+    start = RuleSet.uniform(Action(0, 800, 0))
+    system = Hills(((Action(0, 300, 0), 300.0),), kept=start)
+    seen: list[Step] = []
+    refiner = Refiner(system, objective_of("throughput"), course=QUICK, listener=seen.append)
+    found = refiner.refine(start, 0)
+    assert found.verification is not None and found.verification.kind == "verified"
+    assert abs(found.rules.rules[0].action.b100 - 300) < 100
+    assert all(Bounds.around(start.rules[0].action).hold(one.new) for one in seen)
+
+
 def test_what_is_to_be_small_is_made_small() -> None:
     system = Hills(((Action(70, 120, 5_000), 300.0),))
     slow = system.height

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
 from ascar.sharp.candidates import B100, M100, TAU_US, Steps
+from ascar.sharp.ranges import FIELDS, numbers, ranges
 from ascar.sharp.rules import Action
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "HillClimber"]
 
-_ONCE_X100 = 100  # what "do not multiply" multiplies by
 _TRIES = 64
 
 
@@ -32,6 +32,11 @@ class Bounds:
     b100: tuple[int, int] = (int(B100.lower), int(B100.upper))
     tau_us: tuple[int, int] = (int(TAU_US.lower), int(TAU_US.upper))
 
+    @classmethod
+    def around(cls, action: Action) -> Bounds:
+        """Those of `ranges`: an action of any rule set is inside its own."""
+        return cls(**ranges(action))
+
     def __post_init__(self) -> None:
         """Check them.
 
@@ -45,22 +50,19 @@ class Bounds:
 
     def hold(self, action: Action) -> bool:
         """Whether an action is inside."""
-        inside = (
-            (self.m100, _multiplier(action)),
-            (self.b100, action.b100),
-            (self.tau_us, action.tau_us),
-        )
-        return all(low <= value <= high for (low, high), value in inside)
+        own = numbers(action)
+        return all(low <= own[name] <= high for name, (low, high) in self._by_field().items())
 
     def steps(self) -> dict[str, Steps]:
         """How each field is varied inside; a field that cannot change is left out."""
-        around = {"m100": M100, "b100": B100, "tau_us": TAU_US}
-        ranges = {name: getattr(self, name) for name in around}
         return {
-            name: Steps(low, high, min(around[name].granularity, high - low), around[name].count)
-            for name, (low, high) in ranges.items()
+            name: Steps(low, high, min(FIELDS[name].granularity, high - low), FIELDS[name].count)
+            for name, (low, high) in self._by_field().items()
             if low < high
         }
+
+    def _by_field(self) -> dict[str, tuple[int, int]]:
+        return {"m100": self.m100, "b100": self.b100, "tau_us": self.tau_us}
 
 
 @dataclass(slots=True)
@@ -93,16 +95,16 @@ class HillClimber:
         """All actions that differ in one field by one of its steps."""
         found: list[Action] = []
         for name, steps in self.bounds.steps().items():
-            start = _multiplier(self.now) if name == "m100" else getattr(self.now, name)
-            found += [_with(self.now, name, value) for value in steps.around(start)]
+            found += [_with(self.now, name, value) for value in steps.around(numbers(self.now)[name])]
         return list(dict.fromkeys(one for one in found if self.bounds.hold(one) and one != self.now))
 
     def moved(self, to: Action) -> None:
         """It stands elsewhere now: what was tried is to be tried again from there."""
-        changed = [name for name in ("m100", "b100", "tau_us") if _value(to, name) != _value(self.now, name)]
+        here, there = numbers(self.now), numbers(to)
+        changed = [name for name in FIELDS if there[name] != here[name]]
         self._direction = None
         if len(changed) == 1:
-            self._direction = changed[0], _value(to, changed[0]) - _value(self.now, changed[0])
+            self._direction = changed[0], there[changed[0]] - here[changed[0]]
         self.now, self.tried = to, {self.now}
 
     def begin(self, at: Action) -> None:
@@ -131,16 +133,8 @@ class HillClimber:
         if self._direction is None:
             return None
         name, change = self._direction
-        found = _with(self.now, name, _value(self.now, name) + change)
+        found = _with(self.now, name, numbers(self.now)[name] + change)
         return found if self.bounds.hold(found) and found not in self.tried else None
-
-
-def _multiplier(action: Action) -> int:
-    return action.m100 if action.m100 >= 0 else _ONCE_X100
-
-
-def _value(action: Action, name: str) -> int:
-    return _multiplier(action) if name == "m100" else int(getattr(action, name))
 
 
 def _with(action: Action, name: str, value: int) -> Action:

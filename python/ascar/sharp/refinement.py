@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from ascar.errors import ExpressionError, InputError, WorkError
 from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
 from ascar.sharp.hill import Bounds, HillClimber
+from ascar.sharp.ranges import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +141,7 @@ class Refiner:
     Attributes:
         system: whose rules are changed.
         objective: over `METRICS`.
-        bounds: where the action may go.
+        bounds: where the action may go; None: those around it.
         course: how it goes.
         over: asked before each step whether the time is over.
         listener: told of each step.
@@ -148,7 +149,7 @@ class Refiner:
 
     system: Running
     objective: Objective
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: Bounds | None = None
     course: Course = field(default_factory=Course)
     over: Callable[[], bool] = lambda: False
     listener: Callable[[Step], None] = lambda _: None
@@ -156,6 +157,7 @@ class Refiner:
     _intervals: int = 0
     _steps: list[Step] = field(default_factory=list[Step])
     _restart: int = 0
+    _bounds: Bounds = field(default_factory=Bounds)
 
     def refine(self, rules: RuleSet, at: int) -> Refined:
         """Refine a rule of those that are kept.
@@ -173,8 +175,11 @@ class Refiner:
         """
         if not 0 <= at < len(rules.rules):
             raise InputError(f"rule {at + 1}: there are rules 1 to {len(rules.rules)}")
-        if not self.bounds.hold(rules.rules[at].action):
-            raise InputError(f"rule {at + 1}: {rules.rules[at].action} is outside of the bounds; widen them")
+        action = rules.rules[at].action
+        self._bounds = Bounds.around(action) if self.bounds is None else self.bounds
+        if not self._bounds.hold(action):
+            own = ", ".join(f"{name} {value}" for name, value in numbers(action).items())
+            raise InputError(f"rule {at + 1}: {own}: is outside of the bounds; widen them")
         before = self._now = rules.bare()
         best = before
         try:
@@ -191,7 +196,7 @@ class Refiner:
 
     def _climb_all(self, best: RuleSet, at: int) -> tuple[RuleSet, Literal["summits", "steps", "time"]]:
         """Climb from where it is, then from random places; the best summit is kept."""
-        climber = HillClimber(self.bounds, Random(self.course.seed), best.rules[at].action)  # noqa: S311
+        climber = HillClimber(self._bounds, Random(self.course.seed), best.rules[at].action)  # noqa: S311
         for restart in range(self.course.restarts + 1):
             self._restart = restart
             here, begun = best, "no-difference"

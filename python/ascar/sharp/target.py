@@ -27,7 +27,8 @@ from ascar.measurement import Readings, Series
 from ascar.messaging import Background, find_settings, token
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.system import ManagedSystem, interval_metrics
-from ascar.sharp.knobs import FIELDS, space_of, with_values
+from ascar.sharp.knobs import space_of, with_values
+from ascar.sharp.ranges import FIELDS
 from ascar.sharp.rules import RuleSet
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import open_scenario

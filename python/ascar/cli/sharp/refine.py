@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.sharp import Action
-    from ascar.sharp.hill import Bounds
     from ascar.sharp.refinement import Refined, Step
 
 __all__ = ["EXAMPLES", "refine"]
@@ -47,7 +46,10 @@ def refine(
         ),
     ] = "throughput",
     budget: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Begin no step after so long; default: no limit.")
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Begin no step after so long, of the system's time; default: no limit."
+        ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, metavar="N", help="Comparisons at most.")] = 60,
     restarts: Annotated[int, typer.Option(min=0, metavar="N", help="Jumps to random actions.")] = 2,
@@ -58,7 +60,11 @@ def refine(
         str, typer.Option(metavar="DURATION", help="Length of a measured interval.")
     ] = "10 s",
     m: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Bounds of the multiplier, e.g. 0.5,1.5.")
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="Bounds of the multiplier, e.g. 0.5,1.5; default: table 3.2's, or around the rule.",
+        ),
     ] = None,
     b: Annotated[str | None, typer.Option(metavar="LOW,HIGH", help="Bounds of what is added.")] = None,
     tau_us: Annotated[str | None, typer.Option(metavar="LOW,HIGH", help="Bounds of the gap.")] = None,
@@ -76,7 +82,8 @@ def refine(
     A changed rule is followed on trial; when this command dies, controllers put it back by themselves. What
     was changed is compared with the beginning at the end, and stays only when it is shown to be better.
     """
-    import time
+    import math
+    from dataclasses import replace
 
     from ascar.cli.connection import roster
     from ascar.cli.file_output import check_new, write_new
@@ -85,6 +92,7 @@ def refine(
     from ascar.messaging import Background, find_settings
     from ascar.sharp import objective_of
     from ascar.sharp.deployment import Expected, ManagedSystem, rules_id
+    from ascar.sharp.hill import Bounds
     from ascar.sharp.refinement import Course, Refiner
     from ascar.sharp.running import METRICS
     from ascar.study import duration
@@ -104,8 +112,8 @@ def refine(
         restarts=restarts,
         seed=seed,
     )
-    bounds = _bounds({"m100": ("--m", m), "b100": ("--b", b), "tau_us": ("--tau-us", tau_us)})
-    until_s = None if budget is None else time.monotonic() + duration("--budget", budget)
+    given = _bounds({"m100": ("--m", m), "b100": ("--b", b), "tau_us": ("--tau-us", tau_us)})
+    budget_s = math.inf if budget is None else duration("--budget", budget)
     settings = find_settings("manager", connection)
     trial_s = 3 * (course.settle_s + course.measure_s) + 30
     with Background() as background:
@@ -116,15 +124,17 @@ def refine(
                 raise InputError("rules: none are in force; `ascar sharp deploy` some first")
             if rule is not None and rule > len(rules.rules):
                 raise InputError(f"--rule = {rule}: the rules in force are 1 to {len(rules.rules)}")
+            at = rules.hottest() if rule is None else rule - 1
+            until_s = system.time_s + budget_s
             refiner = Refiner(
                 system,
                 goal,
-                bounds,
+                replace(Bounds.around(rules.rules[at].action), **given),
                 course,
-                over=lambda: until_s is not None and time.monotonic() >= until_s,
+                over=lambda: system.time_s >= until_s,
                 listener=_listener(quiet=quiet),
             )
-            found = refiner.refine(rules, rules.hottest() if rule is None else rule - 1)
+            found = refiner.refine(rules, at)
         finally:
             system.close()
     if workload is not None:
@@ -139,22 +149,20 @@ def refine(
     return 0
 
 
-def _bounds(given: dict[str, tuple[str, str | None]]) -> Bounds:
-    """The bounds of the command line inside those of table 3.2.
+def _bounds(given: dict[str, tuple[str, str | None]]) -> dict[str, tuple[int, int]]:
+    """The bounds of the command line, by field.
 
     Raises:
-        InputError: they are no two numbers, or outside.
+        InputError: they are no two numbers, or outside of what may be asked for.
     """
-    from dataclasses import replace
-
     from ascar.errors import InputError
-    from ascar.sharp.hill import Bounds
+    from ascar.sharp.ranges import LIMITS
 
-    bounds = Bounds()
+    bounds: dict[str, tuple[int, int]] = {}
     for name, (option, text) in given.items():
         if text is None:
             continue
-        low, high = getattr(bounds, name)
+        low, high = LIMITS[name]
         scale = 1 if name == "tau_us" else 100
         try:
             found = [round(float(part) * scale) for part in text.split(",")]
@@ -165,7 +173,7 @@ def _bounds(given: dict[str, tuple[str, str | None]]) -> Bounds:
                 f"{option} = {text[:80]!r}: must be two numbers from {low / scale:g} to {high / scale:g}, "
                 "the lower one first"
             )
-        bounds = replace(bounds, **{name: (found[0], found[1])})
+        bounds[name] = found[0], found[1]
     return bounds
 
 

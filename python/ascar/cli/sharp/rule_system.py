@@ -13,7 +13,8 @@ from ascar.capes.knobs import Knob, checked, initial
 from ascar.capes.policy import Seen
 from ascar.errors import ExpressionError
 from ascar.sharp.deployment.system import interval_metrics
-from ascar.sharp.knobs import FIELDS, knobs, with_values
+from ascar.sharp.knobs import knobs, with_values
+from ascar.sharp.ranges import FIELDS, numbers, ranges, sets_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +58,9 @@ class RuleSystem:
             at: numbers of the rules, from 0; None: all.
 
         Raises:
-            InputError: no such field or rule, or a number of a rule is outside of the range that is tried.
+            InputError: no such field or rule.
         """
-        self.knobs = tuple(
-            Knob(one.name, float(one.default), *_range(one.name.partition("_")[2]))
-            for one in knobs(self._rules, fields, at)
-        )
+        self.knobs = tuple(_knob(self._rules, one.name) for one in knobs(self._rules, fields, at))
         return self
 
     def start(self) -> Setting:
@@ -107,6 +105,12 @@ class RuleSystem:
         self._setting = None
 
 
-def _range(field: str) -> tuple[float, float, float]:
-    """Least, most and step."""
-    return float(int(FIELDS[field].lower)), float(int(FIELDS[field].upper)), _STEPS[field]
+def _knob(rules: RuleSet, name: str) -> Knob:
+    """With the range of a parameter of `knobs`; for the range steps are as fine as in table 3.2's."""
+    head, _, field = name.partition("_")
+    action = rules.rules[int(head.removeprefix("rule")) - 1].action
+    low, high = ranges(action)[field]
+    usual = FIELDS[field]
+    step = _STEPS[field] * max(1.0, (high - low) / (usual.upper - usual.lower))
+    logarithmic = field == "b100" and sets_window(action)
+    return Knob(name, float(numbers(action)[field]), float(low), float(high), step, logarithmic)
