@@ -15,7 +15,7 @@ import schemas
 import typer
 
 from ascar import errors
-from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProofSection
+from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProgramSection, ProofSection
 from ascar.cli.app import app
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
@@ -137,6 +137,7 @@ def study_page() -> str:
         ("[study]", OnlineStudySection),
         ("[capes]", CapesSection),
         ("[[capes.knob]]", KnobSection),
+        ("[[capes.program]]", ProgramSection),
         ("[capes.proof]", ProofSection),
     ):
         parts.append(f"### {name} of the online loop\n")

@@ -15,7 +15,7 @@ from ascar.messaging import User
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.capes.session.study import OnlineStudy
+    from ascar.capes.session.study import OnlineStudy, ProgramSection
 
 __all__ = ["LOAD", "agent_text", "interface_text", "knob_names", "learner_text", "users", "write_private"]
 
@@ -72,18 +72,21 @@ def agent_text(study: OnlineStudy, device: str | None, readings: Path | None) ->
     knobs = [
         {"name": name, "minimum": _whole(knob.minimum), "maximum": _whole(knob.maximum)}
         for name, knob in zip(knob_names(study, device), capes.knob, strict=True)
+        if knob.name not in study.program_knobs
     ]
     return toml_text(
         {
+            **capes.agent,
             "session": study.session,
             "node": capes.node,
             "interval_s": capes.interval_s,
             "contact_s": capes.contact_s,
             "connection": "messages/agent.toml",
-            "significant_digits": 6,
+            "significant_digits": capes.agent.get("significant_digits", 6),
             "collector": collectors,
             "average": [_tables_here(one, device) for one in capes.average],
             "knob": knobs,
+            "program": [_program(study, one) for one in capes.program],
         }
     )
 
@@ -113,6 +116,7 @@ def interface_text(study: OnlineStudy, device: str | None) -> str:
     ]
     return toml_text(
         {
+            **capes.interface,
             "session": study.session,
             "interval_s": capes.interval_s,
             "connection": "messages/interface.toml",
@@ -155,6 +159,17 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     new.replace(path)
+
+
+def _program(study: OnlineStudy, program: ProgramSection) -> dict[str, Any]:
+    """A program as the agent's file has it."""
+    known = {knob.name: knob for knob in study.capes.knob}
+    knobs: list[dict[str, Any]] = []
+    for name in program.knobs:
+        knob = known[name]
+        words = list(knob.choices) or None
+        knobs.append({"name": name, "minimum": knob.minimum, "maximum": knob.maximum, "choices": words})
+    return {"command": list(program.command), "knob": knobs}
 
 
 def _here(text: str, device: str | None) -> str:

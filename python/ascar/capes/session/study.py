@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -23,6 +23,7 @@ __all__ = [
     "KnobSection",
     "OnlineStudy",
     "OnlineStudySection",
+    "ProgramSection",
     "ProofSection",
 ]
 
@@ -34,6 +35,15 @@ PHASE_TICKS_MAX = 600
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _KNOBS_MAX, _TABLES_MAX = 100, 1000
+_EVERY_KEYS = {"session", "connection", "messaging"}
+_OWN_KEYS = {
+    "agent": {*_EVERY_KEYS, "node", "interval_s", "contact_s", "collector", "average", "knob", "program"},
+    "interface": {
+        *(*_EVERY_KEYS, "interval_s", "database", "mode", "prometheus", "retention"),
+        *("knob", "metric", "floor", "rule", "window"),
+    },
+    "learner": {*_EVERY_KEYS, "algorithm", "objective", "weights"},
+}
 
 
 class OnlineStudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +68,7 @@ class KnobSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[[capes.knob]]`: what may be turned.
 
     Attributes:
-        name: of a knob of `ascard keeper`; DEV stands for the target's device.
+        name: of a knob of `ascard keeper` or of a program; DEV stands for the target's device.
         minimum: least number.
         maximum: greatest number.
         choices: allowed words, instead of numbers.
@@ -76,6 +86,18 @@ class KnobSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ratio: bool = False
     change_max: float | None = None
     interval_ticks: int = 0
+
+
+class ProgramSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[capes.program]]`: a program that turns knobs of its own, by lines of JSON.
+
+    Attributes:
+        command: the program and its arguments; a word that begins with ./ is in the study's folder.
+        knobs: names of those of `[[capes.knob]]` that it turns.
+    """
+
+    command: tuple[str, ...]
+    knobs: tuple[str, ...]
 
 
 class ProofSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +128,7 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         contact_s: without a word from the interface for so long, the agent puts every knob back.
         load: the load is run for so long at a time, and begun anew.
         knob: what may be turned.
+        program: programs that turn knobs of their own.
         collector: what the agent reads; left out: the target's device, vm, memory, cpu, pressure.
         average: moving averages, as in the agent's file.
         metric: what objective, floors and rules are made from, as in the interface's file; a name of the
@@ -115,6 +138,8 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         window: when something may be set, as there.
         retention: of the replay database, as there.
         prometheus: HOST:PORT for the interface's own metrics.
+        agent: other keys of the agent's file.
+        interface: other keys of the interface's file.
         learner: other keys of the learner's file.
         proof: the comparison with the baseline.
     """
@@ -127,6 +152,7 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     algorithm: Literal["modern", "classic"] = "modern"
     contact_s: float = 30.0
     load: str = "5 min"
+    program: tuple[ProgramSection, ...] = ()
     collector: tuple[dict[str, Any], ...] = ()
     average: tuple[dict[str, Any], ...] = ()
     metric: tuple[dict[str, Any], ...] = ()
@@ -135,6 +161,8 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window: tuple[dict[str, Any], ...] = ()
     retention: dict[str, Any] = {}
     prometheus: str | None = None
+    agent: dict[str, Any] = {}
+    interface: dict[str, Any] = {}
     learner: dict[str, Any] = {}
     proof: ProofSection = ProofSection()
 
@@ -181,14 +209,20 @@ class OnlineStudy(msgspec.Struct, frozen=True):
     phase_s: float
     settle_s: float
 
+    @property
+    def program_knobs(self) -> frozenset[str]:
+        """Names of the knobs that programs turn."""
+        return frozenset(name for one in self.capes.program for name in one.knobs)
+
     @classmethod
     def read(cls, path: Path) -> OnlineStudy:
-        """Read a study file; the path of a workload file in it is relative to its folder.
+        """Read a study file; paths of a workload file and in commands are relative to its folder.
 
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
         study = cls.parse(study_text(path, "name a file that can be read"))
+        study = msgspec.structs.replace(study, capes=_commands_here(study.capes, path.parent.absolute()))
         wml = (study.workload or {}).get("wml")
         if isinstance(wml, str):
             workload = {**(study.workload or {}), "wml": str(path.parent / wml)}
@@ -247,6 +281,22 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         )
 
 
+def _commands_here(capes: CapesSection, folder: Path) -> CapesSection:
+    """Words of commands that begin with ./ as paths from the study's folder."""
+
+    def here(words: Any) -> Any:
+        if not isinstance(words, list | tuple):
+            return words
+        known = cast("list[Any]", words)
+        return [str(folder / one) if isinstance(one, str) and one.startswith("./") else one for one in known]
+
+    collectors = tuple(
+        {**one, "command": here(one["command"])} if "command" in one else one for one in capes.collector
+    )
+    programs = tuple(msgspec.structs.replace(one, command=tuple(here(one.command))) for one in capes.program)
+    return msgspec.structs.replace(capes, collector=collectors, program=programs)
+
+
 def _seconds(text: str) -> float:
     return 0.0 if text.strip().split(" ")[0].rstrip("s") == "0" else duration("capes.proof.settle", text)
 
@@ -286,6 +336,45 @@ def _check_capes(capes: CapesSection) -> None:
             )
         if "*" in knob.name or names.count(knob.name) > 1:
             raise StudyError(f"capes.knob {knob.name!r}: each knob of this machine is named once, without *")
-    for key in ("collector", "average", "metric", "floor", "rule", "window"):
+    _check_parts(capes)
+    for key in ("program", "collector", "average", "metric", "floor", "rule", "window"):
         if len(getattr(capes, key)) > _TABLES_MAX:
             raise StudyError(f"capes.{key}: has more than {_TABLES_MAX} tables")
+
+
+def _check_parts(capes: CapesSection) -> None:
+    """Programs, and keys that are handed on."""
+    names = [one.name for one in capes.knob]
+    for part in ("agent", "interface", "learner", "retention"):
+        for key, value in getattr(capes, part).items():
+            _check_value(f"capes.{part}.{key}", value)
+    for part in ("collector", "average", "metric", "floor", "rule", "window"):
+        for at, one in enumerate(getattr(capes, part)):
+            _check_value(f"capes.{part}[{at}]", one)
+    for part, own in _OWN_KEYS.items():
+        if taken := sorted(own & set(getattr(capes, part))):
+            raise StudyError(
+                f"capes.{part}.{taken[0]}: is made from the other keys of [capes]; leave it out here"
+            )
+    turned = [name for one in capes.program for name in one.knobs]
+    for name in turned:
+        if name not in names or turned.count(name) > 1:
+            raise StudyError(
+                f"capes.program.knobs: {name!r} must be the name of a [[capes.knob]], and of one program; "
+                f"there are {', '.join(names[:10])}"
+            )
+    for one in capes.program:
+        if not one.command or not one.knobs:
+            raise StudyError("capes.program: command and knobs must both name something")
+
+
+def _check_value(key: str, value: object) -> None:
+    """Only what the other files can hold: TOML's dates and times are none."""
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, object]", value).items():
+            _check_value(f"{key}.{name}", inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            _check_value(key, inner)
+    elif not isinstance(value, str | int | float):
+        raise StudyError(f"{key} = {value}: must be a text, a number, true or false; put a date in quotes")

@@ -74,16 +74,24 @@ def up(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callable[[str],
             prepared(plot, tell) as ground,
             MessageServer(folder.path / "messages", users(study.session, study.capes.node)) as server,
         ):
-            check_knobs(dict(zip(knob_names(study, ground.device), study.capes.knob, strict=True)))
+            names = knob_names(study, ground.device)
+            knobs = dict(zip(names, study.capes.knob, strict=True))
+            check_knobs({name: knob for name, knob in knobs.items() if name not in study.program_knobs})
             site = _Site(study, folder, wishes, tell, server, running)
             ended = site.run(plot, ground)
-            if changed := left_changed(ended.defaults):
+            if changed := left_changed(_of_machine(ended.defaults, study)):
                 ended = replace(ended, left_changed=changed)
         if wishes.keep or folder.asked_to_keep():
             tell("setting what was learnt, to stay until `ascar restore`")
-            lasting = {knob: value for knob, value in ended.setting.items() if not ground.is_of(knob)}
+            setting = _of_machine(ended.setting, study)
+            lasting = {knob: value for knob, value in setting.items() if not ground.is_of(knob)}
             ended = replace(ended, kept=keep_setting(lasting, ended.defaults))
     return ended
+
+
+def _of_machine(setting: dict[str, Any], study: OnlineStudy) -> dict[str, Any]:
+    """Without the knobs of programs, which end with the session."""
+    return {knob: value for knob, value in setting.items() if knob not in study.program_knobs}
 
 
 def _check(study: OnlineStudy, wishes: Wishes) -> None:
