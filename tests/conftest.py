@@ -4,14 +4,18 @@ is drawn is the same in every run."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from ascar.cli.threads import compute_on_one_thread
 
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 2 << 30
 BYTECODE = Path(__file__).resolve().parents[1] / "build" / "bytecode"
 
 # The same examples everywhere, however slow the machine: a test that fails, fails for everybody. To look for
@@ -44,3 +48,11 @@ def _keep_bytecode() -> None:
     sys.pycache_prefix = str(BYTECODE)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
+
+
+@pytest.fixture(scope="session")
+def in_memory() -> Path | None:
+    """Where files cost no wait for a disk, if there is room; None: where temporary files go anyway."""
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_BYTES_MIN:
+        return None
+    return MEMORY

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,12 +26,9 @@ TEXT += '[target]\nkind = "simulated"\nmetrics = { throughput_ops_per_s = "1" }\
 
 
 @pytest.fixture
-def tmp_path():
+def tmp_path(in_memory):
     """In memory where possible: every trial waits for the disk, and a busy machine's disk takes its time."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(
-        prefix="ascar-test-", dir=memory if os.access(memory, os.W_OK) else None
-    ) as directory:
+    with TemporaryDirectory(prefix="ascar-test-", dir=in_memory) as directory:
         yield Path(directory)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,12 +44,9 @@ class Clock:
 
 
 @pytest.fixture
-def tmp_path():
+def tmp_path(in_memory):
     """In memory where possible: every trial waits for the disk, and a busy machine's disk takes its time."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(
-        prefix="ascar-test-", dir=memory if os.access(memory, os.W_OK) else None
-    ) as directory:
+    with TemporaryDirectory(prefix="ascar-test-", dir=in_memory) as directory:
         yield Path(directory)
 
 

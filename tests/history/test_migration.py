@@ -191,7 +191,7 @@ def test_many_processes_open_a_new_file_at_once(path):
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in opening:
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=200)
         assert process.returncode == 0, stderr
     assert version_of(path) == SCHEMA_VERSION
 

@@ -44,13 +44,9 @@ def ascard() -> Path:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
+def memory(in_memory: Path | None) -> Iterator[Path]:
     """A directory on tmpfs where there is one."""
-    shm = Path("/dev/shm")
-    if not shm.is_dir():
-        yield tmp_path
-        return
-    with TemporaryDirectory(prefix="ascar-load-", dir=shm) as directory:
+    with TemporaryDirectory(prefix="ascar-load-", dir=in_memory) as directory:
         yield Path(directory)
 
 
@@ -58,7 +54,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 def load(ascard: Path) -> Callable[..., Done]:
     """Run a load to its end."""
 
-    def run(*words: str | Path, timeout_s: float = 60) -> Done:
+    def run(*words: str | Path, timeout_s: float = 300) -> Done:
         command = [str(ascard), "load", *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
         return Done(done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr)

@@ -24,7 +24,7 @@ def test_every_line_has_the_published_form(load: Callable[..., Any], memory: Pat
     runs = [
         load("--list"),
         load(*database, "--describe"),
-        load(*mail, "--dir", memory, "--seconds", "0.3", "--reading-ms", "100", "--cdf"),
+        load(*mail, "--dir", memory, "--seconds", "1", "--reading-ms", "100", "--cdf"),
         load(*database, "--dir", memory, "--seconds", "0.2", "--reading-ms", "50", "--clean"),
     ]
     kinds = set()

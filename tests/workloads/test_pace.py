@@ -41,7 +41,7 @@ def test_a_childs_reads_count(tmp_path) -> None:
         work()
         second = count_calls(process.pid)
         process.stdin.close()
-        process.wait(10)
+        process.wait(100)
         last = count_calls(process.pid)
     if not first.calls:
         pytest.skip("the kernel does not count reads and writes here (/proc/PID/io)")

@@ -46,9 +46,8 @@ for turn in range(100_000):
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+def place(in_memory: Path | None) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="ascar-", dir=in_memory) as directory:
         yield Path(directory)
 
 
@@ -76,7 +75,7 @@ def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
     wml.write_text(signature_workload(trace))
     words = ["--wml", wml, "--dir", place, "--seconds", "5", "--seed", str(seed)]
     words += ["--record", place / "record.csv", "--clean"]
-    done = subprocess.run([ascard, "load", *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([ascard, "load", *words], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     replayed = features_of(parse_load_record((place / "record.csv").read_bytes()))
     differences = relative_differences(original, replayed, share_min=0.02)
@@ -88,7 +87,7 @@ def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Pop
         ascard = find_ascard()
         # A busy machine makes gaps longer now and then, and never alike by chance.
         differing = far(process.pid, ascard, place, 1)
-        for seed in (2, 3):
+        for seed in range(2, 9):
             differing = differing and far(process.pid, ascard, place, seed)
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))

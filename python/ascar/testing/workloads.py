@@ -31,7 +31,7 @@ class WorkloadContract:
     """
 
     pace = Pace(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, enough=lambda series: False)  # noqa: ARG005
-    grace_s = 10.0
+    grace_s = 60.0
 
     def make(self) -> Workload:
         """A load; called anew for each test."""
