@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from ascar.capes.session.files import agent_text, interface_text
+from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudy, OnlineStudySection, ProofSection
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
 from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
@@ -120,3 +124,74 @@ def test_the_real_ones_can_be_looked_at_as_they_are(ascar, tmp_path, target):
     file = tmp_path / "study.toml"
     ascar("init", target, "--out", file)
     assert ascar("space", file, "--json").document["valid_configurations"] > 1000
+
+
+ONLINE_SECTIONS = {
+    "[study]": OnlineStudySection,
+    "[capes]": CapesSection,
+    "[[capes.knob]]": KnobSection,
+    "[capes.proof]": ProofSection,
+}
+SHOWN_AS_TABLES = {"knob", "program", "metric", "rule", "proof"}
+
+
+def test_a_session_s_study_watches_this_machine_and_turns_nothing_yet(ascar, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "ascar capes up capes.toml" in ascar("init", "capes").out
+    study = OnlineStudy.read(Path("capes.toml"))
+    assert (study.name, study.capes.mode, study.target) == ("machine", "observe", None)
+    lines = Path("capes.toml").read_text().splitlines()
+    for header, struct in ONLINE_SECTIONS.items():
+        begin = lines.index(header)
+        end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("[")), len(lines))
+        part = lines[begin:end]
+        for key in keys_of(struct):
+            assert key.meaning, f"{header} {key.name} is explained in its docstring"
+            if header == "[capes]" and key.name in SHOWN_AS_TABLES:
+                assert any(re.match(rf"#?\[+capes\.{key.name}\]", line) for line in lines), key.name
+                continue
+            place = next(i for i, line in enumerate(part) if re.match(rf"#?{key.name} = ", line))
+            assert part[place - 1].startswith("# "), "an explanation stands above each"
+
+
+def test_every_key_of_a_session_that_is_left_out_can_be_put_in(ascar):
+    written = ascar("init", "capes", "--out", "-").out
+    before_others = written.partition("#[[capes.knob]]")[0]
+    keys = re.findall(r"^#(\w+) = ", before_others, flags=re.MULTILINE)
+    assert len(keys) > 20
+    for key in keys:
+        text = re.sub(rf"^#({key} = )", r"\1", written, count=1, flags=re.MULTILINE)
+        if key in ("choices", "weights"):  # instead of minimum and maximum; of several objectives
+            continue
+        OnlineStudy.parse(text)
+    whole = re.sub(
+        r"^#(\[\[capes.knob\]\]|name|minimum|maximum|step|ratio)", r"\1", written, flags=re.MULTILINE
+    )
+    assert OnlineStudy.parse(whole).capes.knob[-1].name == "block.sda.read_ahead_kb"
+
+
+def test_the_daemons_take_the_files_that_are_made_of_it(ascar, tmp_path):
+    ascard = Path(sys.executable).parent / "ascard"
+    if subprocess.run([ascard, "interface", "--help"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("ascard was built without agent and interface: run `make online`")
+    # With every example put in.
+    text = re.sub(
+        r"^#((collector|average|floor|window|retention|agent|interface) = )",
+        r"\1",
+        ascar("init", "capes", "--out", "-").out,
+        flags=re.MULTILINE,
+    )
+    study = OnlineStudy.parse(text)
+    assert study.capes.floor and study.capes.window and study.capes.agent
+    (tmp_path / "messages").mkdir()
+    for part, written in (
+        ("agent", agent_text(study, None, None)),
+        ("interface", interface_text(study, None)),
+    ):
+        (tmp_path / f"{part}.toml").write_text(written)
+        connection = tmp_path / "messages" / f"{part}.toml"
+        connection.touch(mode=0o600)
+        connection.write_text("url = 'nats://127.0.0.1:4222'\n")
+        command = [ascard, part, "--config", tmp_path / f"{part}.toml", "--check"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

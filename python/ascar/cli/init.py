@@ -12,19 +12,28 @@ from ascar.cli.options import Json, examples
 __all__ = ["EXAMPLES", "init"]
 
 EXAMPLES = examples(
-    "ascar init localfs", "ascar init sqlite --out study.toml", "ascar init simulated --out - | less"
+    "ascar init localfs",
+    "ascar init sqlite --out study.toml",
+    "ascar init simulated --out - | less",
+    "ascar init capes               a study of `ascar capes up`, for this machine as it is",
 )
 
 
 def _targets(incomplete: str) -> list[str]:
+    from ascar.cli.starter_online import ONLINE
     from ascar.extension import kinds
 
-    return [kind for kind in kinds("ascar.targets") if kind.startswith(incomplete)]
+    return [kind for kind in (*kinds("ascar.targets"), ONLINE) if kind.startswith(incomplete)]
 
 
 def init(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="What is to be tuned.", autocompletion=_targets)
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="What is to be tuned; `capes`: this machine, while it works.",
+            autocompletion=_targets,
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -37,8 +46,10 @@ def init(
     from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
     from ascar.cli.starter import study_text
+    from ascar.cli.starter_online import ONLINE, online_study_text
 
-    text = study_text(target)
+    is_online = target == ONLINE
+    text = online_study_text() if is_online else study_text(target)
     path = out or Path(f"{target}.toml")
     if str(path) != "-":
         write_new(path, text, force=force)
@@ -48,5 +59,6 @@ def init(
     if json:
         emit("init", {"target": target, "file": None if str(path) == "-" else str(path), "text": text})
     else:
-        people().print(f"{path}: edit it, then run `ascar tune {path}`", soft_wrap=True, markup=False)
+        command = "capes up" if is_online else "tune"
+        people().print(f"{path}: edit it, then run `ascar {command} {path}`", soft_wrap=True, markup=False)
     return 0

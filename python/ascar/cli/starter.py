@@ -11,11 +11,11 @@ from ascar.extension import load
 from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import msgspec
 
-__all__ = ["study_text"]
+__all__ = ["section", "study_text"]
 
 _WIDTH = 100
 _HEAD = """\
@@ -58,6 +58,20 @@ _EXAMPLES = {
     "stop.all": "[{ trials = 30 }, { trials_without_gain = 15 }]",
     "stop.target": '"throughput_ops_per_s >= 40000"',
     "workload.wml": '"my-workload.f"',
+    "study.budget": '"8 h"',
+    "capes.session": '"machine"',
+    "capes.prometheus": '"127.0.0.1:9464"',
+    "capes.collector": '[{ kind = "block" }, { kind = "vm" }, { kind = "memory" }]',
+    "capes.average": '[{ of = "block.*.write_latency_ms", half_life_s = 10 }]',
+    "capes.floor": '[{ metric = "throughput_bytes_per_s", minimum = 1e6, window_ticks = 30 }]',
+    "capes.window": '[{ days = ["sat", "sun"], from = "22:00", to = "06:00" }]',
+    "capes.retention": "{ days = 90, bytes_max = 20000000000 }",
+    "capes.agent": "{ calendar = true }",
+    "capes.interface": "{ action_timeout_s = 10 }",
+    "capes.learner": "{ checkpoint_s = 60 }",
+    "capes.knob.choices": '["none", "mq-deadline"]',
+    "capes.knob.step": "2",
+    "capes.knob.change_max": "10",
     "workload.threads": "16",
 }
 _WORKLOADS = {
@@ -157,38 +171,49 @@ def study_text(kind: str) -> str:
     }
     parts = [
         _HEAD,
-        _section("study", StudySection, study),
-        _section("target", options_of(target), {"kind": toml(kind), **starter.target}),
+        section("study", StudySection, study),
+        section("target", options_of(target), {"kind": toml(kind), **starter.target}),
         f"[space]\n{_SPACE.format(**starter.space)}{starter.parameters}",
     ]
     if starter.workload is not None:
         given = starter.workload()
         kind = given["kind"].strip('"')
         workload = load("ascar.workloads", kind, "workload.kind")
-        text = _section("workload", options_of(workload), given)
+        text = section("workload", options_of(workload), given)
         parts.append(text.replace("\n", f"\n{_WORKLOADS.get(kind, '')}", 1))
     optimizer = load("ascar.optimizers", "auto", "optimizer.kind")
     parts += [
-        _section("measurement", MeasurementSection, {}),
-        _section("optimizer", options_of(optimizer), {"kind": '"auto"'}),
-        _section("start", StartSection, {}),
-        _section("stop", StopSection, {}),
-        _section("verify", VerifySection, {}),
+        section("measurement", MeasurementSection, {}),
+        section("optimizer", options_of(optimizer), {"kind": '"auto"'}),
+        section("start", StartSection, {}),
+        section("stop", StopSection, {}),
+        section("verify", VerifySection, {}),
     ]
     return "\n".join(parts)
 
 
-def _section(name: str, struct: type[msgspec.Struct] | None, given: Mapping[str, str]) -> str:
-    """A table: the given keys set, the others shown with their defaults, each explained."""
+def section(
+    name: str, struct: type[msgspec.Struct] | None, given: Mapping[str, str], left_out: Sequence[str] = ()
+) -> str:
+    """A table: the given keys set, the others shown with their defaults, each explained.
+
+    Args:
+        name: of the table; one of a list in brackets, as `[capes.knob]`.
+        struct: that reads it; None: its keys are not known.
+        given: keys to set, as TOML.
+        left_out: keys that are not shown.
+    """
     lines = [f"[{name}]"]
     keys = [] if struct is None else keys_of(struct)
     lines += [f"{key} = {value}" for key, value in given.items() if key not in {known.name for known in keys}]
     for key in keys:
+        if key.name in left_out:
+            continue
         lines += _explained(key)
         if key.name in given:
             lines.append(f"{key.name} = {given[key.name]}")
         else:
-            shown = _EXAMPLES.get(f"{name}.{key.name}", key.default)
+            shown = _EXAMPLES.get(f"{name.strip('[]')}.{key.name}", key.default)
             lines.append(f"#{key.name} = {shown or _stand_in(key.kind)}")
     return "\n".join(lines) + "\n"
 

@@ -123,7 +123,8 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         session: its name; left out: the study's.
         node: this machine's name in the session.
         interval_s: length of a tick.
-        mode: observe, approve or automatic.
+        mode: observe (actions are recorded, nothing is turned), approve (each waits for somebody) or
+            automatic.
         algorithm: modern or classic.
         contact_s: without a word from the interface for so long, the agent puts every knob back.
         load: the load is run for so long at a time, and begun anew.
