@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,11 @@ def test_a_load_is_watched(ascar, library):
     assert [one["kind"] for one in seen["events"]][:2] == ["observed", "deployed"]
     assert seen["events"][-1]["kind"] in ("verified", "same")
     assert seen["in_force"]["rules"][0]["b_x100"] == 150
+    words = ascar("sharp", "watch", "random-write", "--for", "4 min", "--observe", "5 s")
+    assert re.search(r"s: rules on trial: [0-9a-f]{12}, made for .*, \+.* expected", words.err)
+    assert re.search(r"s: shown to be better, kept: [0-9a-f]{12}", words.err)
+    assert words.err.count("the workload is the one that it was") == 1  # however often it was looked at
+    assert re.search(r"seconds: rules [0-9a-f]{12} are in force", words.out)
     failed = ascar("sharp", "watch", "random-write", "--objective", "latency:99", "--json")
     assert failed.status == 2
     assert "latency_ms_p99" in failed.document["error"]["message"]

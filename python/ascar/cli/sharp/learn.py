@@ -201,7 +201,7 @@ def _learned(turned: RuleSystem, policy: Modern, system: Series, learn_s: float,
             ticks += 1
             if not quiet and system.time_s - told_s >= _TOLD_EVERY_S:
                 told_s = system.time_s
-                say(f"{until_s - told_s:.0f} s left; {len(policy.surface.places)} settings seen")
+                say(f"{max(0.0, until_s - told_s):.0f} s left; {len(policy.surface.places)} settings seen")
     except KeyboardInterrupt:
         raise Interrupted("interrupted; rules on trial are taken back") from None
     finally:

@@ -26,6 +26,16 @@ EXAMPLES = examples(
     "ascar sharp watch scenario.toml --objective tp-stdev:1 --caution 1 --json",
     "ascar sharp watch --workload writers --for '8 h'          controllers behind a message server",
 )
+_KINDS = {
+    "observed": "features taken",
+    "same": "the workload is the one that it was",
+    "changed": "the workload has changed, rules are found anew",
+    "none": "no rules are expected to bring a gain",
+    "deployed": "rules on trial",
+    "compared": "compared with none in force",
+    "verified": "shown to be better, kept",
+    "rolled-back": "not shown to be better, taken back",
+}
 
 
 def watch(
@@ -69,6 +79,7 @@ def watch(
     from ascar.cli.sharp.files import set_ready
     from ascar.cli.sharp.library.workloads import objective_named, opened
     from ascar.errors import InputError
+    from ascar.sharp.deployment import rules_id
     from ascar.sharp.library import Chooser, Pace, Watcher
     from ascar.sharp.running import METRICS
     from ascar.study import duration as seconds_of
@@ -88,9 +99,13 @@ def watch(
     chooser = Chooser(opened(library), wanted.text, caution)
     events: list[Event] = []
 
+    told: list[Event] = []
+
     def listen(event: Event) -> None:
         events.append(event)
-        if not quiet and event.kind != "observed":
+        still = event.kind == "same" and bool(told) and told[-1].kind == "same"
+        if not quiet and event.kind != "observed" and not still:
+            told.append(event)
             say(_line(event))
 
     with ExitStack() as stack:
@@ -115,7 +130,7 @@ def watch(
             },
         )
     else:
-        text = "no rules are in force" if kept is None else f"{len(kept.rules)} rules are in force"
+        text = "no rules are in force" if kept is None else f"rules {rules_id(kept)} are in force"
         people().print(f"after {time_s:g} seconds: {text}", soft_wrap=True, markup=False)
     return 0
 
@@ -143,9 +158,9 @@ def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace
 def _line(event: Event) -> str:
     from ascar.cli.text import percent
 
-    line = f"{event.at_s:.0f} s: {event.kind}"
+    line = f"{event.at_s:.0f} s: {_KINDS[event.kind]}"
     if event.choice is not None:
-        line += f" {event.choice.rules} of {event.choice.made_for}"
+        line += f": {event.choice.rules}, made for {event.choice.made_for}"
     if event.kind == "deployed" and event.choice is not None:
         line += f", {percent(event.choice.gain)} expected"
     if event.shown is not None:
