@@ -48,7 +48,9 @@ FIRST = [
     payload({"part": 3, "last": False, "actions": [{"tick": 5}]}),
     payload({"part": 4, "last": False, "settings": [
         {"tick": 6, "setting": {"a": 2}}, {"tick": 5, "setting": {"a": 1}}]}),
-    payload({"part": 5, "last": True, "next_tick": 8}),
+    payload({"part": 5, "last": False, "workloads": [
+        {"tick": 7, "name": None, "job": "1"}, {"tick": 6, "name": "web", "job": "1"}, {"tick": "x"}, 3]}),
+    payload({"part": 6, "last": True, "next_tick": 8}),
 ]  # fmt: skip
 SECOND = [payload({"part": 0, "last": True, "next_tick": None})]
 
@@ -60,6 +62,8 @@ def test_ranges_are_put_together_by_tick():
     assert one.ticks.tolist() == [5, 6, 7] and other.ticks.tolist() == []
     assert one.metrics_by_tick() == {5: {"m": 10.0, "k": 1.0}, 7: {"k": 2.0}}
     assert [one.setting(tick) for tick in (4, 5, 6, 99)] == [None, {"a": 1}, {"a": 2}, {"a": 2}]
+    assert [one.workload(tick) for tick in (5, 6, 7, 99)] == [None, "web", "", ""]
+    assert other.workload(9) is None
     found = dict(one.matrices(Roster(("n1", "n2", "n3"), ("z", "y", "x"))))
     expected = {
         5: [[NAN, 2, 1], [NAN] * 3, [NAN] * 3],

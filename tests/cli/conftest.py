@@ -95,7 +95,7 @@ def process() -> Callable[..., Done]:
         command = [sys.executable, "-m", "ascar", *map(str, arguments)]
         environment = {**os.environ, **options.pop("env", {})}
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=100, check=False, env=environment, **options
+            command, capture_output=True, text=True, timeout=400, check=False, env=environment, **options
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -233,7 +233,7 @@ def as_nobody(tmp_path: Path, path_without: Callable[[str], str]) -> tuple[Path,
     def run(*arguments: object) -> Done:
         command = [*show, *drop, sys.executable, "-m", "ascar", *map(str, arguments)]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=100, check=False, env=environment, cwd="/"
+            command, capture_output=True, text=True, timeout=400, check=False, env=environment, cwd="/"
         )
         return Done(done.returncode, done.stdout, done.stderr)
 

@@ -84,6 +84,9 @@ def disk(tmp_path):
     device = Path(made.stdout.strip())
     queue = Path("/sys/block", device.name, "queue")
     before = {name: _shown(queue / name) for name in ("scheduler", "nr_requests", "read_ahead_kb")}
+    # Whatever this machine's rules give to a new device: none of what is applied is in force yet.
+    for name, value in (("scheduler", "none"), ("read_ahead_kb", "128")):
+        (queue / name).write_text(value)
     subprocess.run(["mkfs.ext4", "-q", str(device)], check=True)
     subprocess.run(["mount", str(device), str(mountpoint)], check=True)
     yield device, mountpoint

@@ -64,10 +64,10 @@ def test_a_table_is_served_until_it_is_interrupted(table):
             ["fs", "depth"],
             "max",
         )
-        with urllib.request.urlopen(f"{document['url']}api/table", timeout=30) as answer:
+        with urllib.request.urlopen(f"{document['url']}api/table", timeout=100) as answer:
             assert answer.read(4) == b"ASCX"
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(300) == 0
         assert process.stderr.read() == ""
 
 
@@ -120,11 +120,11 @@ def test_a_session_that_runs_is_watched(tmp_path):
         with exploring("--capes", folder.path) as (process, document):
             jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
             assert (document["name"], document["rows"]) == (None, 0)
-            with urllib.request.urlopen(f"{document['url']}api/events", timeout=30) as stream:
+            with urllib.request.urlopen(f"{document['url']}api/events", timeout=100) as stream:
                 while b'"session": "watched"' not in stream.readline():
                     pass
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
+            assert process.wait(300) == 0
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_run_that_was_interrupted_can_be_explored(run):
         assert (document["rows"], document["objective"]) == (2, "trial.score")
         assert "fs" in document["dimensions"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) in (0, 130)
+        assert process.wait(300) in (0, 130)
 
 
 def test_a_saved_configuration_is_exported(run, ascar, tmp_path):

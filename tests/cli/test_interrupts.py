@@ -11,7 +11,7 @@ from ascar.cli.interrupts import interruptible
 
 def _ask(number: int) -> None:
     os.kill(os.getpid(), number)
-    time.sleep(5)
+    time.sleep(60)
 
 
 def _work(cleaned: list[str], asked_meanwhile: int) -> None:

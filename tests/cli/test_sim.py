@@ -222,13 +222,24 @@ def test_plots_never_replace_a_file_by_a_folder(ascar, tmp_path):
     assert path.read_text() == "mine"
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(line.split()[1] for line in status if line.startswith("SigCgt"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
 def test_an_interrupt_ends_a_long_run_at_once(tmp_path):
     command = [sys.executable, "-m", "ascar", "sim", "run", "random-write", "--seconds", "100000 s", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(2)
-        assert process.poll() is None
+        end_s = time.monotonic() + 100
+        while not catches(process.pid, signal.SIGTERM):  # so it does once the command has begun
+            assert process.poll() is None
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
+        time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=100)
     assert process.returncode == 130, err
     assert json.loads(out)["error"]["exit_status"] == 130
 

@@ -24,12 +24,13 @@ def threads(**environment: str) -> int:
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={**clean, **environment}, capture_output=True, text=True, timeout=100, check=True,
+        env={**clean, **environment}, capture_output=True, text=True, timeout=400, check=True,
     )  # fmt: skip
     return int(done.stdout)
 
 
 def test_one_thread_unless_the_environment_says_otherwise():
     assert threads() == 1
-    # Both libraries, NumPy's and SciPy's, start theirs.
-    assert threads(OPENBLAS_NUM_THREADS="2") > 1
+    if len(os.sched_getaffinity(0)) > 1:  # on one processor they start none
+        # Both libraries, NumPy's and SciPy's, start theirs.
+        assert threads(OPENBLAS_NUM_THREADS="2") > 1

@@ -215,7 +215,7 @@ def test_an_interrupted_study_keeps_its_trials_and_goes_on(study, tmp_path, asca
         if line.startswith("trial 6 "):
             break
     child.send_signal(signal.SIGTERM)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)
     assert child.returncode == 130
     assert '"Interrupted"' in out
     assert "--resume" in err.splitlines()[-1]
@@ -229,7 +229,7 @@ def test_an_interrupted_study_keeps_its_trials_and_goes_on(study, tmp_path, asca
     first = child.stderr.readline()
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    child.communicate(timeout=60)
+    child.communicate(timeout=300)
     assert f"{len(trials)} trials recalled" in first
     later = ascar("history", "show", "formula", "--json").document
     assert later["run_id"] == 1
@@ -256,7 +256,7 @@ def test_a_study_that_is_running_is_not_run_twice(study, ascar):
         assert done.status == 2
     finally:
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=60)
+        child.communicate(timeout=300)
 
 
 def test_a_sweep_is_a_dataset_that_the_table_target_reads(ascar, study, tmp_path):

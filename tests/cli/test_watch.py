@@ -125,7 +125,7 @@ def test_a_growing_file_is_followed_until_interrupted(drifting, tmp_path):
     growing.write_text("".join(lines[:2_000]))
     command = [sys.executable, "-m", "ascar", "watch", str(growing), *OPTIONS, "--json", "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        watchdog = threading.Timer(100, process.kill)
+        watchdog = threading.Timer(400, process.kill)
         watchdog.start()
         assert process.stdout is not None
         time.sleep(1.0)  # whether it was read before or after this, the rest comes on its own

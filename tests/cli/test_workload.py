@@ -56,10 +56,23 @@ def ascard() -> Path:
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(prefix="ascar-", dir=memory if memory.is_dir() else None) as directory:
+def place(in_memory: Path | None) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="ascar-", dir=in_memory) as directory:
         yield Path(directory)
+
+
+def wait_for_end(pid: int) -> None:
+    """It was killed; whoever has adopted it may take a moment to collect it, or never do."""
+    end_s = time.monotonic() + 60
+    while True:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if state in "ZX":
+            return
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
 
 
 def record(ascar: Callable[..., Any], *words: object) -> dict[str, Any]:
@@ -76,14 +89,14 @@ def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, 
     data = place / "data"
     data.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", DATABASE, data, "300"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", DATABASE, data, "1000"], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         words = ["--pid", process.pid, "--under", data, "--seconds", "4 s", "--run", "4 s", "--force"]
         words += ["--out", place / "signature.f", "--check", place]
         # A busy machine makes gaps longer now and then, and never alike by chance.
-        for _ in range(3):
+        for _ in range(8):
             document = record(ascar, *words)
             if not document["replay"]["far"]:
                 break
@@ -106,14 +119,14 @@ def test_the_signature_of_a_load_that_runs_replays_with_its_features(
     data.mkdir()
     words = ["--personality", personality, "--scale", "0.2", "--threads", "2", "--reading-ms", "100"]
     with subprocess.Popen(
-        [ascard, "load", *words, "--dir", data, "--seconds", "300"], stdout=subprocess.PIPE, text=True
+        [ascard, "load", *words, "--dir", data, "--seconds", "1000"], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         while '"reading"' not in process.stdout.readline():
             pass
         words = ["--pid", process.pid, "--under", data, "--seconds", "2 s"]
         # It waits for nothing: how fast it goes is a matter of what else the machine does; see the next test.
-        for _ in range(3):
+        for _ in range(8):
             document = record(ascar, *words, "--run", "2 s", "--check", place)
             far = [name for name in document["replay"]["far"] if "_gap_s_" not in name]
             if not far:
@@ -148,14 +161,14 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
 ) -> None:
     """Strace holds such a load up ten times and more, which a signature must not do.
 
-    On a quiet machine both go alike within 3% (docs/benchmarks-load.md), beside another program within 17%;
-    gaps under one and same instrument are compared in tests/workloads/test_alike.py.
+    On a quiet machine both go alike within 3% (docs/benchmarks-load.md), beside other programs less so; gaps
+    under one and same instrument are compared in tests/workloads/test_alike.py.
     """
     data = place / "data"
     data.mkdir()
     load: list[object] = ["--personality", personality, "--scale", "0.2", "--threads", "2"]
     with subprocess.Popen(
-        [ascard, "load", *load, "--reading-ms", "100", "--dir", data, "--seconds", "300"],
+        [ascard, "load", *load, "--reading-ms", "100", "--dir", data, "--seconds", "1000"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -164,12 +177,12 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
             pass
         document = record(ascar, "--pid", process.pid, "--under", data, "--seconds", "2 s")
         process.kill()
-    assert document["source"]["slowdown"] > 2
+    assert document["source"]["slowdown"] > 1.5
     signature = place / "signature.f"
     signature.write_text(document["wml"])
     # In turns, and the median: a busy machine gives one of them twice the time of the other now and then.
     ratios: dict[str, list[float]] = {}
-    limit = 0.25
+    limit = 0.5
     for pair in range(40):
         original, other = (gaps(ascard, data, load), gaps(ascard, data, ["--wml", signature]))
         for kind in original:
@@ -190,8 +203,7 @@ def test_a_command_is_recorded_from_its_start_and_ended_afterwards(ascar, place)
     assert document["source"]["kind"] == "command"
     assert document["file"] is None
     assert document["replay"] is None
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pidfile.read_text()), 0)
+    wait_for_end(int(pidfile.read_text()))
     again = ascar("workload", "features", trace, "--json").document["workloads"][0]
     assert again["form"] == "strace"
     assert again["operations"] >= document["operations"]
@@ -213,17 +225,16 @@ def test_an_interrupt_ends_recording_and_command(process, place) -> None:
     program = f"import os, time; open({str(pidfile)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
     words = [sys.executable, "-m", "ascar", "workload", "record", "--", sys.executable, "-c", program]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
-        end_s = time.monotonic() + 60
+        end_s = time.monotonic() + 200
         while not (pidfile.exists() and pidfile.read_text()) and running.poll() is None:
             assert time.monotonic() < end_s
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=200)
     if "may not trace" in errors:
         pytest.skip(errors.strip())
     assert running.returncode == 130, errors
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pidfile.read_text()), 0)
+    wait_for_end(int(pidfile.read_text()))
 
 
 def test_without_strace_it_says_how_to_get_it(ascar, path_without, monkeypatch) -> None:

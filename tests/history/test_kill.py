@@ -17,6 +17,7 @@ from ascar.outcome import TrialState
 from ascar.study import Study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 # Says a trial's number only once `finish_trial` has returned; goes on until it is killed.
@@ -52,27 +53,37 @@ WRITER = textwrap.dedent(
 TEXT = '[study]\nname = "killed"\nobjective = "maximize x"\nbudget = "1 min"\n[target]\n'
 
 
+def said_of(place: Path) -> list[str]:
+    """What the last writer has said. Its last line may be cut off; but no other."""
+    lines = (place / "said").read_text().splitlines(keepends=True)
+    return [line for line in lines if line.endswith("\n")]
+
+
+def wait_until(writer: subprocess.Popen[bytes], condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 100
+    while not condition():
+        assert writer.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
 @pytest.fixture
 def start(tmp_path: Path):
     (tmp_path / "study.toml").write_text(TEXT)
-    writers: list[subprocess.Popen[str]] = []
+    writers: list[subprocess.Popen[bytes]] = []
 
-    def starting(how: str) -> subprocess.Popen[str]:
+    def starting(how: str) -> subprocess.Popen[bytes]:
         arguments = [tmp_path / "h.sqlite", tmp_path / "study.toml", how]
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, *map(str, arguments)], stdout=subprocess.PIPE, text=True
-        )
+        with (tmp_path / "said").open("wb") as said:
+            writer = subprocess.Popen([sys.executable, "-c", WRITER, *map(str, arguments)], stdout=said)
         writers.append(writer)
-        assert writer.stdout is not None
-        assert writer.stdout.readline().startswith("ready")
+        wait_until(writer, lambda: said_of(tmp_path)[:1] and said_of(tmp_path)[0].startswith("ready"))
         return writer
 
     yield starting
     for writer in writers:
         writer.kill()
         writer.wait()
-        if writer.stdout:
-            writer.stdout.close()
 
 
 def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path):
@@ -80,11 +91,12 @@ def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path):
     said: set[int] = set()
     for attempt in range(5):
         writer = start("resume" if attempt else "begin")
-        time.sleep(rng.uniform(0.0, 0.35))
+        enough = rng.randrange(5, 20)
+        wait_until(writer, lambda enough=enough: len(said_of(tmp_path)) > enough)
+        time.sleep(rng.uniform(0.0, 0.05))
         writer.kill()
-        out, _ = writer.communicate()
-        # The last line may be cut off by the kill; what stands on a whole line has happened.
-        said |= {int(line) for line in out.splitlines(keepends=True) if line.endswith("\n")}
+        writer.wait()
+        said |= {int(line) for line in said_of(tmp_path)[1:]}
         with History(tmp_path / "h.sqlite") as history:
             (listed,) = history.runs()
             assert listed.state is RunState.INTERRUPTED
@@ -127,7 +139,7 @@ def test_reading_while_another_process_writes(start, tmp_path):
     writer = start("begin")
     seen = 0
     with History(tmp_path / "h.sqlite") as history:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while seen < 15 and time.monotonic() < deadline:
             trials = history.run("killed").trials()
             assert all(len(trial.series["x"]) == 2000 for trial in trials)

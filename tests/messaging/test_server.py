@@ -21,7 +21,7 @@ from ascar.messaging import server as server_module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WAIT_S = 30.0
+WAIT_S = 100.0
 
 
 def wait_until(what: Callable[[], bool]) -> None:
@@ -34,7 +34,7 @@ def wait_until(what: Callable[[], bool]) -> None:
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
@@ -135,7 +135,7 @@ server = MessageServer(Path(sys.argv[1]), [User("manager")])
 server.start()
 print(server.pid, flush=True)
 if sys.argv[2] == "wait":
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

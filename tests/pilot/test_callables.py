@@ -31,7 +31,7 @@ def test_a_function_that_returns_nothing_is_timed_many_calls_a_round():
     (finding,) = session.findings
     assert finding.indicator.name == "seconds_per_call"
     assert 0 < finding.measurement.mean < 1e-3
-    assert next(calls) > 1000 * len(session.rounds)
+    assert next(calls) > 100 * len(session.rounds)
     assert all(done.seconds > 1e-3 for done in session.rounds)
 
 

@@ -102,10 +102,13 @@ def test_a_round_without_unit_readings_that_is_cut_off_is_no_round():
 
 def test_unit_readings_of_a_round_that_is_cut_off_are_kept():
     code = "import time\nfor i in range(10**6):\n print('v', i, flush=True); time.sleep(0.001)"
-    done = _run(_python(code), {"v": r"v (\d+)"}, left_s=1.0)
+    for left_s in (1.0, 10.0, 50.0):  # a busy machine may let nothing be printed in a second
+        done = _run(_python(code), {"v": r"v (\d+)"}, left_s=left_s)
+        if done is not None and len(done.unit_readings["v"]) > 2:
+            break
     assert len(done.unit_readings["v"]) > 2
     assert done.readings == {}  # a round that did not end has no duration
-    assert done.seconds == 1.0
+    assert done.seconds == left_s
 
 
 def test_with_adjustable_work_they_are_not_for_the_round_has_no_duration():
@@ -122,9 +125,11 @@ def test_one_that_ignores_being_asked_is_killed(monkeypatch):
 def test_what_it_leaves_behind_is_killed(tmp_path):
     note = tmp_path / "pid"
     _run(("sh", "-c", f"setsid sleep 1000 & echo $! > {note}"))
-    state = Path(f"/proc/{int(note.read_text())}/stat")
+    state, end_s = Path(f"/proc/{int(note.read_text())}/stat"), time.monotonic() + 60
     with suppress(FileNotFoundError, ProcessLookupError):  # gone, or dead and not yet collected
-        assert state.read_text().rpartition(")")[2].split()[0] == "Z"
+        while state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
 
 
 def test_a_huge_output_without_lines_is_no_problem():

@@ -112,4 +112,4 @@ def test_neighbours_of_storage_v5_are_fast():
     configurations = space.sample(np.random.default_rng(1), 30)
     start = time.perf_counter()
     number = sum(len(space.neighbours(configuration)) for configuration in configurations)
-    assert (time.perf_counter() - start) / number < 500e-6  # ten times what it takes
+    assert (time.perf_counter() - start) / number < 5e-3  # a hundred times what it takes on a quiet machine

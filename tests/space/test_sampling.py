@@ -151,6 +151,6 @@ def test_storage_v5_is_counted_and_sampled_fast():
     samples = space.sample(np.random.default_rng(5), 2000)
     sampled_s = time.perf_counter() - start
     assert len(set(samples)) > 1990
-    # Bounds ten times what they take, so that a busy machine passes.
-    assert counted_s < 0.5
-    assert sampled_s / 2000 < 500e-6
+    # A hundred times what they take on a quiet machine; to enumerate the configurations would take days.
+    assert counted_s < 5
+    assert sampled_s / 2000 < 5e-3

@@ -70,4 +70,6 @@ def traces(directory: Path) -> list[str]:
 
 
 def run(*arguments: str, **options: Any) -> str:
-    return subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60, **options).stdout
+    return subprocess.run(
+        arguments, capture_output=True, text=True, check=True, timeout=300, **options
+    ).stdout

@@ -361,7 +361,7 @@ def test_processes_that_a_load_left_do_not_hold_up_the_next_trial(tmp_path):
         left.stdin.write(b"\n")
         left.stdin.close()
         target.apply(target.space.default())
-        assert left.wait(5) == -signal.SIGKILL
+        assert left.wait(60) == -signal.SIGKILL
 
 
 def test_a_device_of_the_machine_is_used_when_confirmed_and_left_blank_of_mounts(tmp_path):
@@ -450,7 +450,7 @@ with entered(image={image!r}) as target:
 
 
 def test_killed_at_any_moment_everything_is_put_back(tmp_path):
-    chance = np.random.default_rng(time.time_ns())
+    chance = np.random.default_rng(20)
     for _ in range(3):
         script = KILLED.format(tests=str(Path(__file__).parent), image=str(tmp_path / "image"))
         study = subprocess.Popen(
@@ -461,9 +461,9 @@ def test_killed_at_any_moment_everything_is_put_back(tmp_path):
         delay_s = float(chance.uniform(0, 1.5))
         time.sleep(delay_s)
         study.send_signal(signal.SIGKILL)
-        study.wait(10)
+        study.wait(100)
         study.stdout.close()
-        deadline_s = time.monotonic() + 30
+        deadline_s = time.monotonic() + 100
         while time.monotonic() < deadline_s and (traces(tmp_path) or knob("dirty_ratio") != before):
             time.sleep(0.05)
         assert traces(tmp_path) == [], f"killed after {delay_s} s"

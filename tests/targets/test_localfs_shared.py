@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
 from localfs_support import ROOT, entered
 
 from ascar.targets.localfs_options import LocalFileSystemOptions, Settings
@@ -26,6 +28,7 @@ def cached_bytes(file: Path) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.skipif(shutil.which("fincore") is None, reason="needs fincore of util-linux")
 def test_two_targets_side_by_side(tmp_path):
     options = {"machine_wide": False, "state": "reuse"}
     with (

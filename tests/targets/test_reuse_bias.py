@@ -18,7 +18,7 @@ STUDY = """
 [study]
 name = "reuse"
 objective = "maximize throughput_ops_per_s"
-budget = "30 s"
+budget = "10 min"
 [target]
 kind = "localfs"
 image = "{image}"

@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 def window(browser: Browser) -> Iterator[BrowserContext]:
     """Of all pages; what they show is in their addresses alone."""
     context = browser.new_context(viewport={"width": 1500, "height": 1000}, accept_downloads=True)
-    context.set_default_timeout(100_000)
+    context.set_default_timeout(200_000)
     yield context
     context.close()
 

@@ -32,7 +32,7 @@ def serving(subject: Subject, port: int = 0, poll_s: float = 0.05) -> Generator[
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(100)
         listener.close()
 
 
@@ -68,7 +68,7 @@ class Explorer:
             "document.body.dataset.drawn && document.body.dataset.settled === document.body.dataset.drawn"
         )
 
-    def until(self, condition: str, within_s: float = 60.0) -> None:
+    def until(self, condition: str, within_s: float = 200.0) -> None:
         """Wait for what the page says; its policy allows no evaluation in the page itself."""
         deadline = time.monotonic() + within_s
         while not self.page.evaluate(condition):

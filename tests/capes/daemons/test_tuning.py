@@ -250,7 +250,7 @@ def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, unti
 
 def test_a_workload_has_a_database_of_its_own(system):
     bus = system.bus()
-    system.interface("database_per_workload = true\n")
+    interface = system.interface("database_per_workload = true\n")
     system.agent(AGENT)
     bus.json("ticks", has_values)
     watcher = system.bus()
@@ -262,8 +262,35 @@ def test_a_workload_has_a_database_of_its_own(system):
     ]
     extent = bus.history(extent=True)[0][0]
     assert extent["first_tick"] >= event["tick"] - 2 and extent["last_tick"] >= tick
+    own = system.folder / "replay-fileserver.sqlite"
+    assert own.exists()
+    # A job goes on while the interface is begun anew.
+    interface.kill()
+    interface.wait()
+    interface = system.interface("database_per_workload = true\n")
+    again = bus.json("ticks", lambda it: it["workload"] == "fileserver" and it["tick"] > tick + 1)["tick"]
+    parts = bus.history(from_tick=event["tick"] - 5, to_tick=again + 100)
+    told = [one for header, _ in parts for one in header.get("workloads", [])]
+    assert told == [{"tick": event["tick"], "name": "fileserver", "job": "17"}]
     bus.control("workload", phase="end", name="fileserver")
-    assert (system.folder / "replay-fileserver.sqlite").exists()
+    # At once the next one.
+    bus.control("workload", phase="start", name="fileserver", job="18")
+    bus.control("workload", phase="end", name="fileserver", job="18")
+    end = bus.json("ticks", lambda it: it["workload"] is None and it["tick"] > again)["tick"]
+    bus.json("ticks", lambda it: it["tick"] > end + 2)
+    whole = bus.history(from_tick=0, to_tick=end + 100)
+    stored = [one for header, _ in whole for one in header.get("workloads", [])]
+    assert [(one["name"], one["job"]) for one in stored] == [
+        ("fileserver", "17"),
+        (None, ""),
+        (None, ""),
+        ("fileserver", "18"),
+        (None, "18"),
+        (None, "18"),
+    ]
+    with sqlite3.connect(own) as database:
+        assert database.execute("SELECT max(tick) FROM ticks").fetchone()[0] >= again - 1
+    database.close()
     wrong = bus.ask("control", {"op": "workload", "phase": "start", "name": "../../etc"})
     assert "name" in wrong["error"]
 
