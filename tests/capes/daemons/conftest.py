@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 30.0
+PATIENCE_S = 100.0
+PAGE_CLUSTER = Path("/proc/sys/vm/page-cluster")
+# What tests begin with, whatever is this machine's own.
+DEFAULT = 3
 PREFIX = "ascar.capes.test"
 
 
@@ -190,9 +193,9 @@ class System:
     def interface(self, text="", mode="automatic", database="replay.sqlite"):
         path = self.folder / "interface.toml"
         path.write_text(
-            f"session = 'test'\ninterval_s = {self.interval_s}\ngrace_s = 0.3\nmode = '{mode}'\n"
+            f"session = 'test'\ninterval_s = {self.interval_s}\ngrace_s = 1\nmode = '{mode}'\n"
             f"database = '{database}'\n"
-            f"action_timeout_s = 3\nconnection = '{self.connection('interface')}'\n{text}"
+            f"action_timeout_s = 20\nconnection = '{self.connection('interface')}'\n{text}"
         )
         return self.start([ASCARD, "interface", "--config", path], "interface")
 
@@ -217,14 +220,26 @@ class System:
                 process.terminate()
         for process in reversed(self.processes):
             try:
-                process.wait(10)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
+@pytest.fixture(autouse=True)
+def page_cluster():
+    """Put back when everything that a test has started is over."""
+    if os.geteuid() != 0:
+        yield
+        return
+    before = PAGE_CLUSTER.read_text()
+    PAGE_CLUSTER.write_text(str(DEFAULT))
+    yield
+    PAGE_CLUSTER.write_text(before)
+
+
 @pytest.fixture
-def system(tmp_path):
+def system(tmp_path, page_cluster):
     if ASCARD is None:
         pytest.skip("ascard was built without agent and interface: run `make online`")
     system = System(tmp_path)
@@ -250,19 +265,16 @@ def until():
 
 @pytest.fixture
 def sysctl():
-    """A harmless knob of the machine, put back whatever a test does."""
-    path = Path("/proc/sys/vm/page-cluster")
+    """A harmless knob of the machine."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    before = path.read_text()
 
     class Knob:
         name = "vm.page-cluster"
-        default = int(before)
+        default = DEFAULT
 
         @staticmethod
         def read():
-            return int(path.read_text())
+            return int(PAGE_CLUSTER.read_text())
 
-    yield Knob
-    path.write_text(before)
+    return Knob

@@ -55,7 +55,7 @@ def test_a_keeper_that_is_killed_is_replaced_and_its_knobs_are_put_back_and_set_
     until(lambda: "another one has put back its knobs" in system.log("node1"), "another keeper")
     until(lambda: sysctl.read() == 6, "the setting in force")
     agent.terminate()
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0
     assert sysctl.read() == sysctl.default
 
 
@@ -99,14 +99,15 @@ def test_without_the_server_knobs_go_back_and_with_it_the_session_goes_on(system
 
 
 def test_a_node_that_freezes_is_missed_and_the_others_go_on(system):
-    bus = system.bus()
+    bus, watcher = system.bus(), system.bus()
     system.interface()
     system.agent("[[collector]]\nkind = 'cpu'\n")
     frozen = system.agent("[[collector]]\nkind = 'cpu'\n", node="node2")
     bus.json("ticks", lambda it: has_node(it) and has_node(it, "node2"))
     frozen.send_signal(signal.SIGSTOP)
     bus.json("ticks", lambda it: has_node(it) and it["missing"] == ["node2"])
-    assert bus.json("events", lambda it: it["event"] == "node" and it["state"] == "gone")["node"] == "node2"
+    gone = {"event": "node", "node": "node2", "state": "gone"}
+    watcher.json("events", lambda it: gone.items() <= it.items())
     frozen.send_signal(signal.SIGCONT)
     bus.json("ticks", lambda it: has_node(it) and has_node(it, "node2"))
 
@@ -185,7 +186,7 @@ def test_a_second_interface_on_one_database_is_refused(system):
     system.interface()
     bus.json("ticks")
     second = system.interface()
-    assert second.wait(20) == 2
+    assert second.wait(100) == 2
     assert "another interface writes it" in system.log("interface")
 
 
@@ -225,17 +226,17 @@ def test_lustre_parameters_are_read_set_and_put_back(system, tmp_path, until):
     )
     assert f"lustre.osc.{device}.max_dirty_mb" in journals
     agent.terminate()
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0
     assert (folder / "max_rpcs_in_flight").read_text().strip() == "16"
 
 
 def test_wrong_files_are_refused_by_their_keys(system):
     for text, word in [("nodes = 5", "nodes"), ("[[collector]]\nkind = 'magic'", "magic")]:
         agent = system.agent(text)
-        assert agent.wait(10) == 2
+        assert agent.wait(60) == 2
         assert word in system.log("node1")
     interface = system.interface("[[rule]]\nforbid = 'nothing > 1'\nwhy = 'x'\n")
-    assert interface.wait(10) == 2
+    assert interface.wait(60) == 2
     assert "'nothing > 1'" in system.log("interface") or '"nothing > 1"' in system.log("interface")
 
 
@@ -271,4 +272,4 @@ def test_the_documented_permissions_let_everybody_do_their_part_and_no_more(syst
     learner.json("ticks", lambda it: it["tick"] > tick + 3)
     assert sysctl.read() == 6
     agent.terminate()
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0

@@ -107,7 +107,7 @@ def tuned(system):
         @staticmethod
         def run(path, *options):
             command = [sys.executable, "-m", "ascar", "capes", "train", "--config", path, "--json", *options]
-            return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            return subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
 
     return Tuned
 
@@ -124,7 +124,7 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
     bus = system.bus()
     tuned.start()
     learner = tuned.learner()
-    report = bus.json("learner", lambda it: it["changes"] >= 3, 60)
+    report = bus.json("learner", lambda it: it["changes"] >= 3, 200)
     assert report["version"] == 1 and report["algorithm"] == "modern" and report["epsilon"] is None
     assert report["baseline"]["low"] <= report["baseline"]["mean"] <= report["baseline"]["high"]
     assert 380 < report["baseline"]["mean"] < 480
@@ -139,25 +139,25 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
         for subject in ("ticks", "outcomes", "events"):
             bus.publish(subject, payload)
     assert learner.poll() is None
-    first = bus.json("learner", lambda it: it["changes"] >= 5, 60)
+    first = bus.json("learner", lambda it: it["changes"] >= 5, 200)
     learner.kill()
     learner.wait()
     state = system.folder / "learner.npz"
     assert state.exists()
     bus.messages.clear()
     learner = tuned.learner()
-    again = bus.json("learner", lambda it: it["phase"] != "starting" and it["tick"] > first["tick"], 60)
+    again = bus.json("learner", lambda it: it["phase"] != "starting" and it["tick"] > first["tick"], 200)
     assert again["changes"] >= 1 and again["baseline"]["ticks"] >= 4, "it goes on from its state"
-    report = bus.json("learner", good, 60)
+    report = bus.json("learner", good, 200)
     assert report["expected"]["low"] <= report["expected"]["mean"] <= report["expected"]["high"]
-    bus.json("learner", lambda it: good(it) and 850 < it["performance"] < 1050, 60)
+    bus.json("learner", lambda it: good(it) and 850 < it["performance"] < 1050, 200)
     # Somebody turns a knob by hand; it finds back.
     while bus.control("set", set={"window": 10})["verdict"] != "accepted":
         bus.json("ticks")
     bus.json("ticks", lambda it: it["setting"]["window"] == 10)
-    bus.json("learner", lambda it: good(it) and it["performance"] > 850, 60)
+    bus.json("learner", lambda it: good(it) and it["performance"] > 850, 200)
     learner.terminate()
-    assert learner.wait(20) == 0, system.log("learner")
+    assert learner.wait(100) == 0, system.log("learner")
     assert "Traceback" not in system.log("learner")
     with sqlite3.connect(system.folder / "replay.sqlite") as database:
         ids = [row[0] for row in database.execute("SELECT id FROM actions WHERE verdict = 'accepted'")]
@@ -167,7 +167,7 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
     database.close()
     assert len(ids) == len(set(ids)), "ids of two starts are never the same"
     assert len({name.rpartition("-")[0] for name in ids if name.startswith("learner-")}) == 2
-    assert all(reason.startswith(("rule: window > 60", "busy")) for reason in refusals), refusals
+    assert all(reason.startswith(("rule: window > 60", "busy", "node: ")) for reason in refusals), refusals
 
     # Everything stands in the replay database as well.
     before = (system.folder / "node1.json").read_text()
@@ -195,24 +195,24 @@ def test_it_observes_obeys_the_kill_switch_and_outlives_the_server(system, tuned
     tuned.start(mode="observe")
     objective = 'objective = ["maximize ops_per_s", "minimize latency_ms"]\nweights = [2, 1]\n'
     learner = tuned.learner(f"{objective}{QUICK}")
-    bus.json("outcomes", lambda it: it["verdict"] == "observed", 60)
-    report = bus.json("learner", lambda it: it["phase"] == "learning", 60)
+    bus.json("outcomes", lambda it: it["verdict"] == "observed", 200)
+    report = bus.json("learner", lambda it: it["phase"] == "learning", 200)
     assert report["changes"] == 0 and report["objective"].startswith("maximize ops_per_s ** 0.666667")
     bus.control("mode", mode="automatic")
-    bus.json("learner", lambda it: it["changes"] >= 2, 60)
+    bus.json("learner", lambda it: it["changes"] >= 2, 200)
     bus.control("kill")
-    held = bus.json("learner", lambda it: it["phase"] == "holding", 60)
-    tick = bus.json("ticks", lambda it: it["holding"] == "killed" and it["tick"] >= held["tick"], 60)
-    later = bus.json("learner", lambda it: it["tick"] > tick["tick"] + 5, 60)
+    held = bus.json("learner", lambda it: it["phase"] == "holding", 200)
+    tick = bus.json("ticks", lambda it: it["holding"] == "killed" and it["tick"] >= held["tick"], 200)
+    later = bus.json("learner", lambda it: it["tick"] > tick["tick"] + 5, 200)
     assert later["phase"] == "holding" and later["changes"] == held["changes"]
     bus.control("revive")
-    bus.json("learner", lambda it: it["changes"] > held["changes"], 60)
+    bus.json("learner", lambda it: it["changes"] > held["changes"], 200)
     system.server.kill()
     system.server.wait()
     system.start_server()
     bus = system.bus()
-    report = bus.json("learner", lambda it: it["phase"] == "learning", 60)
-    bus.json("learner", lambda it: it["changes"] > report["changes"] or good(it), 60)
+    report = bus.json("learner", lambda it: it["phase"] == "learning", 200)
+    bus.json("learner", lambda it: it["changes"] > report["changes"] or good(it), 200)
     assert learner.poll() is None
     assert "Traceback" not in system.log("learner")
 
@@ -222,8 +222,8 @@ def test_a_knob_of_each_node_is_one_to_learn_for_each(system, tuned):
     tuned.start(nodes=("node1", "node2"), scope="scope = 'node'")
     tuned.learner(f'knobs = ["window"]\n{QUICK}')
     keys = {"window@node1", "window@node2"}
-    bus.json("learner", lambda it: set(it["wanted"]) == keys and it["changes"] >= 4, 60)
-    tick = bus.json("ticks", lambda it: it["setting"]["window@node1"] != it["setting"]["window@node2"], 60)
+    bus.json("learner", lambda it: set(it["wanted"]) == keys and it["changes"] >= 4, 200)
+    tick = bus.json("ticks", lambda it: it["setting"]["window@node1"] != it["setting"]["window@node2"], 200)
     assert tick["setting"]["mode"] == "slow", "not one that it may turn"
 
 

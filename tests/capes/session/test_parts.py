@@ -31,7 +31,7 @@ def test_who_dies_seldom_is_always_started_again():
 
 
 def until(part, condition, clock=None):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 100
     while not condition():
         part.watch()
         assert time.monotonic() < end
@@ -47,7 +47,7 @@ def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_give
     os.kill(first, signal.SIGKILL)
     until(part, lambda: part.pid not in (None, first))
     assert part.standing == {"state": "running", "pid": part.pid, "restarts": 1}
-    part.end(10)
+    part.end(60)
     assert part.pid is None
     now = [0.0]
     part = Part("dead", [sys.executable, "-c", "raise SystemExit('no bread')"], tmp_path, lambda: now[0])
