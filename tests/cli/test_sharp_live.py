@@ -69,6 +69,8 @@ def test_a_search_whose_last_phase_is_on_controllers(
     assert 0 < document["evaluations"] <= 40
     assert document["verification"]["pairs"] == 8  # of intervals: told apart or not
     assert document["verification"]["default_mean"] > 100
+    said = ascar(*(one for one in arguments if one not in ("--seconds", "5", "--json")), "--resume")
+    assert "8 pairs of fresh intervals" in said.out
     found = RuleSet.parse(out.read_text()).rules[0]
     assert found.observed is not None
     assert found.observed.used_times > 0

@@ -48,8 +48,10 @@ def document(task: Task, done: Done) -> dict[str, Any]:
     }
 
 
-def print_found(console: Console, done: Done) -> None:
+def print_found(console: Console, task: Task, done: Done) -> None:
     """The rules, how they were found, and what they are worth."""
+    from ascar.cli.sharp.task import Live
+
     judge, found = done.judge, done.found
     if found.best is not None:
         console.print(rules_table(found.best.observed))
@@ -60,7 +62,8 @@ def print_found(console: Console, done: Done) -> None:
         soft_wrap=True,
         markup=False,
     )
-    console.print(_words(judge, done.verdict), soft_wrap=True, markup=False)
+    pairs = "pairs of fresh intervals" if isinstance(task.system, Live) else "pairs on fresh seeds"
+    console.print(_words(judge, done.verdict, pairs), soft_wrap=True, markup=False)
 
 
 def _best(judge: Judge, best: Judged) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def _best(judge: Judge, best: Judged) -> dict[str, Any]:
     }
 
 
-def _words(judge: Judge, verdict: Verification) -> str:
+def _words(judge: Judge, verdict: Verification, pairs: str) -> str:
     """The verdict in one line."""
     if verdict.kind == "not-verified" or verdict.difference is None:
         return f"not verified: {verdict.note}"
@@ -91,7 +94,7 @@ def _words(judge: Judge, verdict: Verification) -> str:
     return (
         f"{head}: {gain} (99% interval {limits}; above zero is better) in {judge.objective.unit}, "
         f"{number(verdict.best_mean)} against {number(verdict.default_mean)}; {p_value(verdict.p_value)}, "
-        f"{verdict.pairs} pairs on fresh seeds; {verdict.note}"
+        f"{verdict.pairs} {pairs}; {verdict.note}"
     )
 
 

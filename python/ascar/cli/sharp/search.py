@@ -72,7 +72,7 @@ def search(
     """Make a rule set for a workload (Li, algorithm 1), and compare it with the system as it is.
 
     Every run is written down in FILE.journal when it ends; after a kill, --resume goes on from there, to the
-    same end. The last comparison is made on fresh seeds: "the default is fine" is a result too.
+    same end. The last comparison is made on fresh seeds or intervals: "the default is fine" is a result too.
 
     Without SCENARIO rules are tried on the controllers of a workload, behind a message server, each in an
     interval of the system at work; what was in force before is so again at the end: `ascar sharp deploy`
@@ -123,7 +123,7 @@ def search(
     if json:
         emit("sharp-search", document(task, done) | {"out": str(out)})
     else:
-        print_found(people(), done)
+        print_found(people(), task, done)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)
     return 0
 
