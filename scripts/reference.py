@@ -15,7 +15,13 @@ import schemas
 import typer
 
 from ascar import errors
-from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProgramSection, ProofSection
+from ascar.capes.session.study import (
+    CapesSection,
+    KnobSection,
+    OnlineStudySection,
+    ProgramSection,
+    ProofSection,
+)
 from ascar.cli.app import app
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
