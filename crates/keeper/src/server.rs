@@ -294,7 +294,7 @@ mod tests {
         let worker = Worker::start(|_| panic!("on purpose")).unwrap();
         assert!(!worker.ended());
         worker.take(Ok(STATUS));
-        assert!(worker.wait(Duration::from_secs(5)));
+        assert!(worker.wait(Duration::from_secs(60)));
         assert!(!worker.shut_down());
     }
 
@@ -303,7 +303,7 @@ mod tests {
         let mut worker = Worker::start(|_| Ok(Value::Null)).unwrap();
         assert!(!worker.wait(Duration::from_millis(20)));
         worker.close();
-        assert!(worker.wait(Duration::from_secs(5)));
+        assert!(worker.wait(Duration::from_secs(60)));
     }
 
     #[test]

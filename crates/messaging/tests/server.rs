@@ -1,7 +1,8 @@
 //! Against the real server where there is one: `nats-server` from PATH or the project's environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ascar_messaging::{Link, Options};
@@ -31,30 +32,43 @@ fn start(arguments: &[&str]) -> Option<Server> {
         eprintln!("skipped: nats-server is not installed");
         return None;
     };
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-        .port();
-    let child = Command::new(binary)
-        .args(["-a", "127.0.0.1", "-p", &port.to_string()])
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("ascar-nats-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let ports = folder.display().to_string();
+    let mut child = Command::new(binary)
+        .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", &ports])
         .args(arguments)
         .stderr(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
         .expect("nats-server starts");
     let started = Instant::now();
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+    let file = folder.join(format!("nats-server_{}.ports", child.id()));
+    let port = loop {
         assert!(
-            started.elapsed() < Duration::from_secs(20),
+            started.elapsed() < Duration::from_secs(100) && child.try_wait().unwrap().is_none(),
             "nats-server does not listen"
         );
+        if let Some(port) = told(&file) {
+            break port;
+        }
         std::thread::sleep(Duration::from_millis(20));
-    }
+    };
+    let _ = std::fs::remove_dir_all(&folder);
     Some(Server { child, port })
 }
 
+/// The port that a server has written down, once it has.
+fn told(file: &Path) -> Option<u16> {
+    let ports: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    let address = ports["nats"][0].as_str()?;
+    address.rsplit(':').next()?.parse().ok()
+}
+
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(10)
+    Instant::now() + Duration::from_secs(100)
 }
 
 #[test]
@@ -63,23 +77,33 @@ fn messages_and_replies_arrive() {
     let options = Options::local(&format!("nats://127.0.0.1:{}", server.port));
     let mut service = Link::connect(&options, "service").unwrap();
     service.subscribe("a.*");
-    assert!(service.flush(Duration::from_secs(5)).unwrap());
-    let asked = std::thread::spawn(move || {
-        let message = service.receive(soon()).unwrap().unwrap();
-        service.publish(message.reply.as_deref().unwrap(), None, &message.payload);
-        service.flush(Duration::from_secs(5)).unwrap();
-        message
+    assert!(service.flush(Duration::from_secs(60)).unwrap());
+    let serving = std::thread::spawn(move || {
+        loop {
+            let message = service.receive(soon()).unwrap().unwrap();
+            service.publish(message.reply.as_deref().unwrap(), None, &message.payload);
+            service.flush(Duration::from_secs(60)).unwrap();
+            if message.payload.is_empty() {
+                return message.subject;
+            }
+        }
     });
-    // The server may not know of the subscription yet.
     let mut client = Link::connect(&options, "client").unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    // The server may not know of the subscription yet: what is asked then is lost.
+    let mut ask = |subject: &str, payload: &[u8]| {
+        (0..100)
+            .find_map(|_| {
+                client
+                    .request(subject, payload, Duration::from_secs(1))
+                    .unwrap()
+            })
+            .expect("an answer")
+            .payload
+    };
     let payload = [0_u8, 10, 13, 255].repeat(50_000);
-    let reply = client
-        .request("a.b", &payload, Duration::from_secs(10))
-        .unwrap()
-        .unwrap();
-    assert_eq!(reply.payload, payload);
-    assert_eq!(asked.join().unwrap().subject, "a.b");
+    assert_eq!(ask("a.b", &payload), payload);
+    assert!(ask("a.end", &[]).is_empty());
+    assert_eq!(serving.join().unwrap(), "a.end");
 }
 
 #[test]
@@ -101,6 +125,7 @@ fn a_server_that_dies_is_noticed() {
     let options = Options::local(&format!("nats://127.0.0.1:{}", server.port));
     let mut link = Link::connect(&options, "x").unwrap();
     server.child.kill().unwrap();
+    server.child.wait().unwrap();
     assert!(link.receive(soon()).is_err());
     assert!(Link::connect(&options, "x").is_err());
 }

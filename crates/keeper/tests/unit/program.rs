@@ -13,7 +13,7 @@ fn with_limit<T>(allowed: Duration, work: impl FnOnce(&Limit) -> T) -> T {
 
 #[test]
 fn a_program_sees_only_a_fixed_environment() {
-    let finished = with_limit(Duration::from_secs(10), |limit| {
+    let finished = with_limit(Duration::from_secs(60), |limit| {
         run("env", &[] as &[&str], limit)
     })
     .unwrap();
@@ -25,7 +25,7 @@ fn a_program_sees_only_a_fixed_environment() {
 #[test]
 fn failure_comes_with_status_and_last_words() {
     let script = "echo out; echo first >&2; echo last words >&2; exit 3";
-    let finished = with_limit(Duration::from_secs(10), |limit| {
+    let finished = with_limit(Duration::from_secs(60), |limit| {
         run(SHELL, &["-c", script], limit)
     })
     .unwrap();
@@ -52,13 +52,13 @@ fn a_program_over_its_time_is_killed_with_what_it_started() {
     let mark = format!("1000.{}", std::process::id());
     let script = format!("echo stuck >&2; sleep {mark} & sleep {mark}; echo never");
     let started = Instant::now();
-    let fault = with_limit(Duration::from_millis(200), |limit| {
+    let fault = with_limit(Duration::from_secs(1), |limit| {
         run(SHELL, &["-c", &script], limit)
     })
     .unwrap_err();
     assert_eq!(fault.kind, Kind::Timeout);
     assert_eq!(fault.stderr, "stuck");
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(30));
     let command = |entry: std::fs::DirEntry| {
         std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default()
     };
@@ -68,7 +68,7 @@ fn a_program_over_its_time_is_killed_with_what_it_started() {
             .flatten()
             .any(|entry| command(entry).contains(&mark))
     };
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while left() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -87,7 +87,7 @@ fn the_end_of_the_session_stops_a_program() {
         running.join().unwrap().unwrap_err()
     });
     assert_eq!(fault.kind, Kind::Failed);
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(30));
 }
 
 #[test]

@@ -105,3 +105,15 @@ pub fn ops(line: &Value, flowop: &str) -> f64 {
         .as_f64()
         .unwrap_or_else(|| panic!("no flowop {flowop} in {line}"))
 }
+
+/// What holds where the machine lets a load run: on a busy one it may take several attempts.
+pub fn sooner_or_later(mut attempt: impl FnMut() -> Result<(), String>) {
+    let mut failures = Vec::new();
+    while failures.len() < 10 {
+        match attempt() {
+            Ok(()) => return,
+            Err(failure) => failures.push(failure),
+        }
+    }
+    panic!("{failures:#?}");
+}

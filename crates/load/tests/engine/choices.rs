@@ -40,7 +40,7 @@ fn threads_choose_alike_whatever_the_others_do() {
     let file = scratch.wml(&text);
     let by_thread = || {
         let mut lists: HashMap<String, Vec<Operation>> = HashMap::new();
-        for operation in record(&scratch, &["--wml", &file, "--seconds", "0.2"]) {
+        for operation in record(&scratch, &["--wml", &file, "--seconds", "0.5"]) {
             lists
                 .entry(operation.0.clone())
                 .or_default()

@@ -1,6 +1,6 @@
 //! Rates, delays, and when a load ends.
 
-use crate::common::{Scratch, ops};
+use crate::common::{Scratch, ops, sooner_or_later};
 use crate::wml;
 
 #[test]
@@ -74,13 +74,14 @@ fn rates_are_kept() {
             )
         );
         let file = scratch.wml(&text);
-        let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
-        let rate = ops(&summary, "o") / summary["load_s"].as_f64().unwrap();
-        // At the start a tenth of a second's events may be made up for.
-        assert!(rate <= 1.15 * expected, "{limit}: {rate}");
-        if expected < 10_000.0 {
-            assert!(rate >= 0.8 * expected, "{limit}: {rate}");
-        }
+        sooner_or_later(|| {
+            let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+            let rate = ops(&summary, "o") / summary["load_s"].as_f64().unwrap();
+            // At the start a tenth of a second's events may be made up for.
+            assert!(rate <= 1.15 * expected, "{limit}: {rate}");
+            let is_kept = expected >= 10_000.0 || rate >= 0.8 * expected;
+            is_kept.then_some(()).ok_or(format!("{limit}: {rate}"))
+        });
     }
 }
 
@@ -96,9 +97,12 @@ fn several_limits_of_a_thread_count_each_operation_once() {
         )
     );
     let file = scratch.wml(&text);
-    let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
-    let rate = summary["throughput_ops_per_s"].as_f64().unwrap();
-    assert!((800.0..=1200.0).contains(&rate), "{rate}");
+    sooner_or_later(|| {
+        let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+        let rate = summary["throughput_ops_per_s"].as_f64().unwrap();
+        assert!(rate <= 1200.0, "{rate}");
+        (rate >= 800.0).then_some(()).ok_or(rate.to_string())
+    });
 }
 
 #[test]
@@ -113,10 +117,14 @@ fn delays_and_random_sizes_have_their_means() {
         )
     );
     let file = scratch.wml(&text);
-    let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
-    assert!((14.0..=20.0).contains(&ops(&summary, "d")), "{summary}");
-    let mean = summary["flowops"]["w"]["bytes"].as_f64().unwrap() / ops(&summary, "w");
-    assert!((mean / 8192.0 - 1.0).abs() < 0.03, "{mean}");
+    sooner_or_later(|| {
+        let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+        let delays = ops(&summary, "d");
+        assert!(delays <= 20.0, "{summary}");
+        let mean = summary["flowops"]["w"]["bytes"].as_f64().unwrap() / ops(&summary, "w");
+        let is_near = delays >= 14.0 && (mean / 8192.0 - 1.0).abs() < 0.03;
+        is_near.then_some(()).ok_or(summary.to_string())
+    });
 }
 
 #[test]
@@ -129,42 +137,49 @@ fn a_hog_takes_time_in_proportion_and_counts_as_no_operation_on_files() {
         let file = scratch.wml(&wml("size=4k,prealloc", &flowops));
         scratch.summary(&["--wml", &file, "--seconds", "0.4"])
     };
-    let (short, long) = (slowed("1000"), slowed("1000000"));
-    assert_eq!(ops(&short, "s"), short["ops"].as_f64().unwrap());
-    assert!(ops(&short, "h") > 5.0 * ops(&long, "h"), "{short} {long}");
+    sooner_or_later(|| {
+        let (short, long) = (slowed("1000"), slowed("1000000"));
+        assert_eq!(ops(&short, "s"), short["ops"].as_f64().unwrap());
+        let is_slower = ops(&short, "h") > 5.0 * ops(&long, "h");
+        is_slower.then_some(()).ok_or(format!("{short} {long}"))
+    });
     // Longer than the run: it ends all the same.
-    let endless = slowed("900000000");
-    assert!(endless["load_s"].as_f64().unwrap() < 5.0, "{endless}");
+    sooner_or_later(|| {
+        let endless = slowed("900000000");
+        let is_over = endless["load_s"].as_f64().unwrap() < 5.0;
+        is_over.then_some(()).ok_or(endless.to_string())
+    });
 }
 
 #[test]
 fn readings_add_up_to_the_summary() {
     let scratch = Scratch::new();
-    let lines = scratch
-        .load(&[
-            "--personality",
-            "mailserver",
-            "--seconds",
-            "0.75",
-            "--reading-ms",
-            "100",
-            "--cdf",
-        ])
-        .unwrap();
+    let words = [
+        "--personality",
+        "mailserver",
+        "--seconds",
+        "0.75",
+        "--reading-ms",
+        "100",
+        "--cdf",
+    ];
+    sooner_or_later(|| add_up(&scratch.load(&words).unwrap()));
+}
+
+/// On a busy machine a reading can come so late that the next one is left out, or that it tells of too little.
+fn add_up(lines: &[serde_json::Value]) -> Result<(), String> {
     let readings: Vec<_> = lines
         .iter()
         .filter(|line| line["kind"] == "reading")
         .collect();
     let summary = lines.last().unwrap();
-    // On a busy machine a reading can come so late that the next one is left out.
-    assert!((4..=7).contains(&readings.len()), "{}", readings.len());
+    assert!(readings.len() <= 7, "{}", readings.len());
     let sum: f64 = readings
         .iter()
         .map(|reading| reading["ops"].as_f64().unwrap())
         .sum();
-    assert!(
-        sum > 0.5 * summary["ops"].as_f64().unwrap() && sum <= summary["ops"].as_f64().unwrap()
-    );
+    let whole = summary["ops"].as_f64().unwrap();
+    assert!(sum <= whole, "{sum} of {whole}");
     for line in readings.iter().chain([&summary]) {
         let by_flowop: f64 = line["flowops"]
             .as_object()
@@ -180,6 +195,10 @@ fn readings_add_up_to_the_summary() {
     }
     let cdf = summary["latency_cdf_ms"]["fsync1"].as_array().unwrap();
     assert!((cdf.last().unwrap()[1].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let is_most = readings.len() >= 4 && sum > 0.5 * whole;
+    is_most
+        .then_some(())
+        .ok_or(format!("{} readings, {sum} of {whole}", readings.len()))
 }
 
 #[test]
@@ -190,12 +209,14 @@ fn delays_that_end_late_shorten_the_next() {
         "thread name=t { flowop delay name=d,value=0.0002 }",
     );
     let file = scratch.wml(&text);
-    let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
-    // A sleep ends some 0.06 ms late even on an idle machine: alone, that would leave 3,900.
-    let passed = summary["load_s"].as_f64().unwrap() / 0.0002;
-    let delays = ops(&summary, "d");
-    assert!(
-        (0.9 * passed..=passed + 1.0).contains(&delays),
-        "{delays} of {passed}"
-    );
+    sooner_or_later(|| {
+        let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
+        // A sleep ends some 0.06 ms late even on an idle machine: alone, that would leave 3,900.
+        let passed = summary["load_s"].as_f64().unwrap() / 0.0002;
+        let delays = ops(&summary, "d");
+        assert!(delays <= passed + 1.0, "{delays} of {passed}");
+        (delays >= 0.9 * passed)
+            .then_some(())
+            .ok_or(format!("{delays} of {passed}"))
+    });
 }

@@ -93,7 +93,7 @@ fn files_that_vanish_end_the_load_with_one_line() {
         status == 1 && !text.contains('\n') && text.contains("mailboxes"),
         "{text}"
     );
-    assert!(begun.elapsed().as_secs() < 5);
+    assert!(begun.elapsed().as_secs() < 25);
 }
 
 #[test]
