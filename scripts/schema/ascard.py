@@ -297,6 +297,15 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                     "settings": items(message({"tick": TICK, "setting": SETTING})),
                 }
             ),
+            workloads=message(
+                {
+                    "part": COUNT,
+                    "last": {"const": False},
+                    "workloads": items(
+                        message({"tick": TICK, "name": about(maybe(NAME), "null: it ended"), "job": TEXT})
+                    ),
+                }
+            ),
             end=message(
                 {"part": COUNT, "last": {"const": True}, "next_tick": about(maybe(TICK), "where to go on")}
             ),

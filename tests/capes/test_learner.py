@@ -9,6 +9,7 @@ from ascar.capes.process.dials import dials_of, knob_of, position, rules_of, val
 from ascar.capes.process.errand import Errands
 from ascar.capes.process.learner_file import read_plan
 from ascar.capes.process.observer import Observer, Roster
+from ascar.capes.process.past import Part, Past
 from ascar.errors import InputError
 from ascar.objective import Objective
 
@@ -318,6 +319,25 @@ def test_a_workload_that_was_announced_has_a_surface_and_a_baseline_of_its_own(b
     assert set(learner.baseline.values) == {"morning"} and learner.report()["baseline"] is None
     names = {one.name for one in learner.brain.modern.regimes.all()}
     assert {"morning", "evening"} <= names
+
+
+def test_stored_ticks_of_each_workload_go_to_its_own_surface(begin):
+    system = System(70)
+    learner = begin(system)
+    ticks = np.arange(1000, 1060)
+    values = np.where(ticks < 1030, 700.0, 300.0)[:, None].astype(np.float32)
+    stored = Past(
+        metrics=[Part({"node": None, "names": ["ops"], "rows": 60}, (ticks, values))],
+        settings=[(1000, {"depth": 8, "sort": "none"})],
+        workloads=[(1000, "morning"), (1030, "")],
+    )
+    assert learner.recall(stored) == 60
+    learner.brain.recalled()
+    names = {one.name for one in learner.brain.modern.regimes.all()}
+    assert "morning" in names
+    assert set(learner.baseline.values) == {"morning", ""}
+    assert np.mean(learner.baseline.values["morning"]) == 700
+    assert np.mean(learner.baseline.values[""]) == 300
 
 
 def test_only_after_the_newest_tick_something_is_decided(begin):

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use ascar_messaging::Fault;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use ascar_messaging::file::ConfigFile;
+use ascar_messaging::{Fault, ending};
 use serde_json::json;
 
 use crate::config::Config;
@@ -24,19 +23,14 @@ Dials out to the message server and listens nowhere. Ends on SIGTERM or Ctrl-C, 
 Options:
   --config FILE  what to read and what may be set (TOML)
   --check        only say whether the file is right
-  --once         print one sample as JSON, and end
+  --once         print one sample as JSON, and end; speaks to nobody
   --help         print this
+
+Examples:
+  ascard agent --config agent.toml --check
+  ascard agent --config agent.toml --once     which indicators are there?
+  ascard agent --config agent.toml
 ";
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_: i32) {
-    STOPPED.store(true, Ordering::SeqCst);
-}
-
-fn stopped() -> bool {
-    STOPPED.load(Ordering::SeqCst)
-}
 
 #[derive(Debug, Default)]
 struct Arguments {
@@ -89,24 +83,25 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         .as_ref()
         .ok_or_else(|| Fault("--config: is missing: see `ascard agent --help`".to_owned()))
         .and_then(|path| Config::read(path));
-    let config = match read.and_then(|config| config.options().map(|_| config)) {
+    let config = match read {
         Ok(config) => config,
         Err(fault) => return say(fault, 2),
     };
-    if arguments.check {
-        return ExitCode::SUCCESS;
-    }
     if arguments.once {
+        // Nobody is spoken to.
         once(&config);
         return ExitCode::SUCCESS;
     }
-    let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        // SAFETY: the handler only stores into an atomic.
-        if let Err(error) = unsafe { sigaction(signal, &action) } {
-            return say(Fault(format!("{signal}: {error}")), 1);
-        }
+    if let Err(fault) = config.options() {
+        return say(fault, 2);
     }
+    if arguments.check {
+        return ExitCode::SUCCESS;
+    }
+    let stopped = match ending::on_signals() {
+        Ok(stopped) => stopped,
+        Err(fault) => return say(fault, 1),
+    };
     match Session::new(config, stopped).run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(fault, 1),

@@ -1,9 +1,9 @@
 //! The agent's file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ascar_messaging::file::{self, range};
+use ascar_messaging::file::{ConfigFile, Way, range};
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Options};
 use serde::Deserialize;
@@ -93,30 +93,7 @@ fn host_name() -> String {
         .collect()
 }
 
-impl Config {
-    /// Reads and checks a file. Paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// When a key is wrong: its name, its value, what is allowed.
-    pub fn read(path: &Path) -> Result<Self, Fault> {
-        let mut config = file::read(path, Self::parse)?;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        if let Some(connection) = &mut config.connection {
-            *connection = folder.join(&*connection);
-        }
-        Ok(config)
-    }
-
-    /// The same from a text.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        let config: Self = file::parse(text)?;
-        config.check()?;
-        Ok(config)
-    }
-
+impl ConfigFile for Config {
     fn check(&self) -> Result<(), Fault> {
         check_name("session", &self.session)?;
         check_name("node", &self.node)?;
@@ -148,21 +125,19 @@ impl Config {
         Ok(())
     }
 
-    /// How to connect. A connection file is read anew each time, so that a new password needs no restart.
-    ///
-    /// # Errors
-    /// When the file is wrong.
-    pub fn options(&self) -> Result<Options, Fault> {
-        self.way().options()
+    fn paths(&mut self) -> Vec<&mut PathBuf> {
+        self.connection.iter_mut().collect()
     }
 
-    fn way(&self) -> file::Way<'_> {
-        file::Way {
+    fn way(&self) -> Way<'_> {
+        Way {
             connection: self.connection.as_deref(),
             messaging: self.messaging.as_ref(),
         }
     }
+}
 
+impl Config {
     /// Length of a tick.
     pub fn interval(&self) -> Duration {
         Duration::from_secs_f64(self.interval_s)

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, Link, Message};
 use ascar_wire::{Encoder, Frame};
 use serde_json::{Map, Value, json};

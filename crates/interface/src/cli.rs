@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use ascar_messaging::Fault;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use ascar_messaging::file::ConfigFile;
+use ascar_messaging::{Fault, ending};
 
 use crate::checker::Checker;
 use crate::config::Config;
@@ -27,17 +26,12 @@ Options:
   --check        only say whether the file is right
   merge          write several replay databases of one system into a new one, their ticks behind each other
   --help         print this
+
+Examples:
+  ascard interface --config interface.toml --check
+  ascard interface --config interface.toml
+  ascard interface merge monday.sqlite tuesday.sqlite --into both.sqlite
 ";
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_: i32) {
-    STOPPED.store(true, Ordering::SeqCst);
-}
-
-fn stopped() -> bool {
-    STOPPED.load(Ordering::SeqCst)
-}
 
 fn parse(
     arguments: impl Iterator<Item = OsString>,
@@ -125,13 +119,10 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(fault) => say(fault, 2),
         };
     }
-    let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        // SAFETY: the handler only stores into an atomic.
-        if let Err(error) = unsafe { sigaction(signal, &action) } {
-            return say(Fault(format!("{signal}: {error}")), 1);
-        }
-    }
+    let stopped = match ending::on_signals() {
+        Ok(stopped) => stopped,
+        Err(fault) => return say(fault, 1),
+    };
     let mut session = match Session::new(config, stopped) {
         Ok(session) => session,
         Err(fault) => return say(fault, 2),

@@ -10,7 +10,7 @@ use crate::config::Mode;
 use crate::history::Request;
 use crate::relay::Action;
 use crate::replay::Job;
-use crate::session::Session;
+use crate::session::{Announced, Session};
 
 /// Longest request.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
@@ -159,46 +159,51 @@ impl Session {
         }
     }
 
-    /// A job begins or ends: everybody hears of it, and it may have a database of its own.
+    /// A job begins or ends: everybody hears of it, it is written down, and it may have a database of its own.
     fn announce(&mut self, phase: &str, name: &str, job: &str) -> Result<Value, String> {
         check_name("name", name).map_err(|fault| fault.0)?;
         if job.len() > 200 {
             return Err("job: allowed are 200 characters".to_owned());
         }
-        let own = match phase {
-            "start" => {
-                self.workload = Some(name.to_owned());
-                true
-            }
-            "end" => {
-                self.workload = None;
-                false
-            }
+        let (name, job) = (name.to_owned(), job.to_owned());
+        let announced = Announced { name, job };
+        self.workload = match phase {
+            "start" => Some(announced.clone()),
+            "end" => None,
             _ => return Err(format!("phase = {phase:?}: allowed are start, end")),
         };
-        let mut database = self.config.database.clone();
+        let record = Job::Workload {
+            tick: self.tick(),
+            name: self.workload.as_ref().map(|it| it.name.clone()),
+            job: announced.job.clone(),
+        };
+        self.writer.send(record.clone());
+        let database = self.database_of(self.workload.as_ref());
         if self.config.database_per_workload {
-            if own {
-                let stem = database
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                let end = database
-                    .extension()
-                    .map_or(String::new(), |it| format!(".{}", it.to_string_lossy()));
-                database = database.with_file_name(format!("{stem}-{name}{end}"));
-            }
-            self.open(database.clone());
+            self.writer.send(Job::Open(database.clone()));
+            self.writer.send(record);
         }
+        self.remember();
+        let Announced { name, job } = announced;
         self.event(json!({"event": "workload", "phase": phase, "name": name, "job": job, "database": database}));
         Ok(json!({"database": database}))
     }
 
-    fn open(&mut self, database: PathBuf) {
-        if database != self.database {
-            self.writer.send(Job::Open(database));
-        }
+    /// Where ticks of a workload are written; of none the file's.
+    pub(crate) fn database_of(&self, workload: Option<&Announced>) -> PathBuf {
+        let database = &self.config.database;
+        let Some(named) = workload.filter(|_| self.config.database_per_workload) else {
+            return database.clone();
+        };
+        let stem = database
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let end = database
+            .extension()
+            .map_or(String::new(), |it| format!(".{}", it.to_string_lossy()));
+        database.with_file_name(format!("{stem}-{}{end}", named.name))
     }
 
     fn status(&self) -> Value {
@@ -236,7 +241,7 @@ impl Session {
         let counters = &self.counters;
         json!({
             "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.killed,
-            "holding": self.holding(tick), "workload": self.workload, "database": self.database,
+            "holding": self.holding(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
             "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": floors,
             "setting": self.setting.current(), "defaults": self.setting.defaults(), "changed": self.setting.changed(),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),

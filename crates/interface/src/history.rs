@@ -278,6 +278,7 @@ fn range(connection: &Connection, request: &Request, reply: &mut Reply) -> rusql
     metrics(connection, request.from_tick, end, reply)?;
     actions(connection, request.from_tick, end, reply)?;
     settings(connection, request.from_tick, end, reply)?;
+    workloads(connection, request.from_tick, end, reply)?;
     Ok(json!({"next_tick": next}))
 }
 
@@ -367,21 +368,52 @@ fn settings(
     to: i64,
     reply: &mut Reply,
 ) -> rusqlite::Result<()> {
-    let sql = "SELECT tick, content FROM settings WHERE tick < ?2
-        AND n >= coalesce((SELECT max(n) FROM settings WHERE tick <= ?1), 0) ORDER BY n";
-    let mut statement = connection.prepare(sql)?;
     let entry = |row: &rusqlite::Row| -> rusqlite::Result<Value> {
         let content: String = row.get(1)?;
-        let tick: i64 = row.get(0)?;
-        Ok(
-            json!({"tick": tick.max(from), "setting": serde_json::from_str::<Value>(&content).unwrap_or(Value::Null)}),
-        )
+        let setting = serde_json::from_str::<Value>(&content).unwrap_or(Value::Null);
+        Ok(json!({"tick": row.get::<_, i64>(0)?.max(from), "setting": setting}))
     };
-    let found: Vec<Value> = statement
-        .query_map(params![from, to], entry)?
-        .collect::<Result<_, _>>()?;
+    let found = in_force(connection, ("settings", "tick, content"), (from, to), entry)?;
     for piece in found.chunks(200) {
         reply.send(json!({"settings": piece}), false, &[]);
     }
     Ok(())
+}
+
+/// The last workload that was announced at or before the first tick, and those after it.
+fn workloads(
+    connection: &Connection,
+    from: i64,
+    to: i64,
+    reply: &mut Reply,
+) -> rusqlite::Result<()> {
+    let entry = |row: &rusqlite::Row| -> rusqlite::Result<Value> {
+        let (name, job): (Option<String>, String) = (row.get(1)?, row.get(2)?);
+        Ok(json!({"tick": row.get::<_, i64>(0)?.max(from), "name": name, "job": job}))
+    };
+    let found = in_force(
+        connection,
+        ("workloads", "tick, name, job"),
+        (from, to),
+        entry,
+    )?;
+    for piece in found.chunks(1000) {
+        reply.send(json!({"workloads": piece}), false, &[]);
+    }
+    Ok(())
+}
+
+/// What of a table was in force at the first tick, and what came after it.
+fn in_force(
+    connection: &Connection,
+    (table, columns): (&str, &str),
+    (from, to): (i64, i64),
+    entry: impl Fn(&rusqlite::Row) -> rusqlite::Result<Value>,
+) -> rusqlite::Result<Vec<Value>> {
+    let sql = format!(
+        "SELECT {columns} FROM {table} WHERE tick < ?2
+        AND n >= coalesce((SELECT max(n) FROM {table} WHERE tick <= ?1), 0) ORDER BY n"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    statement.query_map(params![from, to], entry)?.collect()
 }

@@ -76,7 +76,7 @@ fn kind(path: &Path) -> Result<Kind, String> {
     let version: i64 = connection
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .map_err(|error| wrong(&error))?;
-    if version != schema::VERSION {
+    if !(1..=schema::VERSION).contains(&version) {
         return Err(wrong(&format!(
             "is of version {version}: this interface knows {}: name a replay database",
             schema::VERSION
@@ -213,6 +213,28 @@ fn copy(
         "INSERT INTO main.settings(tick, content) SELECT max(tick, ?2) + ?1, content FROM source.settings ORDER BY n",
         params![later_by, first],
     )?;
+    // Databases of version 1 have none.
+    let has_workloads: bool = transaction.query_row(
+        "SELECT count(*) FROM source.sqlite_master WHERE name = 'workloads'",
+        [],
+        |row| row.get(0),
+    )?;
+    let known: i64 =
+        transaction.query_row("SELECT count(*) FROM main.workloads", [], |row| row.get(0))?;
+    if known > 0 {
+        // Nothing is known of the next one's before its first word of it.
+        transaction.execute(
+            "INSERT INTO main.workloads(tick, name, job) VALUES (?1 + ?2, NULL, '')",
+            params![later_by, first],
+        )?;
+    }
+    if has_workloads {
+        transaction.execute(
+            "INSERT INTO main.workloads(tick, name, job)
+                SELECT max(tick, ?2) + ?1, name, job FROM source.workloads ORDER BY n",
+            params![later_by, first],
+        )?;
+    }
     let count =
         transaction.query_row("SELECT count(DISTINCT tick) FROM source.ticks", [], |row| {
             row.get(0)
@@ -310,6 +332,18 @@ mod tests {
             folder.database("b", 105..125, "n2", "k"),
             folder.database("c", 90_000..90_005, "n1", "k"),
         ];
+        let change = |at: usize, sql: &str| {
+            Connection::open(&sources[at])
+                .unwrap()
+                .execute_batch(sql)
+                .unwrap();
+        };
+        change(
+            0,
+            "INSERT INTO workloads(tick, name, job) VALUES (103, 'web', '')",
+        );
+        // As an older interface wrote it.
+        change(1, "DROP TABLE workloads; PRAGMA user_version = 1");
         let into = folder.0.join("whole.sqlite");
         let merged = merge(&sources, &into).unwrap();
         let moved: Vec<(i64, i64)> = merged.iter().map(|it| (it.ticks, it.later_by)).collect();
@@ -327,6 +361,14 @@ mod tests {
         let settings = "SELECT tick FROM settings WHERE content LIKE '%n2%'";
         assert_eq!(number(&into, settings), 1109, "not before its ticks");
         assert_eq!(number(&into, "PRAGMA user_version"), schema::VERSION);
+        let of_a = "SELECT count(*) FROM workloads WHERE name = 'web' AND tick = 103";
+        assert_eq!(number(&into, of_a), 1);
+        let unknown = "SELECT tick FROM workloads WHERE name IS NULL ORDER BY n LIMIT 1";
+        assert_eq!(
+            number(&into, unknown),
+            1109,
+            "of another system's ticks it says nothing"
+        );
         let names: Vec<_> = std::fs::read_dir(&folder.0)
             .unwrap()
             .map(|it| it.unwrap().file_name())

@@ -6,7 +6,13 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// Version of the form; greater ones are refused.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
+
+/// Of version 2: from a tick on this workload runs; none where the name is null.
+const WORKLOADS: &str = "
+CREATE TABLE workloads(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, name TEXT, job TEXT NOT NULL);
+CREATE INDEX workloads_by_tick ON workloads(tick);
+";
 
 const TABLES: &str = "
 CREATE TABLE nodes(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -48,7 +54,12 @@ pub fn open(path: &Path) -> Result<Connection, String> {
     match (version, count) {
         (0, 0) => connection
             .execute_batch(&format!(
-                "BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+                "BEGIN; {TABLES} {WORKLOADS} PRAGMA user_version = {VERSION}; COMMIT;"
+            ))
+            .map_err(|error| wrong(&error))?,
+        (1, _) => connection
+            .execute_batch(&format!(
+                "BEGIN; {WORKLOADS} PRAGMA user_version = {VERSION}; COMMIT;"
             ))
             .map_err(|error| wrong(&error))?,
         (VERSION, _) => {}

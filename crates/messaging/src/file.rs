@@ -1,27 +1,65 @@
 //! What the files of agent and interface have in common: how they are read, ranges, and the way to the server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
 use crate::{Fault, Options};
 
-/// Reads the file of `--config`; what is wrong with it is told with its name.
-///
-/// # Errors
-/// When it cannot be read, or `parse` refuses it.
-pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
-    let wrong =
-        |what: &dyn std::fmt::Display| Fault(format!("--config {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    parse(&text).map_err(|fault| wrong(&fault))
+/// The file of `--config`, in TOML.
+pub trait ConfigFile: DeserializeOwned {
+    /// Checks all that can be checked without reading another file.
+    ///
+    /// # Errors
+    /// When a key is wrong: its name, its value, what is allowed.
+    fn check(&self) -> Result<(), Fault>;
+
+    /// Its paths, which are relative to its folder.
+    fn paths(&mut self) -> Vec<&mut PathBuf>;
+
+    /// How to connect.
+    fn way(&self) -> Way<'_>;
+
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a key is wrong; with the file's name.
+    fn read(path: &Path) -> Result<Self, Fault> {
+        let wrong =
+            |what: &dyn std::fmt::Display| Fault(format!("--config {}: {what}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let mut file = Self::parse(&text).map_err(|fault| wrong(&fault))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for one in file.paths() {
+            *one = folder.join(&*one);
+        }
+        Ok(file)
+    }
+
+    /// The same from a text.
+    ///
+    /// # Errors
+    /// As [`ConfigFile::check`].
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let file: Self = parse(text)?;
+        file.check()?;
+        Ok(file)
+    }
+
+    /// How to connect. A connection file is read anew each time, so that a new password needs no restart.
+    ///
+    /// # Errors
+    /// When that file is wrong.
+    fn options(&self) -> Result<Options, Fault> {
+        self.way().options()
+    }
 }
 
 /// What a text in TOML says.
 ///
 /// # Errors
 /// The parser's, with the line that it means.
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let line = error
             .span()
@@ -71,11 +109,11 @@ impl Way<'_> {
         }
     }
 
-    /// How to connect. A connection file is read anew each time, so that a new password needs no restart.
+    /// The options that it leads to.
     ///
     /// # Errors
-    /// When that file is wrong.
-    pub fn options(self) -> Result<Options, Fault> {
+    /// When the connection file is wrong.
+    fn options(self) -> Result<Options, Fault> {
         match (self.messaging, self.connection) {
             (Some(options), _) => Ok(options.clone()),
             (None, Some(path)) => Options::read(path),

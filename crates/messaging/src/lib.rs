@@ -5,6 +5,7 @@
 //! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
 //! common.
 
+pub mod ending;
 pub mod file;
 pub mod link;
 pub mod options;

@@ -57,6 +57,9 @@ def validator(name):
     return jsonschema.Draft202012Validator(closed(schema))
 
 
+HEADERS = ("rows", "actions", "settings", "workloads", "next_tick", "first_tick")
+
+
 def closed(schema):
     if isinstance(schema, list):
         return [closed(one) for one in schema]
@@ -133,8 +136,8 @@ def test_every_message_of_a_session(system, sysctl):
 
     headers = [header for header, _ in bus.history(from_tick=0, to_tick=last + 1, nodes=None)]
     headers += [header for header, _ in bus.history(extent=True)]
-    kinds = [("rows", "actions", "settings", "next_tick", "first_tick")[found(header)] for header in headers]
-    assert set(kinds) == {"rows", "actions", "settings", "next_tick", "first_tick"}
+    kinds = [HEADERS[found(header)] for header in headers]
+    assert set(kinds) == set(HEADERS)
     assert "error" in check("history-header", bus.history(version=2, extent=True)[-1][0])
 
     agent.terminate()
@@ -151,7 +154,7 @@ def test_every_message_of_a_session(system, sysctl):
 
 def found(header):
     check("history-header", header)
-    return [key in header for key in ("rows", "actions", "settings", "next_tick", "first_tick")].index(True)
+    return [key in header for key in HEADERS].index(True)
 
 
 def note(seen, subject, payload):

@@ -284,9 +284,7 @@ def test_a_workload_has_a_database_of_its_own(system):
     assert [(one["name"], one["job"]) for one in stored] == [
         ("fileserver", "17"),
         (None, ""),
-        (None, ""),
         ("fileserver", "18"),
-        (None, "18"),
         (None, "18"),
     ]
     with sqlite3.connect(own) as database:

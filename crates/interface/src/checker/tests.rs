@@ -1,3 +1,4 @@
+use ascar_messaging::file::ConfigFile;
 use serde_json::json;
 
 use super::*;

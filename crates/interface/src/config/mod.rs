@@ -4,10 +4,10 @@ mod knob;
 mod metric;
 mod window;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ascar_expression::Expression;
-use ascar_messaging::file::{self, range};
+use ascar_messaging::file::{ConfigFile, Way, range};
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Options};
 use serde::{Deserialize, Serialize};
@@ -151,31 +151,7 @@ fn default_nodes_max() -> usize {
     20_000
 }
 
-impl Config {
-    /// Reads and checks a file. Paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// When a key is wrong: its name, its value, what is allowed.
-    pub fn read(path: &Path) -> Result<Self, Fault> {
-        let mut config = file::read(path, Self::parse)?;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        config.database = folder.join(&config.database);
-        if let Some(connection) = &mut config.connection {
-            *connection = folder.join(&*connection);
-        }
-        Ok(config)
-    }
-
-    /// The same from a text.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        let config: Self = file::parse(text)?;
-        config.check()?;
-        Ok(config)
-    }
-
+impl ConfigFile for Config {
     fn check(&self) -> Result<(), Fault> {
         check_name("session", &self.session)?;
         range("interval_s", self.interval_s, 0.05, 3600.0)?;
@@ -210,26 +186,27 @@ impl Config {
         Ok(())
     }
 
-    /// How to connect.
-    ///
-    /// # Errors
-    /// When the connection file is wrong.
-    pub fn options(&self) -> Result<Options, Fault> {
-        self.way().options()
+    fn paths(&mut self) -> Vec<&mut PathBuf> {
+        self.connection
+            .iter_mut()
+            .chain([&mut self.database])
+            .collect()
     }
 
+    fn way(&self) -> Way<'_> {
+        Way {
+            connection: self.connection.as_deref(),
+            messaging: self.messaging.as_ref(),
+        }
+    }
+}
+
+impl Config {
     /// How much the replay database keeps: days in ticks of this session's length.
     pub fn limits(&self) -> Limits {
         Limits {
             ticks: (self.retention.days * 86_400.0 / self.interval_s).ceil() as i64,
             bytes: self.retention.bytes_max,
-        }
-    }
-
-    fn way(&self) -> file::Way<'_> {
-        file::Way {
-            connection: self.connection.as_deref(),
-            messaging: self.messaging.as_ref(),
         }
     }
 }

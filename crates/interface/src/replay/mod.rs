@@ -60,6 +60,15 @@ pub enum Job {
     },
     /// The setting in force from a tick on, as JSON.
     Setting(i64, String),
+    /// A workload that was announced; its end where it has no name.
+    Workload {
+        /// From when on.
+        tick: i64,
+        /// Its name.
+        name: Option<String>,
+        /// The scheduler's.
+        job: String,
+    },
     /// Who did what.
     Audit {
         /// When.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
@@ -16,6 +16,7 @@ const CLEAN_TICKS: i64 = 600;
 
 /// An open database.
 pub(super) struct Store {
+    path: PathBuf,
     connection: Connection,
     known: Known,
     /// Whoever holds it writes this database; no one else does.
@@ -26,10 +27,15 @@ impl Store {
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let lock = lock(path)?;
         Ok(Self {
+            path: path.to_owned(),
             connection: schema::open(path)?,
             known: Known::default(),
             _lock: lock,
         })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -100,11 +106,15 @@ impl Store {
                 self.connection
                     .execute(&format!("DELETE FROM {table} WHERE tick < ?"), [until])?;
             }
-            // The setting that was in force then still tells what was in force after.
-            self.connection.execute(
-                "DELETE FROM settings WHERE n < (SELECT max(n) FROM settings WHERE tick <= ?)",
-                [until],
-            )?;
+            // What was in force then still tells what was in force after.
+            for table in ["settings", "workloads"] {
+                self.connection.execute(
+                    &format!(
+                        "DELETE FROM {table} WHERE n < (SELECT max(n) FROM {table} WHERE tick <= ?)"
+                    ),
+                    [until],
+                )?;
+            }
             self.connection.execute_batch("COMMIT")
         };
         delete().inspect_err(|_| {
@@ -195,6 +205,10 @@ fn write_other(connection: &Connection, job: &Job) -> rusqlite::Result<()> {
         Job::Setting(tick, content) => connection.execute(
             "INSERT INTO settings(tick, content) VALUES (?, ?)",
             params![tick, content],
+        )?,
+        Job::Workload { tick, name, job } => connection.execute(
+            "INSERT INTO workloads(tick, name, job) VALUES (?, ?, ?)",
+            params![tick, name, job],
         )?,
         Job::Audit {
             tick,

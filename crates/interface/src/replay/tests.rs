@@ -54,7 +54,7 @@ fn record(tick: i64, count: usize) -> Job {
 fn stored(writer: &Writer) -> usize {
     match writer
         .reports
-        .recv_timeout(Duration::from_secs(20))
+        .recv_timeout(Duration::from_secs(100))
         .unwrap()
     {
         Report::Stored(records) => records.len(),
@@ -152,4 +152,49 @@ fn what_waits_is_bounded_and_actions_stay() {
     let lost = shorten(&mut waiting, 400_000);
     assert!((100..200).contains(&lost), "{lost}");
     assert!(matches!(waiting[0], Job::Setting(..)));
+}
+
+#[test]
+fn a_database_of_version_1_is_brought_forward_and_workloads_are_kept_as_long_as_their_ticks() {
+    let folder = Folder::new("workloads");
+    let path = folder.0.join("r.sqlite");
+    let (mut writer, _) = Writer::start(&path, KEPT).unwrap();
+    writer.send(record(1, 1));
+    writer.stop();
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch("DROP TABLE workloads; PRAGMA user_version = 1")
+        .unwrap();
+    drop(connection);
+    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!(last, Some(1));
+    for (tick, name) in [(2, Some("a")), (5, None), (7, Some("b"))] {
+        writer.send(Job::Workload {
+            tick,
+            name: name.map(str::to_owned),
+            job: "17".to_owned(),
+        });
+    }
+    for tick in 2..10 {
+        writer.send(record(tick, 1));
+    }
+    // One that is open already stays open.
+    writer.send(Job::Open(path.clone()));
+    writer.send(record(10, 1));
+    writer.stop();
+    let store = Store::open(&path).unwrap();
+    let kept = Limits { ticks: 4, ..KEPT };
+    store.clean(kept).unwrap();
+    let count = |sql: &str| -> i64 {
+        store
+            .connection()
+            .query_row(sql, [], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(count("SELECT min(tick) FROM ticks"), 6);
+    assert_eq!(count("SELECT max(tick) FROM ticks"), 10);
+    // The one that had begun before still tells what ran then.
+    assert_eq!(count("SELECT min(tick) FROM workloads"), 5);
+    assert_eq!(count("SELECT count(*) FROM workloads"), 2);
+    assert_eq!(count("PRAGMA user_version"), schema::VERSION);
 }

@@ -111,7 +111,11 @@ impl Writing {
         }
     }
 
+    /// Another database from here on; one that is in use already stays open.
     fn open(&mut self, path: PathBuf) {
+        if path == self.store.path() {
+            return;
+        }
         let report = match Store::open(&path) {
             Ok(opened) => {
                 let last = schema::last_tick(opened.connection()).unwrap_or(None);

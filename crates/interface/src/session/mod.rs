@@ -2,6 +2,7 @@
 
 mod actions;
 mod inbox;
+mod memory;
 mod telling;
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,8 +10,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use ascar_messaging::file::ConfigFile;
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Link, Message};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::checker::{Checker, Situation};
@@ -41,6 +44,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Actions that may wait for approval.
 const WAITING_MAX: usize = 100;
+
+/// A workload that runs, as it was announced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Announced {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) job: String,
+}
 
 /// What is counted.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +96,7 @@ pub struct Session {
     retry_at: Instant,
     last_error: String,
     beat_at: Instant,
-    pub(crate) workload: Option<String>,
+    pub(crate) workload: Option<Announced>,
     pub(crate) database: PathBuf,
     pub(crate) waiting: BTreeMap<String, Action>,
     last_change: HashMap<String, i64>,
@@ -372,46 +383,6 @@ impl Session {
             self.remember();
         }
         self.write_page();
-    }
-
-    /// What a new start must know: beside the database, for the disk may be full.
-    pub(crate) fn remember(&mut self) {
-        self.unsaved = false;
-        let state = json!({"version": 1, "setting": self.setting, "killed": self.killed, "mode": self.mode});
-        let path = self.state_path();
-        let draft = path.with_extension("draft");
-        let written =
-            std::fs::write(&draft, state.to_string()).and_then(|()| std::fs::rename(&draft, &path));
-        if let Err(error) = written {
-            eprintln!("ascard interface: {}: {error}", path.display());
-        }
-    }
-
-    fn recall(&mut self) {
-        let Ok(text) = std::fs::read(self.state_path()) else {
-            return;
-        };
-        let Ok(state) = serde_json::from_slice::<Value>(&text) else {
-            eprintln!(
-                "ascard interface: {}: is damaged and passed over",
-                self.state_path().display()
-            );
-            return;
-        };
-        self.killed = state["killed"] == json!(true);
-        // Of the file's mode and the one that somebody chose the more careful one.
-        if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
-            self.mode = self.mode.min(mode);
-        }
-        if let Ok(setting) = serde_json::from_value(state["setting"].clone()) {
-            self.setting = setting;
-        }
-    }
-
-    fn state_path(&self) -> PathBuf {
-        let mut name = self.config.database.as_os_str().to_owned();
-        name.push(".state");
-        PathBuf::from(name)
     }
 }
 

@@ -47,7 +47,7 @@ impl Session {
             } else {
                 self.holding(number)
             },
-            workload: self.workload.as_deref(),
+            workload: self.workload.as_ref().map(|it| it.name.as_str()),
         };
         let Some(link) = &self.link else {
             return;

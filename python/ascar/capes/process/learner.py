@@ -134,6 +134,10 @@ class Learner:
             is_new = tick + later_by > self.tick
             if now is None or not (is_new or self.brain.replays):
                 continue
+            named = past.workload(tick)
+            # Only the one learner keeps workloads apart; the other would explore anew for each.
+            if named is not None and not self.brain.replays:
+                self.announce(named)
             seen = self._seen(tick + later_by, metrics.get(tick, {}), matrix, now)
             if is_new and not later_by:
                 self.baseline.take(seen, self._workload)

@@ -73,12 +73,14 @@ class Past:
         parts: blocks of nodes.
         metrics: blocks of metrics.
         settings: ticks with the setting from then on, in order.
+        workloads: ticks with the workload that was announced, from then on, in order; "" where it had ended.
         following: the tick where to go on; None at the end.
     """
 
     parts: list[Part] = field(default_factory=list[Part])
     metrics: list[Part] = field(default_factory=list[Part])
     settings: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
+    workloads: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     following: int | None = None
 
     @property
@@ -91,6 +93,11 @@ class Past:
         """In force at a tick; None where nobody knows."""
         at = bisect.bisect_right(self.settings, tick, key=lambda one: one[0]) - 1
         return self.settings[at][1] if at >= 0 else None
+
+    def workload(self, tick: int) -> str | None:
+        """That was announced at a tick, "" for none; None where nobody knows."""
+        at = bisect.bisect_right(self.workloads, tick, key=lambda one: one[0]) - 1
+        return self.workloads[at][1] if at >= 0 else None
 
     def metrics_by_tick(self) -> dict[int, dict[str, float]]:
         """Those that have a value."""
@@ -185,10 +192,17 @@ async def _range(bus: Bus, start: int, end: int) -> Past:
                 tick, setting = entry.get("tick"), entry.get("setting")
                 if isinstance(tick, int) and isinstance(setting, dict):
                     found.settings.append((tick, cast("dict[str, Any]", setting)))
+        for one in header.get("workloads") or ():
+            if isinstance(one, dict):
+                entry = cast("dict[str, Any]", one)
+                tick, name = entry.get("tick"), entry.get("name")
+                if isinstance(tick, int) and isinstance(name, (str, type(None))):
+                    found.workloads.append((tick, name or ""))
         if header.get("last"):
             following = header.get("next_tick")
             found.following = following if isinstance(following, int) else None
             found.settings.sort(key=lambda one: one[0])
+            found.workloads.sort(key=lambda one: one[0])
             return found
     raise _strange("it has no end")
 
