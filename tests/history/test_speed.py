@@ -1,4 +1,4 @@
-"""A history of 10^4 trials is listed, and its best found, at once."""
+"""A history of 10^4 trials is listed, and its best found, without reading them all."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def large(path, clock, study, space, configuration, make):
 
 
 def timed(function) -> float:
-    """The better of two: the first may wait for the disk."""
+    """The best of five: the first may wait for the disk, and any for other programs."""
     taken = []
-    for _ in range(2):
+    for _ in range(5):
         start = time.perf_counter()
         function()
         taken.append(time.perf_counter() - start)
@@ -40,11 +40,13 @@ def test_listing_and_best_so_far_are_fast(large, study, configuration):
     run = large.run(study.name)
     assert large.runs()[0].best_score == 50.0 + 996
     assert [step.score for step in run.best_so_far()][-1] == 50.0 + 996
-    assert timed(large.runs) < 0.25
-    assert timed(run.best_so_far) < 0.25
-    assert timed(lambda: run.crash_count(configuration)) < 0.1
-    assert timed(run.crashed) < 0.25
-    assert timed(run.next_number) < 0.05
+    # Far less than reading every trial, whatever the pace of the machine.
+    whole_s = timed(run.trials)
+    assert timed(large.runs) < whole_s / 5
+    assert timed(run.best_so_far) < whole_s / 5
+    assert timed(lambda: run.crash_count(configuration)) < whole_s / 20
+    assert timed(run.crashed) < whole_s / 20
+    assert timed(run.next_number) < whole_s / 20
 
 
 def test_a_trial_more_takes_no_longer(large, study, configuration, make):
@@ -57,4 +59,4 @@ def test_a_trial_more_takes_no_longer(large, study, configuration, make):
             with large._database.write() as connection:
                 connection.execute(trial.delete().where(trial.c.number == number))
 
-        assert timed(write) < 0.25
+        assert timed(write) < timed(run.trials) / 5
