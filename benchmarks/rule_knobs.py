@@ -29,7 +29,7 @@ from . import sharp_rows as rows
 from .harness import Benchmark, Piece, mean, table
 
 SCENARIOS = ("random-write", "sequential-write", "random-shared", "sequential-read", "fileserver")
-SEEDS = 5
+SEEDS = 8
 LEARN_S = 1_200
 FRESH_SEEDS = 20
 OBJECTIVE = objective_of("throughput")
