@@ -190,14 +190,14 @@ class System:
         self.processes.append(process)
         return process
 
-    def interface(self, text="", mode="automatic", database="replay.sqlite"):
+    def interface(self, text="", mode="automatic", database="replay.sqlite", before=()):
         path = self.folder / "interface.toml"
         path.write_text(
             f"session = 'test'\ninterval_s = {self.interval_s}\ngrace_s = 1\nmode = '{mode}'\n"
             f"database = '{database}'\n"
             f"action_timeout_s = 20\nconnection = '{self.connection('interface')}'\n{text}"
         )
-        return self.start([ASCARD, "interface", "--config", path], "interface")
+        return self.start([*before, ASCARD, "interface", "--config", path], "interface")
 
     def agent(self, text, node="node1", before=(), contact_s=20):
         path = self.folder / f"{node}.toml"

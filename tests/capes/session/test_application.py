@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +43,30 @@ def ascar(*words):
     return [sys.executable, "-P", "-m", "ascar", "capes", *map(str, words)]
 
 
+def assert_it_is_shown_on_a_terminal(place):
+    """`status` on a terminal: another screen, refreshed at each tick, until ^C."""
+    main, terminal = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    process = subprocess.Popen(
+        ascar("status", place), stdin=terminal, stdout=terminal, stderr=terminal, env=environment
+    )
+    os.close(terminal)
+    shown, end = b"", time.monotonic() + LIMIT_S
+    while shown.count(b"maximize requests_per_s") < 5:  # five times refreshed
+        assert time.monotonic() < end, shown[-2000:]
+        shown += os.read(main, 1 << 16)
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # its end of the terminal is closed
+        while piece := os.read(main, 1 << 16):
+            shown += piece
+    os.close(main)
+    assert process.wait(LIMIT_S) in (0, 130)
+    assert b"\x1b[?1049h" in shown and b"\x1b[?1049l" in shown, "the screen before comes back"
+    for words in (b"baseline", b"batch_requests", b"compression", b"prediction error"):
+        assert words in shown, words
+    assert b"Traceback" not in shown
+
+
 @pytest.fixture
 def daemons():
     ascard = Path(sys.executable).parent / "ascard"
@@ -70,6 +97,8 @@ def test_the_example_is_tuned_and_left_as_it_was(algorithm, tmp_path, daemons):
                 ascar("status", place, "--json"), capture_output=True, text=True, check=False
             )
             seen = json.loads(done.stdout) if done.returncode == 0 else {}
+        if algorithm == "modern":
+            assert_it_is_shown_on_a_terminal(place)
     finally:
         session.terminate()
         out, _ = session.communicate(timeout=LIMIT_S)

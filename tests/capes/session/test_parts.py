@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from ascar.capes.session.folder import Folder, Running, find_folder
-from ascar.capes.session.load import Readings
+from ascar.capes.session.load import Load, Readings
 from ascar.capes.session.parts import Part, Patience
 from ascar.capes.session.record import Record
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.measurement import Series
+from ascar.workloads.command import Command
+from ascar.workspace import Workspace
 
 
 def test_pauses_grow_and_end():
@@ -58,6 +60,38 @@ def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_give
             part.watch()
             time.sleep(0.005)
     part.end(1)
+
+
+def test_a_load_that_is_killed_is_begun_anew_and_its_totals_go_on(tmp_path):
+    import os
+
+    script = "echo $$ > pid.draft; mv pid.draft pid; while :; do echo ops 50; sleep 0.05; done"
+    options = {"argv": ["/bin/sh", "-c", script], "metrics": {"throughput_ops_per_s": r"regex:ops (\d+)"}}
+    readings = Readings(tmp_path / "load.jsonl")
+    load = Load(Command(options), Workspace(tmp_path), readings, 600.0, 0.1)
+    load.start()
+
+    def wait(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, (load.standing, load.fault)
+            time.sleep(0.02)
+
+    def total():
+        lines = (tmp_path / "load.jsonl").read_text().splitlines()
+        return max((json.loads(line).get("throughput_ops_total", 0) for line in lines), default=0)
+
+    pid = tmp_path / "pid"
+    wait(lambda: pid.exists() and total() > 0)
+    first, before = int(pid.read_text()), total()
+    pid.unlink()
+    os.kill(first, signal.SIGKILL)
+    wait(lambda: load.restarts == 1)
+    assert "SIGKILL" in load.fault
+    wait(lambda: pid.exists() and total() > before)
+    assert int(pid.read_text()) != first
+    assert load.problem is None and load.standing["restarts"] == 1
+    assert load.end()
 
 
 def test_rates_become_totals_and_a_new_run_goes_on(tmp_path):
