@@ -26,6 +26,7 @@ from ascar.sharp import (
     rehearsed,
     search,
 )
+from ascar.sharp.bench import Trial
 from ascar.sharp.economy import SWEPT
 from ascar.sharp.judge import Judged
 from ascar.sharp.plan import FIRST, PARTS
@@ -99,6 +100,10 @@ def judging():
 
 def true_score(rules):
     return Landscape(0, 0).result(_Trial(rules)).metrics["score"]
+
+
+def swept(judge):
+    return all(judge.journal.known(Trial(one.bare())) is not None for one in SWEPT)
 
 
 @dataclass(frozen=True)
@@ -222,16 +227,37 @@ def test_runs_of_the_whole_count_for_its_halves(judging, tmp_path):
 
 def test_what_a_simulation_found_is_where_the_search_begins(judging, tmp_path):
     plan = rehearsed(judging(Landscape(shift=0.3), tmp_path / "first"), Plan())
-    assert plan.without == {"sweep"}
-    assert plan.others
+    assert plan.others and plan.hoped > 0.1
     judge = judging(Landscape(), tmp_path / "second", plan, limits=Limits(40))
     found = search(judge, plan)
+    assert not swept(judge)
     assert true_score(found.best.rules) > 95
     alone = judging(Landscape(), tmp_path / "alone", limits=Limits(40))
     assert true_score(search(alone, Plan()).best.rules) < true_score(found.best.rules)
 
 
-def test_wrong_plans_are_refused():
+@pytest.mark.parametrize("shift", [3.0, -4.0])
+def test_a_simulation_that_misleads_costs_a_sweep_and_no_more(judging, tmp_path, shift):
+    """Its windows are eight times too wide, or as narrow as can be."""
+    plan = rehearsed(judging(Landscape(shift=shift), tmp_path / "first"), Plan())
+    judge = judging(Landscape(), tmp_path / "second", plan)
+    found = search(judge, plan)
+    assert swept(judge)
+    assert true_score(found.best.rules) > 95
+
+
+def test_a_simulation_in_which_nothing_was_better_tells_nothing(judging, tmp_path):
+    first = judging(Landscape(), tmp_path / "first", limits=Limits(3))
+    plan = rehearsed(first, Plan())
+    assert (plan.others, plan.hoped) == ((), None)
+    judge = judging(Landscape(), tmp_path / "second", plan)
+    search(judge, plan)
+    assert swept(judge)
+
+
+def test_wrong_plans_are_refused(judging, tmp_path):
+    with pytest.raises(InputError, match="only 'sharp' has two phases"):
+        rehearsed(judging(Landscape(), tmp_path / "first", Plan("remy")), Plan("remy"))
     with pytest.raises(InputError, match="without = 'speed'"):
         Plan(without=frozenset(["speed"]))
     with pytest.raises(InputError, match="begins with one rule set"):

@@ -33,6 +33,7 @@ _BATCH = 4
 _ROUNDS_MAX = 8
 _MISSES_MAX = 2
 _MISSES_FIRST_MAX = 3  # of the only rule there is: most of what can be won is won there
+_TRUE_SHARE = 0.5  # of the gain hoped for; when less comes true, what was hoped is no guide
 _WORTH_DEVIATIONS = 0.03  # an improvement expected below so much of one run's noise is not worth a run
 
 
@@ -66,7 +67,13 @@ def _begun(field: Field, plan: Plan) -> Judged:
     (first,) = field.run([plan.start], RUNS)
     judge.crown(first)
     sweep = () if "sweep" in plan.without else SWEPT
-    return _raced(field, first, [*plan.others, *sweep])
+    if plan.hoped is None:
+        return _raced(field, first, [*plan.others, *sweep])
+    best = _raced(field, first, list(plan.others))
+    if sweep and best.gain(first) < _TRUE_SHARE * plan.hoped:
+        judge.round += 1
+        best = _raced(field, best, list(sweep))
+    return best
 
 
 def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:

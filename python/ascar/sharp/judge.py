@@ -102,6 +102,11 @@ class Judged:
         both = list(zip(self.scores, reference.scores, strict=False))
         return fmean(one for one, _ in both) - fmean(other for _, other in both)
 
+    def gain(self, reference: Judged) -> float:
+        """Its lead as a share of the reference's score; 0 where that is no number to compare with."""
+        lead, score = self.lead(reference), reference.score
+        return lead / abs(score) if math.isfinite(lead) and math.isfinite(score) and score else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
