@@ -136,6 +136,12 @@ def test_a_folder_has_one_session_at_a_time(tmp_path):
         find_folder(None, tmp_path)
     with pytest.raises(EnvironmentLacks, match="does not run"):
         folder.settings("viewer")
+    with Folder(tmp_path / "other") as other:
+        other.announce(Running(1234, "other", "study.toml", 0.0))
+        with pytest.raises(
+            EnvironmentLacks, match="'s': does not run on this machine; those that run: other"
+        ):
+            folder.runner()
 
 
 def test_what_a_killed_session_left_counts_for_nothing(tmp_path):

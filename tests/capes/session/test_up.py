@@ -282,10 +282,15 @@ def test_bad_input_touches_nothing(tmp_path, knob):
         ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
         ("minimum = 0", "minimum = 7", f"is {knob} now, which is not among its values, 7 to 8"),
         ("first_ticks = 3", "first_tick = 3", "first_tick"),
+        ("contact_s = 3", "contact_s = 3\nmode = 'observe'", "--prove: capes.mode = 'observe' turns nothing"),
     ):
         study.write_text(STUDY.replace(old, new))
+        prove = ["--prove"] if "--prove" in words else []
         done = subprocess.run(
-            ascar("up", study, "--folder", tmp_path / "s"), capture_output=True, text=True, check=False
+            ascar("up", study, "--folder", tmp_path / "s", *prove),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 2, done.stderr
         assert words in done.stderr.splitlines()[-1], done.stderr

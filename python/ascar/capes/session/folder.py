@@ -115,6 +115,22 @@ class Folder:
         finally:
             os.close(descriptor)
 
+    def runner(self) -> Running:
+        """Who runs it now.
+
+        Raises:
+            EnvironmentLacks: nobody does; names those that run.
+        """
+        running = self.running()
+        if running is None:
+            others = [one.path.name for one in _running(self.path.parent)]
+            known = f"; those that run: {', '.join(others)}" if others else ""
+            raise EnvironmentLacks(
+                f"session {self.path.name!r}: does not run on this machine{known}; "
+                "`ascar capes up STUDY.toml` starts one"
+            )
+        return running
+
     def ask_to_stop(self, *, keep: bool) -> None:
         """Leave word of how it is to end, for the process that runs it."""
         write_private(self.path / "stop.json", msgspec.json.encode({"keep": keep}).decode())
@@ -135,11 +151,9 @@ class Folder:
             InputError: the file is wrong.
         """
         path = self.path / "messages" / f"{user}.toml"
-        if self.running() is None or not path.exists():
-            raise EnvironmentLacks(
-                f"session {self.path.name!r}: does not run on this machine, or is just starting; "
-                "`ascar capes up STUDY.toml` starts one"
-            )
+        self.runner()
+        if not path.exists():
+            raise EnvironmentLacks(f"session {self.path.name!r}: is just starting; try again in a moment")
         return read_settings(path)
 
     def _release(self) -> None:
@@ -162,8 +176,7 @@ def find_folder(named: str | None, parent: Path | None = None) -> Folder:
     folder = sessions_folder() if parent is None else parent
     if named is not None:
         return Folder(Path(named)) if "/" in named else Folder(folder / token("session", named))
-    known = sorted(folder.iterdir()) if folder.is_dir() else []
-    running = [one for one in (Folder(path) for path in known if path.is_dir()) if one.running()]
+    running = _running(folder)
     if not running:
         raise EnvironmentLacks(
             f"no session runs in {folder}; `ascar capes up STUDY.toml` starts one; where it was started with "
@@ -173,3 +186,9 @@ def find_folder(named: str | None, parent: Path | None = None) -> Folder:
         names = ", ".join(one.path.name for one in running)
         raise InputError(f"several sessions run here: {names}; name one of them")
     return running[0]
+
+
+def _running(parent: Path) -> list[Folder]:
+    """The sessions that run, of those in a folder."""
+    known = sorted(parent.iterdir()) if parent.is_dir() else []
+    return [one for one in (Folder(path) for path in known if path.is_dir()) if one.running()]

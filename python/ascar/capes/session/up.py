@@ -95,6 +95,10 @@ def _of_machine(setting: dict[str, Any], study: OnlineStudy) -> dict[str, Any]:
 
 
 def _check(study: OnlineStudy, wishes: Wishes) -> None:
+    if wishes.prove and study.capes.mode != "automatic":
+        raise InputError(
+            f"--prove: capes.mode = {study.capes.mode!r} turns nothing by itself; set it to 'automatic'"
+        )
     if not wishes.prove or wishes.duration_s is None:
         return
     least_s = study.after_s + 4 * study.phase_s

@@ -78,15 +78,16 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
     from ascar.capes.session.alternation import Alternation, Turns
     from ascar.capes.session.messenger import Messenger
     from ascar.capes.session.record import Record
-    from ascar.errors import EnvironmentLacks, InputError
+    from ascar.errors import InputError
     from ascar.objective import Objective
 
     for_s, phase_s, settle_s = times
     if phase_s < settle_s + 3 or for_s < 2 * phase_s:
-        raise InputError("--phase: must be at least 3 s longer than --settle, and at most half of --for")
-    running = folder.running()
-    if running is None:
-        raise EnvironmentLacks(f"session {folder.path.name!r}: does not run on this machine")
+        raise InputError(
+            f"--phase = {phase_s:g} s: must be at least 3 s longer than --settle = {settle_s:g} s, and at "
+            f"most half of --for = {for_s:g} s"
+        )
+    running = folder.runner()
     settings = folder.settings("session")
 
     async def work() -> Proof:

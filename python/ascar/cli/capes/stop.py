@@ -31,12 +31,10 @@ def stop(
 
     from ascar.capes.session.folder import find_folder
     from ascar.cli.output import emit, say
-    from ascar.errors import EnvironmentLacks, WorkError
+    from ascar.errors import WorkError
 
     folder = find_folder(session)
-    running = folder.running()
-    if running is None:
-        raise EnvironmentLacks(f"session {folder.path.name!r}: does not run on this machine")
+    running = folder.runner()
     folder.ask_to_stop(keep=keep)
     try:
         os.kill(running.pid, signal.SIGTERM)
