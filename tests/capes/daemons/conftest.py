@@ -1,6 +1,7 @@
 """A message server, an interface and agents as real processes, at five ticks a second."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -228,14 +229,16 @@ class System:
 
 @pytest.fixture(autouse=True)
 def page_cluster():
-    """Put back when everything that a test has started is over."""
+    """Put back when everything that a test has started is over; tests of another run wait for their turn."""
     if os.geteuid() != 0:
         yield
         return
-    before = PAGE_CLUSTER.read_text()
-    PAGE_CLUSTER.write_text(str(DEFAULT))
-    yield
-    PAGE_CLUSTER.write_text(before)
+    with PAGE_CLUSTER.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = held.read()
+        PAGE_CLUSTER.write_text(str(DEFAULT))
+        yield
+        PAGE_CLUSTER.write_text(before)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -157,10 +158,12 @@ def knob():
     asked = subprocess.run([ascard, "interface", "--help"], capture_output=True, check=False)
     if asked.returncode != 0:
         pytest.skip("ascard was built without agent and interface: run `make online`")
-    before = KNOB.read_text()
-    KNOB.write_text("3")  # whatever is this machine's own
-    yield 3
-    KNOB.write_text(before)
+    with KNOB.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # tests of another run wait for their turn
+        before = held.read()
+        KNOB.write_text("3")  # whatever is this machine's own
+        yield 3
+        KNOB.write_text(before)
 
 
 @pytest.fixture
