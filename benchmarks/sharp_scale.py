@@ -30,7 +30,7 @@ from .sharp_table34 import CHOICE_FIRST, CHOICE_SEEDS, SHIPPED
 if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
-SEEDS = 3
+SEEDS = 8
 SECONDS = 20
 MADE_WITH = (5, 10, 20)
 SEARCHES = 3
