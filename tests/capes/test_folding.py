@@ -142,6 +142,13 @@ def test_the_learner_and_events():
         {"depth": 3},
     )
     assert state.lower_is_better
+    # Sessions of several nodes have nobody else who tells where the knobs stood before.
+    before = {"tick": 5, "objective": "maximize ops_per_s", "before": {"depth": 8, "other": 1}}
+    alone = told(("ticks", tick(5)), ("learner", before), *(("ticks", tick(at)) for at in range(6, 20)))
+    assert [(one.key, one.default, one.is_changed) for one in alone.knobs] == [("depth", 8, False)]
+    assert alone.baseline.mean == 100
+    known = told(("ticks", tick(1)), ("session", HERE), ("learner", {"before": {"depth": 9}}))
+    assert known.knobs[0].default == 8
     assert (state.happened[0].event, state.happened[0].tick) == ("breach", 9)
     assert state.happened[0].detail["minimum"] == 4
 

@@ -139,6 +139,10 @@ def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts
 
     head.start("learner", *ascar, "train", "--config", "learner.toml")
     until(lambda: ((status().get("learner") or {}).get("changes") or 0) >= 1, "the learner's first change")
+    seen = status()
+    (knob,) = seen["knobs"]
+    assert knob["default"] == START and seen["objective"] == "maximize written_bytes_per_s"
+    assert seen["baseline"]["ticks"] >= 5
     control("kill", "--why", "enough")
     until(lambda: [client.value() for client in clients] == [START, START], "every knob back")
     assert "kill: enough" in control("audit")

@@ -136,7 +136,13 @@ def _after_learner(state: SessionState, document: Mapping[str, Any]) -> SessionS
         changes=_whole(document.get("changes")) or 0,
         refused=_whole(document.get("refused")) or 0,
     )
-    return replace(state, learner=learner, objective=state.objective or _text(document.get("objective")))
+    # Where nobody runs the session as a whole, the learner alone tells where its knobs stood before.
+    before = _setting(document.get("before"))
+    knobs = tuple(
+        replace(one, default=before.get(one.key)) if one.default is None else one for one in state.knobs
+    )
+    objective = state.objective or _text(document.get("objective"))
+    return replace(state, learner=learner, objective=objective, knobs=knobs)
 
 
 def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionState:

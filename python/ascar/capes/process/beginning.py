@@ -149,6 +149,7 @@ def starting_report(plan: Plan, tick: int, learner: Learner | None = None) -> di
         "algorithm": plan.file.algorithm,
         "objective": plan.objective.text,
         "phase": "starting",
+        "before": {},
         "wanted": {},
         "epsilon": None,
         "prediction_error": None,

@@ -161,6 +161,7 @@ class Learner:
             "algorithm": self.plan.file.algorithm,
             "objective": self.plan.objective.text,
             "phase": self.phase,
+            "before": values_of(self.dials, self.start),
             "wanted": {} if wanted is None else values_of(self.dials, wanted),
             "epsilon": self.brain.epsilon,
             "prediction_error": self.brain.prediction_error,
