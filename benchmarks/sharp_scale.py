@@ -102,7 +102,7 @@ def main() -> None:
     heads = [
         f"{size.name}: {what}"
         for size in SIZES
-        for what in ("MB/s as it is", "rules (95%)", "rules of several sizes (95%)", "static (95%)")
+        for what in ("MB/s as it is", "rules (95%)", "sizes (95%)", "static (95%)")
     ]
     table(["workload", *heads], lines)
 

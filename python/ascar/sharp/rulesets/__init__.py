@@ -1,7 +1,7 @@
 """Rule sets that come with the program, found for the presets of the simulated cluster.
 
 `NAME` was searched for with the objective of most throughput, `NAME-even` with tp - stdev (Li, eq. 3.1 with
-alpha = 1), `NAME-sizes` by most throughput with 5 and with 20 clients.
+alpha = 1), `NAME-sizes` by most throughput with 5, 10 and 20 clients (the file server: 5 and 20).
 Where no rules were better than the scenario as it is, there are none.
 """
 
