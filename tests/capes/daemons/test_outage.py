@@ -5,8 +5,6 @@ import sqlite3
 import sys
 import time
 
-import pytest
-
 OUTAGE_S = 30.0
 # A system that does best with the knob at 7.
 MONITOR = """
@@ -37,7 +35,6 @@ visit_ticks_max = 3
 """
 
 
-@pytest.mark.timeout(240)
 def test_half_a_minute_without_the_message_server(system, sysctl, until):
     (system.folder / "monitor.py").write_text(MONITOR)
     command = json.dumps([sys.executable, str(system.folder / "monitor.py")])
@@ -50,8 +47,8 @@ def test_half_a_minute_without_the_message_server(system, sysctl, until):
     learner = system.start(
         [sys.executable, "-P", "-m", "ascar", "capes", "train", "--config", file], "learner"
     )
-    bus.json("learner", lambda it: it["changes"] >= 3, 60)
-    changes = bus.json("learner", lambda it: it["wanted"].get("vm.page-cluster") == 7, 60)["changes"]
+    bus.json("learner", lambda it: it["changes"] >= 3, 200)
+    changes = bus.json("learner", lambda it: it["wanted"].get("vm.page-cluster") == 7, 200)["changes"]
     until(lambda: sysctl.read() == 7, "the best value")
     told = [bus.json("ticks")["tick"] for _ in range(10)]
 
@@ -59,22 +56,22 @@ def test_half_a_minute_without_the_message_server(system, sysctl, until):
     system.server.wait()
     gone_s = time.monotonic()
     until(lambda: sysctl.read() == sysctl.default, "the dead man's switch")
-    assert time.monotonic() - gone_s < OUTAGE_S
+    assert time.monotonic() - gone_s < OUTAGE_S, "before the server is back"
     while time.monotonic() - gone_s < OUTAGE_S:
         assert sysctl.read() == sysctl.default, "nobody sets anything now"
         time.sleep(0.2)
     system.start_server()
 
     bus = system.bus()
-    after = bus.json("ticks", lambda it: "node1" in it["nodes"], 60)
+    after = bus.json("ticks", lambda it: "node1" in it["nodes"], 200)
     assert (after["tick"] - told[-1]) * system.interval_s >= OUTAGE_S - 1
     until(lambda: sysctl.read() != sysctl.default, "the session's setting")
     # Somebody turns the knob by hand: the learner finds back, so it hears, decides, and is obeyed.
     while bus.control("set", set={"vm.page-cluster": 1})["verdict"] != "accepted":
         bus.json("ticks")
     bus.json("ticks", lambda it: it["setting"]["vm.page-cluster"] == 1)
-    report = bus.json("learner", lambda it: it["changes"] > changes and it["phase"] == "learning", 60)
-    bus.json("ticks", lambda it: it["setting"]["vm.page-cluster"] >= 6, 60)
+    report = bus.json("learner", lambda it: it["changes"] > changes and it["phase"] == "learning", 200)
+    bus.json("ticks", lambda it: it["setting"]["vm.page-cluster"] >= 6, 200)
     assert report["tick"] >= after["tick"]
     told.append(after["tick"])
     assert [one.poll() for one in (interface, agent, learner)] == [None] * 3, "nobody had to be started again"
@@ -87,6 +84,6 @@ def test_half_a_minute_without_the_message_server(system, sysctl, until):
     assert served >= len(told)
     for process in (learner, agent):
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(100) == 0
     assert sysctl.read() == sysctl.default
     assert "Traceback" not in system.log("learner")

@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs/howto/several-nodes.md").read_text()
 BLOCK = re.compile(r"<!-- (file|run): (\S+)(?: (\S+))? -->\n```\n(.*?)```", re.DOTALL)
 KNOB = "vm.dirty_background_ratio"
 START = 5
-LIMIT_S = 60.0
+LIMIT_S = 200.0
 # Waits until its parent has wired it, so that nothing looks for a network that is not there yet.
 HOLD = """
 mount --bind "$1/hosts" /etc/hosts &&
@@ -102,7 +102,6 @@ def written(hosts):
         (hosts[name].folder / "ca.pem").write_bytes((hosts["head"].folder / "ca.pem").read_bytes())
 
 
-@pytest.mark.timeout(240)
 def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts, until):
     written(hosts)
     head, clients = hosts["head"], [hosts["client1"], hosts["client2"]]
@@ -129,13 +128,16 @@ def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts
     until(lambda: sum(one["is_here"] for one in status()["nodes"]) == 2, "both clients")
     control("mode", "automatic")
     seen = set()
-    control("set", f"{KNOB}=7")
+    # Looked at meanwhile: what has set it takes its time to end.
+    where = ("--session", "files", "--connection", "operator.toml")
+    setting = head.start("set", *ascar, "control", "set", f"{KNOB}=7", *where)
     end = time.monotonic() + LIMIT_S
     while (values := tuple(client.value() for client in clients)) != (7, 7):
         seen.add(values)
         assert time.monotonic() < end, values
         time.sleep(0.02)
     assert seen & {(7, START), (START, 7)}, "one before the other"
+    assert setting.wait(LIMIT_S) == 0
 
     head.start("learner", *ascar, "train", "--config", "learner.toml")
     until(lambda: ((status().get("learner") or {}).get("changes") or 0) >= 1, "the learner's first change")
