@@ -217,6 +217,39 @@ def test_it_observes_obeys_the_kill_switch_and_outlives_the_server(system, tuned
     assert "Traceback" not in system.log("learner")
 
 
+def test_each_workload_has_a_state_of_its_own_where_that_is_wanted(system, tuned):
+    bus = system.bus()
+    tuned.start()
+    learner = tuned.learner(f"state_per_workload = true\n{QUICK}")
+    first = bus.json("learner", lambda it: it["changes"] >= 4, 60)
+    assert first["workload"] is None
+    bus.control("workload", phase="start", name="web", job="17")
+    own = bus.json("learner", lambda it: it["workload"] == "web", 60)
+    assert own["changes"] < 4, "it begins afresh"
+    own = bus.json("learner", lambda it: it["workload"] == "web" and it["changes"] >= 6, 60)
+    bus.control("workload", phase="end", name="web", job="17")
+    back = bus.json("learner", lambda it: it["workload"] is None and it["tick"] > own["tick"], 60)
+    assert back["changes"] >= 4 and back["tick"] > own["tick"], "it goes on from its state"
+    assert back["baseline"]["ticks"] >= 4
+    bus.control("workload", phase="start", name="web", job="18")
+    again = bus.json("learner", lambda it: it["workload"] == "web" and it["tick"] > back["tick"], 60)
+    assert again["changes"] >= own["changes"]
+    learner.terminate()
+    assert learner.wait(20) == 0, system.log("learner")
+    assert (system.folder / "learner.npz").exists() and (system.folder / "learner-web.npz").exists()
+    assert "learning of web: 2 knobs" in system.log("learner")
+    # Of what is stored only its own ticks are learnt.
+    path = tuned.config(f"state_per_workload = true\n{QUICK}", "other")
+    done = tuned.run(path, "--only-history")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["state"].endswith("other-web.npz")
+    with sqlite3.connect(system.folder / "replay.sqlite") as database:
+        whole = database.execute("SELECT count(DISTINCT tick) FROM ticks").fetchone()[0]
+    database.close()
+    assert 10 < found["ticks"] < whole - 10
+
+
 def test_a_knob_of_each_node_is_one_to_learn_for_each(system, tuned):
     bus = system.bus()
     tuned.start(nodes=("node1", "node2"), scope="scope = 'node'")

@@ -135,6 +135,8 @@ class Learner:
             if now is None or not (is_new or self.brain.replays):
                 continue
             named = past.workload(tick)
+            if self.plan.file.state_per_workload and (named or "") != self._workload:
+                continue  # of another model
             # Only the one learner keeps workloads apart; the other would explore anew for each.
             if named is not None and not self.brain.replays:
                 self.announce(named)
@@ -223,7 +225,8 @@ class Learner:
 
     def _announce(self, workload: str) -> None:
         self._workload = workload
-        self.brain.announce(workload)
+        if not self.plan.file.state_per_workload:  # else it knows no other
+            self.brain.announce(workload)
         target = self.errands.give_up()
         if target is not None and self._now is not None:
             self.brain.withdraw(target, self._now, refused=False)

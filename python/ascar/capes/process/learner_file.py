@@ -42,6 +42,8 @@ class LearnerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         indicators: that are looked at, with `*` and `?`.
         missing_tolerance: share of an observation that may be missing; of the classic learner.
         state: the file in which it keeps what it has learnt, relative to this file's folder.
+        state_per_workload: whether each workload that is announced has a state of its own, NAME-WORKLOAD.npz:
+            another model, and another memory.
         checkpoint_s: between two writings of it.
         warm: whether it first learns from the ticks that the interface has stored.
         seed: of everything it draws.
@@ -60,6 +62,7 @@ class LearnerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     indicators: tuple[str, ...] = ("*",)
     missing_tolerance: float = 0.2
     state: str = "learner.npz"
+    state_per_workload: bool = False
     checkpoint_s: float = 60.0
     warm: bool = True
     seed: int = 1
@@ -89,6 +92,14 @@ class Plan:
     def state(self) -> Path:
         """Where it keeps what it has learnt."""
         return self.folder / self.file.state
+
+    def of_workload(self, workload: str) -> Plan:
+        """The same with the state of a workload; of none it is the file's."""
+        if not self.file.state_per_workload or not workload:
+            return self
+        path = Path(self.file.state)
+        own = path.with_name(f"{path.stem}-{token('workload', workload)}{path.suffix}")
+        return dataclasses.replace(self, file=msgspec.structs.replace(self.file, state=str(own)))
 
     @property
     def connection(self) -> Path | None:

@@ -79,7 +79,11 @@ async def study(
         raise InputError(
             f"session {plan.file.session!r}: has no stored ticks; let agents and interface run first"
         )
+    workload = str(status.get("workload") or "")
+    plan = plan.of_workload(workload)
     learner = await _learner(plan, bus, status, found)
+    if plan.file.state_per_workload:
+        await asyncio.to_thread(learner.announce, workload)
     studied = Studied(learner)
     progress = _Progress(listener)
     studied.ticks += await recall_others(learner, found.first, others)

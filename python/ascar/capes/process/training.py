@@ -143,8 +143,7 @@ async def warm_up(learner: Learner, bus: Bus, status: Document, ticks_max: int) 
         async for one in past(bus, first, found.last):
             count += await asyncio.to_thread(learner.recall, one)
         await asyncio.to_thread(learner.brain.recalled)
-    if not own:
-        await asyncio.to_thread(learner.announce, workload)
+    await asyncio.to_thread(learner.announce, workload)
     return count
 
 
@@ -205,26 +204,47 @@ class _Underway(msgspec.Struct, frozen=True):
 
 class _Process:
     def __init__(self, plan: Plan, bus: Bus, feed: Feed, say: Callable[[str], None]) -> None:
-        self._plan, self._bus, self._feed, self._say = plan, bus, feed, say
+        self._file, self._bus, self._feed, self._say = plan, bus, feed, say
+        self._plan, self._workload, self._since = plan, "", 0
         self._assembler = Assembler()
         self._saved_s = time.monotonic()
         self._said = ""
         self.others: list[Bus] = []
 
     async def live(self) -> Learner | None:
-        learner = await self._begun()
-        if learner is None:
-            return None
-        self._say(f"learning: {len(learner.dials)} knobs, {len(learner.observer.roster.nodes)} nodes")
+        learner: Learner | None = None
+        while not self._feed.stop.is_set():
+            begun = await self._begun()
+            if begun is None:
+                break
+            learner = begun
+            of = f" of {self._workload}" if self._plan is not self._file else ""
+            self._say(f"learning{of}: {len(learner.dials)} knobs, {len(learner.observer.roster.nodes)} nodes")
+            await self._learn(learner)
+        return learner
+
+    async def _learn(self, learner: Learner) -> None:
+        """Until it is to stop, or to go on with another state."""
         self._saved_s = time.monotonic()
         try:
             while not self._feed.stop.is_set():
-                await self._take(learner, await self._feed.take())
+                batch = await self._feed.take()
+                if self._is_of_another(batch):
+                    return  # its ticks are stored: the next one reads them
+                await self._take(learner, batch)
                 if time.monotonic() - self._saved_s >= self._plan.file.checkpoint_s:
                     await self._save(learner)
         finally:
             write_state(self._plan.state, *learner.written())
-        return learner
+
+    def _is_of_another(self, batch: list[tuple[str, Document]]) -> bool:
+        """Whether a workload with a state of its own has begun, or ended, since this one began."""
+        if not self._file.file.state_per_workload:
+            return False
+        ticks = [(one.get("tick"), one.get("workload") or "") for what, one in batch if what == "ticks"]
+        return any(
+            isinstance(tick, int) and tick > self._since and named != self._workload for tick, named in ticks
+        )
 
     async def _begun(self) -> Learner | None:
         """The learner, as soon as nodes and knobs are there."""
@@ -235,7 +255,12 @@ class _Process:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._feed.stop.wait(), _RETRY_S)
                 continue
+            workload = str(status.get("workload") or "")
+            if self._file.file.state_per_workload and workload != self._workload:
+                beginning = None
             if beginning is None:
+                self._workload, self._since = workload, int(status.get("tick") or 0)
+                self._plan = self._file.of_workload(self._workload)
                 beginning = await asyncio.to_thread(Beginning.of, self._plan, status)
             beginning.status = status
             missing = beginning.missing()
@@ -248,6 +273,8 @@ class _Process:
         return None
 
     async def _warmed(self, learner: Learner, status: Document) -> Learner | None:
+        if self._file.file.state_per_workload:  # of the past only what is of it is read
+            await asyncio.to_thread(learner.announce, self._workload)
         while self._plan.file.warm and not self._feed.stop.is_set():
             try:
                 if self.others and learner.starts == 1:
@@ -273,6 +300,8 @@ class _Process:
                 await asyncio.to_thread(learner.told, document)
                 continue
             for tick in self._ticks([(what, document)]):
+                if self._file.file.state_per_workload and tick.workload != self._workload:
+                    continue  # from before this one began
                 newest = at == last
                 action = await asyncio.to_thread(learner.hear, tick, newest=newest)
                 if action is not None:

@@ -55,6 +55,7 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
                 return await study(plan, bus, [bus.beside(one) for one in others], steps, listener)
 
     studied = asyncio.run(once())
+    plan = studied.learner.plan
     document = _document(plan, studied.learner, studied)
     if json:
         emit("capes-train", document)
