@@ -125,11 +125,21 @@ def test_a_session_that_runs_is_watched(tmp_path):
                     pass
             process.send_signal(signal.SIGINT)
             assert process.wait(300) == 0
+        # From another machine: by a connection file.
+        viewer = folder.path / "messages" / "viewer.toml"
+        with exploring("--capes", "watched", "--connection", viewer) as (process, document):
+            with urllib.request.urlopen(f"{document['url']}api/events", timeout=100) as stream:
+                while b'"session": "watched"' not in stream.readline():
+                    pass
+            process.send_signal(signal.SIGINT)
+            assert process.wait(300) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--connection", "x.toml"), "--connection = 'x.toml': goes with --capes"),
+        (("--capes", "a", "--connection", "/nowhere/x.toml"), "/nowhere/x.toml"),
         (("--capes", "/nowhere/nothing"), "session 'nothing': does not run on this machine"),
         (("--capes", "no such name"), "session"),
         (("--capes", "a", "disk"), "--capes = 'a': is watched by itself; leave studies and tables out"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.capes.where import Elsewhere, session_at
 from ascar.cli.options import Json, examples
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def explore(
             metavar="SESSION", help="Watch a session of `ascar capes up`: its name, or its folder's path."
         ),
     ] = None,
+    connection: Elsewhere = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8700,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
@@ -72,6 +74,8 @@ def explore(
 
     if capes is not None and (runs or table):
         raise InputError(f"--capes = {capes!r}: is watched by itself; leave studies and tables out")
+    if connection is not None and capes is None:
+        raise InputError(f"--connection = {str(connection)!r}: goes with --capes; name the session")
     if not runs and not table and capes is None:
         raise InputError("explore: name a study, or a table with --table, or a session with --capes")
     if direction not in (None, "min", "max"):
@@ -81,7 +85,7 @@ def explore(
         if capes is None:
             subject = _subject(stack, runs or [], table or [], asked)
         else:
-            subject = _watched(stack, capes, asked)
+            subject = _watched(stack, capes, connection, asked)
         whole = _first(subject)
         listener = stack.enter_context(bound(host, port))
         address = listener.getsockname()
@@ -176,14 +180,13 @@ def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Aske
     return Recorded(history, found, parts, asked.objective, asked.minimize)
 
 
-def _watched(stack: ExitStack, capes: str, asked: _Asked) -> Subject:
-    """A session that runs on this machine.
+def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Asked) -> Subject:
+    """A session that runs on this machine, or elsewhere.
 
     Raises:
         EnvironmentLacks: it does not run.
         InputError: it is no name of one, or an option makes no sense with it.
     """
-    from ascar.capes.session.folder import find_folder
     from ascar.errors import InputError
     from ascar.web import Watched
 
@@ -191,11 +194,8 @@ def _watched(stack: ExitStack, capes: str, asked: _Asked) -> Subject:
         raise InputError(
             f"--capes = {capes!r}: a session knows its objective; leave the options of tables out"
         )
-    folder = find_folder(capes)
-    folder.settings("viewer")
-    running = folder.running()
-    session = folder.path.name if running is None else running.session
-    return stack.enter_context(Watched(session, lambda: folder.settings("viewer")))
+    session, settings = session_at(capes, connection, "viewer")
+    return stack.enter_context(Watched(session, settings))
 
 
 def _part(path: Path, asked: _Asked) -> Part:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ascar.cli.capes.where import Elsewhere, session_at
 from ascar.cli.options import Json, Quiet, examples
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ def control(
         str | None,
         typer.Option(metavar="SESSION", help="Its name or folder; left out: the one that runs here."),
     ] = None,
-    connection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Connection file, for a session whose message server is elsewhere."
-        ),
-    ] = None,
+    connection: Elsewhere = None,
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the audit log.")] = "",
     job: Annotated[str, typer.Option(metavar="ID", help="With workload: the scheduler's job.")] = "",
     quiet: Quiet = False,
@@ -68,8 +63,8 @@ def control(
     from ascar.cli.output import emit, people
 
     order = order_of(operation, words or (), job=job)
-    name, settings = _where(session, connection)
-    answer = asyncio.run(_asked(settings, name, order, why))
+    name, settings = session_at(session, connection, "session")
+    answer = asyncio.run(_asked(settings(), name, order, why))
     refused = answer.get("verdict") in ("refused", "failed")
     # What was rejected is refused because it was asked for.
     refused = refused and order.op != "reject"
@@ -79,22 +74,6 @@ def control(
         for line in _lines(name, order, answer):
             people().print(line, markup=False, highlight=False, soft_wrap=True)
     return 1 if refused else 0
-
-
-def _where(session: str | None, connection: Path | None) -> tuple[str, Settings]:
-    """Which session, and how to connect."""
-    from ascar.capes.session.folder import find_folder
-    from ascar.errors import InputError
-    from ascar.messaging import read_settings
-
-    if connection is not None:
-        if session is None:
-            raise InputError("--connection: name the session, too, with --session")
-        return session, read_settings(connection)
-    folder = find_folder(session)
-    settings = folder.settings("session")
-    running = folder.running()
-    return folder.path.name if running is None else running.session, settings
 
 
 async def _asked(settings: Settings, session: str, order: Order, why: str) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.capes.where import Elsewhere, session_at
 from ascar.cli.options import Json, examples
 
 if TYPE_CHECKING:
@@ -35,12 +35,7 @@ def status(
     follow: Annotated[
         bool, typer.Option("--follow", help="With --json: a document after each tick, on a line of its own.")
     ] = False,
-    connection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Connection file, for a session whose message server is elsewhere."
-        ),
-    ] = None,
+    connection: Elsewhere = None,
     json: Json = False,
 ) -> int:
     """Show a session: throughput beside its baseline, knobs, learner, nodes, refused actions, events.
@@ -51,24 +46,14 @@ def status(
     import asyncio
     from contextlib import aclosing
 
-    from ascar.capes.session.folder import find_folder
     from ascar.errors import InputError
-    from ascar.messaging import read_settings
 
     if follow and not json:
         raise InputError("--follow: goes with --json; without it the screen is refreshed anyway")
-    if connection is not None:
-        if session is None:
-            raise InputError("--connection: name the session, too")
-        name, settings = session, read_settings(connection)
-    else:
-        folder = find_folder(session)
-        settings = folder.settings("viewer")
-        running = folder.running()
-        name = folder.path.name if running is None else running.session
+    name, settings = session_at(session, connection, "viewer")
 
     async def work() -> None:
-        async with aclosing(_ticks(settings, name)) as states:
+        async with aclosing(_ticks(settings(), name)) as states:
             await (_documents(states, follow=follow) if json else _screens(states, once=once))
 
     asyncio.run(work())
