@@ -1,10 +1,11 @@
 """What rules are worth on workloads that they were not made for, and what the rule library makes of it.
 
 Two parts. *Altered* (Li, section 3.2.6, Figure 3.4): one rule set on 20 workloads with a feature or two
-changed. *Unseen*: a library is bootstrapped on the common workloads and tried on altered ones; then a
-tenth of all workloads at a time is hidden from it, with the rules made for them, and it chooses for each
-of these by its features alone. The choice and the best of all rule sets are measured again on fresh seeds, so
-that neither is favoured by luck; no rules count as a gain of zero.
+changed; for one of the two, rules made with several numbers of clients beside. *Unseen*: a library is
+bootstrapped on the common workloads and tried on altered ones; then a tenth of all workloads at a time is
+hidden from it, with the rules made for them, and it chooses for each of these by its features alone. The
+choice and the best of all rule sets are measured again on fresh seeds, so that neither is favoured by luck;
+no rules count as a gain of zero.
 
     python -m benchmarks.sharp_library --budget 25min
 
@@ -61,6 +62,8 @@ FILESERVER = (
     ("10,000 files", ["workloads.filesets.entries=10000"]),
 )
 """What Table 3.4's file server is changed to."""
+SIZES = (2, 10)
+"""With so many clients, too, `fileserver-2-10` is made (`--also`)."""
 WRITER = {
     "write 0.25 MiB": {"write_mib": 0.25},
     "write 4 MiB": {"write_mib": 4.0},
@@ -101,12 +104,12 @@ def _simulator() -> str:
     return hashlib.sha256(outcomes.encode()).hexdigest()[:12]
 
 
-def _rules_for(name: str, scenario: Scenario) -> RuleSet:
-    """The rules that a search makes for it."""
+def _rules_for(name: str, scenario: Scenario, also: tuple[Scenario, ...] = ()) -> RuleSet:
+    """The rules that a search makes for it, or for several scenarios."""
     path = DIRECTORY / f"{name}.rules"
     if path.exists():
         return RuleSet.parse(path.read_text())
-    bench, plan = SimulatedBench(scenario, OBJECTIVE), Plan()
+    bench, plan = SimulatedBench(scenario, OBJECTIVE, also=also), Plan()
     journal = path.with_suffix(".journal")
     begin = "resume" if journal.exists() else "new"
     with Journal(journal, About.of(bench, OBJECTIVE, plan), begin) as kept:
@@ -117,10 +120,12 @@ def _rules_for(name: str, scenario: Scenario) -> RuleSet:
 
 
 def _altered_pieces() -> list[Piece]:
-    def piece(base: str, change: str, own: Scenario, other: Scenario) -> Piece:
+    def piece(
+        base: str, change: str, own: Scenario, other: Scenario, also: tuple[Scenario, ...] = ()
+    ) -> Piece:
         def run() -> dict[str, Any]:
             bench = SimulatedBench(_again(other), OBJECTIVE)
-            (gain,) = gains(bench, OBJECTIVE, [_rules_for(base, own)], PAIRS_AGAIN)
+            (gain,) = gains(bench, OBJECTIVE, [_rules_for(base, own, also)], PAIRS_AGAIN)
             assert gain is not None, "throughput is above zero"
             return {"base": base, "change": change, "gain": gain.mean, "low": gain.low, "high": gain.high}
 
@@ -128,8 +133,12 @@ def _altered_pieces() -> list[Piece]:
 
     server, writer = preset("fileserver"), FIGURE.scenario("figure-3-4")
     found = [piece("fileserver", "none", server, server), piece("figure-3-4", "none", writer, writer)]
+    sizes = tuple(with_settings(server, [f"clients.count={count}"]) for count in SIZES)
+    found.append(piece("fileserver-2-10", "none", server, server, sizes))
     for change, settings in FILESERVER:
-        found.append(piece("fileserver", change, server, with_settings(server, settings)))
+        other = with_settings(server, settings)
+        found.append(piece("fileserver", change, server, other))
+        found.append(piece("fileserver-2-10", change, server, other, sizes))
     for change, keys in WRITER.items():
         found.append(piece("figure-3-4", change, writer, replace(FIGURE, **keys).scenario("altered")))
     return found
