@@ -344,4 +344,5 @@ def test_an_administrator_and_a_job_scheduler_speak_to_it_by_a_command(system, s
     lines = ask("audit")
     assert "alice as root at" in lines
     assert "approve id = a-3: looks fine" in lines
+    assert "set vm.page-cluster = 6, id = a-3" in lines
     assert "does not wait" in ask("approve", "a-3", status=1)

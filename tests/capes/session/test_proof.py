@@ -50,6 +50,7 @@ def test_too_little_claims_nothing():
         found = judge(phases(0.5)[:count], MORE, 0.05)
         assert (found.claim, found.gain, found.pairs) == ("none", None, count // 2)
         assert "nothing is claimed" in found.words
+        assert ("1 pair of phases" in found.words) == (found.pairs == 1)
 
 
 def test_a_system_at_zero_has_no_gain():

@@ -86,7 +86,8 @@ class Proof:
     def words(self) -> str:
         """One line for people."""
         if self.gain is None or self.gain_low is None or self.gain_high is None:
-            return f"after {self.pairs} pairs of phases there is no interval yet; nothing is claimed"
+            count = "1 pair" if self.pairs == 1 else f"{self.pairs} pairs"
+            return f"after {count} of phases there is no interval yet; nothing is claimed"
         interval = f"{self.gain_low:+.1%} to {self.gain_high:+.1%} at {self.confidence:.0%}"
         if self.claim == "none":
             return f"nothing is claimed: {self.gain:+.1%} ({interval}), {self.pairs} pairs of phases"

@@ -123,10 +123,15 @@ def _entry(entry: Mapping[str, Any]) -> str:
     from datetime import datetime
 
     at = datetime.fromtimestamp(float(entry.get("unix_s") or 0)).astimezone()
-    detail = _setting(entry.get("detail"))
+    detail = entry.get("detail")
+    table = dict(cast("dict[str, Any]", detail)) if isinstance(detail, dict) else {}
+    # The set of a `set` and the mode of a `mode` say enough without their key.
+    named = table.pop(str(entry.get("what")), None)
+    main = _setting(named) if isinstance(named, dict) else "" if named is None else str(named)
+    shown = ", ".join(part for part in (main, _setting(table)) if part)
     why = f": {entry['why']}" if entry.get("why") else ""
     who = entry.get("actor") or "somebody"
-    return _plain(f"{at:%Y-%m-%d %H:%M:%S}  {who}  {entry.get('what')} {detail}".rstrip() + why)
+    return _plain(f"{at:%Y-%m-%d %H:%M:%S}  {who}  {entry.get('what')} {shown}".rstrip() + why)
 
 
 def _setting(found: object) -> str:

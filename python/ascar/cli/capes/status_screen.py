@@ -115,7 +115,7 @@ def _happened(state: SessionState) -> Table:
 def _proof(proof: dict[str, object]) -> str:
     gain, low, high, pairs = (proof.get(key) for key in ("gain", "gain_low", "gain_high", "pairs"))
     if not (isinstance(gain, float) and isinstance(low, float) and isinstance(high, float)):
-        return f"{pairs} pairs of phases, no interval yet"
+        return f"{pairs} {'pair' if pairs == 1 else 'pairs'} of phases, no interval yet"
     words = "nothing is claimed: " if proof.get("claim") == "none" else ""
     return f"{words}{gain:+.1%} ({low:+.1%} to {high:+.1%}), {pairs} pairs of phases"
 

@@ -43,9 +43,10 @@ def proof_lines(proof: dict[str, Any] | None) -> list[str]:
     if proof is None:
         return []
     gain, low, high = proof["gain"], proof["gain_low"], proof["gain_high"]
+    pairs = "1 pair" if proof["pairs"] == 1 else f"{proof['pairs']} pairs"
     lines = [
         f"baseline {_number(proof['baseline_mean'])}, tuned {_number(proof['tuned_mean'])}: "
-        f"{proof['pairs']} pairs of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
+        f"{pairs} of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
         f"(worth {proof['baseline_samples']} and {proof['tuned_samples']} independent ones)"
     ]
     if gain is None or low is None or high is None:
