@@ -124,10 +124,10 @@ def _entry(entry: Mapping[str, Any]) -> str:
 
     at = datetime.fromtimestamp(float(entry.get("unix_s") or 0)).astimezone()
     detail = entry.get("detail")
-    table = dict(cast("dict[str, Any]", detail)) if isinstance(detail, dict) else {}
+    table: dict[str, object] = dict(cast("dict[str, object]", detail)) if isinstance(detail, dict) else {}
     # The set of a `set` and the mode of a `mode` say enough without their key.
     named = table.pop(str(entry.get("what")), None)
-    main = _setting(named) if isinstance(named, dict) else "" if named is None else str(named)
+    main = _setting(named) or ("" if named is None else str(named))
     shown = ", ".join(part for part in (main, _setting(table)) if part)
     why = f": {entry['why']}" if entry.get("why") else ""
     who = entry.get("actor") or "somebody"
