@@ -41,6 +41,9 @@ PARTS = {
     "without short lengths (the prior of auto)": ModernOptions(reach=1.0),
     "without the guard": ModernOptions(budget=1.0),
     "without recognition": ModernOptions(recognition=0),
+    "without bent losses and a prior of short lengths": ModernOptions(sharp=0),
+    "without ends before it has settled": ModernOptions(early=0),
+    "without preferring the initial setting": ModernOptions(home=0),
 }
 
 

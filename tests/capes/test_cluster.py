@@ -33,6 +33,16 @@ def test_the_learner_gains_where_there_is_something_to_gain():
     assert learnt[300:].mean() > 1.05 * default[300:].mean()
 
 
+def test_within_1200_ticks_it_has_what_a_static_setting_can_have_and_no_minute_was_bad():
+    default = _throughput(ClusterSystem([preset("capes-1-4")], 77), StaticPolicy((8.0, 0.0)), 1200)
+    best = _throughput(ClusterSystem([preset("capes-1-4")], 77), StaticPolicy((3.0, 5_000.0)), 1200)
+    learnt = _throughput(
+        ClusterSystem([preset("capes-1-4")], 77), Modern(CLUSTER_KNOBS, np.random.default_rng(3)), 1200
+    )
+    assert (learnt - default)[900:].mean() > 0.9 * (best - default)[900:].mean()
+    assert learnt.reshape(-1, 60).mean(1).min() > 0.9 * default.mean()
+
+
 def test_an_objective_of_two_metrics_is_one_performance():
     system = ClusterSystem(
         [preset("capes-1-9")], 1, None, Objective.parse("maximize throughput_mb_per_s / ping_us")

@@ -7,10 +7,11 @@ import pytest
 
 from ascar.capes.knobs import Knob
 from ascar.capes.policy import Seen
+from ascar.capes.surfaces.bend import Bend
 from ascar.capes.surfaces.candidates import Candidates
-from ascar.capes.surfaces.choice import promise
+from ascar.capes.surfaces.choice import Prospects, Terms, paying, promise
 from ascar.capes.surfaces.guard import Guard
-from ascar.capes.surfaces.modern import Modern
+from ascar.capes.surfaces.modern import Modern, ModernOptions
 from ascar.capes.surfaces.regimes import Looks, Regimes
 from ascar.capes.surfaces.settling import Settling
 from ascar.capes.surfaces.surface import Place, Surface
@@ -53,7 +54,7 @@ def test_a_place_keeps_the_moments_of_its_visits():
 
 def test_the_surface_finds_a_peak_in_noise():
     rng = np.random.default_rng(2)
-    surface = Surface(KNOBS)
+    surface = Surface(KNOBS, sharp=False)
     for _ in range(40):
         a, b = (float(one) for one in rng.integers(0, 101, 2))
         truth = 100 - 0.5 * abs(a - 70) - 0.2 * abs(b - 30)
@@ -171,3 +172,109 @@ def test_a_visit_that_was_doubted_in_vain_counts():
     assert regimes.changes == 0
     assert regimes.surface.places[(60.0,)].mean == pytest.approx(70, abs=0.5)
     assert regimes.judge(*visit(60, 70.0)) == "usual"
+
+
+def test_losses_are_bent_and_back():
+    bend = Bend(100.0, 100.0, 0.15)
+    plain = np.array([120.0, 100.0, 99.0, 90.0, 50.0, 0.0])
+    bent = bend.bent(plain)
+    assert bent[:3] == pytest.approx([120, 100, 99], abs=0.05)
+    assert (np.diff(bent) < 0).all()
+    assert (bent > 85).all()
+    assert bend.plain(bent) == pytest.approx(plain, abs=1e-9)
+    assert bend.plain(np.array([-1e9])) == pytest.approx(0, abs=1e-9)
+    step = 1e-4
+    assert bend.slope(plain[3:]) == pytest.approx(
+        (bend.bent(plain[3:] + step) - bend.bent(plain[3:] - step)) / (2 * step), rel=1e-3
+    )
+
+
+def test_a_disaster_does_not_hide_a_small_gain():
+    """One setting that loses 60% would make the model take differences of 4% for noise."""
+    levels = {0: 103, 13: 106.5, 25: 100.5, 38: 100, 77: 79}
+    gains = {True: [], False: []}
+    for sharp, found in gains.items():
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            surface = Surface(KNOBS, sharp=sharp)
+            for a, level in levels.items():
+                for b, ticks in ((0, 9), (20, 3)):
+                    surface.add((a, b), level * (1 + 0.04 * rng.standard_normal(ticks)))
+            surface.add((0, 20), 103 * (1 + 0.04 * rng.standard_normal(100)))
+            surface.add((0, 100), 40 * (1 + 0.04 * rng.standard_normal(3)))
+            mean, _ = surface.fitted().predict(np.array([[0.13, 0.0], [0.0, 0.2]]))
+            found.append(mean[0] - mean[1])
+    assert np.mean(gains[True]) > np.mean(gains[False]) + 0.3
+    assert np.mean(gains[True]) > 1
+
+
+def test_the_guard_reckons_with_what_is_yet_to_come():
+    guard = Guard(0.05)
+    guard.allowed(np.array([100.0]), 100.0, 6)
+    low = np.full(3, 50.0)
+    assert not guard.exceeded(low, 0.0)
+    assert guard.exceeded(low, 0.0, tail=4)  # when it ends, four more ticks will be as bad
+    assert not guard.exceeded(low, 0.5, tail=4)
+    assert guard.recovered()
+    guard.spent(low, 0.0)
+    assert guard.recovered()
+    guard.spent(low, 0.0, tail=4)
+    assert not guard.recovered()
+    guard.spent(np.full(60, 100.0), 0.0, tail=4)
+    assert guard.recovered()
+    assert guard.fair(99.0)
+    assert not guard.fair(90.0)  # the setting left may be what costs
+    assert not guard.fair(None)
+
+
+def _minutes(options, seed):
+    """Means of all minutes, where every third setting costs 60%, after a delay of two ticks."""
+    rng = np.random.default_rng(seed)
+    learner = Modern(KNOBS, rng, options)
+    setting, before, values = (20.0, 50.0), [(20.0, 50.0)] * 2, []
+    for tick in range(700):
+        before.append(setting)
+        a, b = before[-3]
+        values.append((40.0 if a > 65 else 100.0 + 0.1 * (b > 50)) * (1 + 0.02 * rng.standard_normal()))
+        setting = learner.decide(Seen(tick, values[-1], NOTHING, setting))
+    return np.convolve(values, np.ones(60) / 60, "valid")
+
+
+def test_no_minute_pays_more_for_first_visits_than_a_tenth():
+    with_it = min(_minutes(ModernOptions(), seed).min() for seed in range(3))
+    without = min(_minutes(ModernOptions(early=0), seed).min() for seed in range(3))
+    assert with_it > 90
+    assert without < with_it
+
+
+def test_what_is_not_surely_better_is_not_worth_leaving_home():
+    terms = Terms(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=False)
+    allowed = np.ones(4, bool)
+
+    def chosen(mean, sd, terms=terms):
+        mean = np.array(mean)
+        return paying(Prospects(mean, np.array(sd), mean, allowed, 3), terms)
+
+    # Here, at home, another one that was visited, a new one.
+    assert chosen([101.5, 100, 101.5, 90], [0.8, 0.2, 0.8, 0.1]) in (0, 2)  # what it is remains to be seen
+    assert chosen([101.5, 100, 101.5, 90], [0.1, 0.1, 0.1, 0.1]) == 0  # it is better
+    assert chosen([100.5, 100, 100.5, 90], [0.1, 0.1, 0.1, 0.1]) == 1  # not by 1%
+    assert chosen([100.0, 100, 100, 99], [0.1, 0.1, 0.1, 9.0]) == 3  # who knows
+    resting = Terms(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=True)
+    assert chosen([100.0, 100, 100, 99], [0.1, 0.1, 0.1, 9.0], resting) == 1
+    assert chosen([106.0, 100, 106, 99], [0.1, 0.1, 0.1, 9.0], resting) == 3
+
+
+def test_a_knob_that_is_an_indicator_is_no_other_workload():
+    regimes = Regimes(KNOBS)
+    rng = np.random.default_rng(2)
+
+    def visit(at):
+        looks = np.column_stack([0.5 + 0.01 * rng.standard_normal(6), np.full(6, at / 100)])
+        return (at, 50.0), 100 + rng.standard_normal(6), Looks.of(looks)
+
+    for at in (20.0, 20.0, 20.0, 24.0, 23.0, 20.0, 22.0):
+        setting, values, looks = visit(at)
+        assert regimes.judge(setting, values, looks) == "usual"
+        regimes.surface.add(setting, values)
+    assert regimes.changes == 0

@@ -81,21 +81,22 @@ class Candidates:
             place[family] = share
         return place
 
-    def around(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
+    def around(self, best: NDArray[np.float64], *, fine: bool = True) -> NDArray[np.intp]:
         """(m, knobs): indices of levels: lines through the best, near it, anywhere.
 
         Args:
             best: shares of the ranges.
+            fine: whether lines have every level; else every second one.
         """
         sizes: Any = np.array([len(one) for one in self._levels])
         middle: Any = self.indices(best)
         found: list[NDArray[np.intp]] = []
-        few = len(sizes) <= _FEW
+        few, stride = len(sizes) <= _FEW, 1 if fine else 2
         for at, size in enumerate(sizes):
-            steps = np.arange(0, int(size), 2) if few else np.add(middle[at], _STEPS)
+            steps = np.arange(0, int(size), stride) if few else np.add(middle[at], _STEPS)
             found.append(self._line(middle, [at], steps))
         found += [
-            self._line(middle, family, np.arange(0, int(sizes[family[0]]), 2))
+            self._line(middle, family, np.arange(0, int(sizes[family[0]]), stride))
             for family in self._families
             if len(family) > 1
         ]

@@ -16,11 +16,11 @@ import numpy as np
 
 from ascar.capes.knobs import initial, units
 from ascar.capes.surfaces.candidates import Candidates
-from ascar.capes.surfaces.choice import promise
+from ascar.capes.surfaces.choice import Prospects, Terms, paying
 from ascar.capes.surfaces.guard import Guard
 from ascar.capes.surfaces.regimes import Looks, Regimes
 from ascar.capes.surfaces.settling import Settling
-from ascar.capes.surfaces.surface import REACH
+from ascar.capes.surfaces.surface import NOISY, REACH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,8 @@ class ModernOptions:
         visit_error: the standard error of a visit's mean that is aimed at, as a share.
         stay_ticks_max: where the choice is to stay, the next one is due later and later, at most so late.
         worth: a change must promise at least this share more.
+        home: the initial setting is left for good only for one that is better by `worth` and so many standard
+            deviations; 0: for any that seems better.
         first_ticks: at the initial setting, before anything is tried.
         budget: of a minute's performance, the share that may be lost to trying things out.
         caution: what a setting may cost is taken to be so many standard deviations more than expected.
@@ -57,6 +59,10 @@ class ModernOptions:
         reach: see `ascar.capes.surfaces.surface.Surface`.
         design: whether it begins with a design; 0: no.
         recognition: whether workloads that nobody announces are looked for; 0: no.
+        sharp: whether losses are bent, and lengths taken to be short where knobs are few; 0: no.
+        early: whether a first visit may end before it has settled; 0: no.
+        rest: whether, once `horizon_ticks_min` were measured and nothing better was found, each visit
+            elsewhere is followed by a long one to the initial setting; 0: no.
     """
 
     settle_ticks_max: int = 12
@@ -65,6 +71,7 @@ class ModernOptions:
     visit_error: float = 0.1
     stay_ticks_max: int = 24
     worth: float = 0.01
+    home: float = 1.0
     first_ticks: int = 16
     budget: float = 0.05
     caution: float = 0.0
@@ -75,11 +82,13 @@ class ModernOptions:
     reach: float = REACH
     design: int = 1
     recognition: int = 1
+    sharp: int = 1
+    early: int = 1
+    rest: int = 1
 
 
 _LONG_VISITS = 3
-_GLANCE = 3
-_VISITS = (1, 3, 9)
+_GLANCE, _GLIMPSE = 3, 2
 
 
 class Modern:
@@ -106,7 +115,10 @@ class Modern:
         self._rng = rng
         self._candidates = Candidates(self.knobs, rng)
         self.regimes = Regimes(
-            self.knobs, max(self.options.reach, 1e-3), looking=bool(self.options.recognition)
+            self.knobs,
+            max(self.options.reach, 1e-3),
+            looking=bool(self.options.recognition),
+            sharp=bool(self.options.sharp),
         )
         self.settling = Settling(self.options.settle_ticks_max)
         self._guard = Guard(self.options.budget)
@@ -117,7 +129,7 @@ class Modern:
         self.moves = self._stays = 0
         self._left: float | None = None
         self._wait, self._wanted = 0, self.options.first_ticks
-        self._lost = self._frozen = False
+        self._lost = self._frozen = self._first = self._costly = self._resting = self._rested = False
 
     def decide(self, seen: Seen) -> Setting:
         """Where the knobs shall stand from now on."""
@@ -169,8 +181,13 @@ class Modern:
         """Whether the visit ends before its time: it costs too much, or another workload seems to run."""
         values = np.array(self._values)
         if self._setting != self._start:
-            settled = values[self.settling.ticks :]  # what comes before may be of the setting left
-            if self._guard.exceeded(settled[np.isfinite(settled)], self.surface.tick_sd()):
+            noise = self.surface.tick_sd()
+            # What comes before it has settled may be of the setting left: no reason where that was bad.
+            early = self._careful() and self._first and self._guard.fair(self._left)
+            since = values if early else values[self.settling.ticks :]
+            tail = self.settling.ticks if early else 0
+            if self._guard.exceeded(since[np.isfinite(since)], noise, tail):
+                self._costly = self._first and self._careful()
                 return True
         if self._lost or len(values) < self._wait + _GLANCE or not self._stays:
             return False
@@ -182,6 +199,9 @@ class Modern:
         wait = self._wait
         if len(values) <= wait:  # it ended before its time
             wait = max(self.settling.ticks, len(values) - _GLANCE)
+            if self._costly:
+                wait = max(0, min(wait, len(values) - _GLIMPSE))
+        costly, self._costly = self._costly, False
         finite = np.isfinite(values)
         settled, looks = values[wait:][finite[wait:]], Looks.of(np.array(self._looks[wait:]))
         if not len(settled):
@@ -191,12 +211,13 @@ class Modern:
             return
         self.surface.add(self._setting, settled)
         fitted = self.surface.fitted()
-        here = float(fitted.predict(units(self.knobs, self._setting)[None])[0][0])
+        here = float(fitted.bend.plain(fitted.predict(units(self.knobs, self._setting)[None])[0])[0])
         tick_sd = self.surface.tick_sd()
         if self._left is not None:
             self.settling.learn(values, self._left, here, tick_sd * max(abs(here), abs(self._left)))
-        self._guard.spent(values[finite], tick_sd)
-        following = self._choose()
+        self._guard.spent(values[finite], tick_sd, self.settling.ticks)
+        self._rested, self._resting = self._resting and self._setting == self._start, False
+        following = self._best() if costly else self._choose()
         if following != self._setting:
             self._left = here
             self.moves += 1
@@ -206,7 +227,8 @@ class Modern:
             self._clear()
             self._wait = 0
             self._stays += 1
-        self._wanted = min(self._visit_ticks() << min(self._stays, 8), self.options.stay_ticks_max)
+        longest = self.options.stay_ticks_max
+        self._wanted = longest if self._resting else min(self._visit_ticks() << min(self._stays, 8), longest)
 
     def _understood(self, settled: NDArray[np.float64], looks: Looks) -> bool:
         """Whether it is known which workload the visit was of; else the next one shall tell."""
@@ -235,12 +257,17 @@ class Modern:
         self._setting = setting
         self._clear()
         self._stays = 0
+        self._first = setting not in self.surface.places
         long = self.moves <= _LONG_VISITS or self.moves % self.options.long_every == 0
         self._wait = self.options.settle_ticks_max if long else self.settling.ticks
 
     def _clear(self) -> None:
         self._values.clear()
         self._looks.clear()
+
+    def _careful(self) -> bool:
+        """Whether single ticks tell enough to act upon."""
+        return bool(self.options.early) and self.surface.tick_sd() < NOISY
 
     def _visit_ticks(self) -> int:
         options = self.options
@@ -255,7 +282,8 @@ class Modern:
         surface, fitted = self.surface, self.surface.fitted()
         known = list(surface.places)
         visited = np.array([surface.places[one].columns for one in known])
-        around = self._candidates.around(visited[int(np.argmax(fitted.predict(visited)[0]))])
+        top = visited[int(np.argmax(fitted.predict(visited)[0]))]
+        around = self._candidates.around(top, fine=surface.tick_sd() < NOISY)
         hints = [one for one in surface.hints if one not in surface.places]
         planned: NDArray[np.float64] | None = None
         if self.options.design and not hints and surface.designed < self._candidates.designed:
@@ -266,57 +294,58 @@ class Modern:
         columns = np.concatenate([named, self._candidates.columns(around)])
         look = fitted.look(columns)
         mean, sd = fitted.of(look)
-        low = mean - self.options.caution * sd
+        plain = fitted.bend.plain(mean)
+        low = fitted.bend.plain(mean - self.options.caution * sd)
         ticks = self._visit_ticks() + (self._wait or self.settling.ticks)
-        allowed = self._guard.allowed(low, float(mean[1]), ticks)
+        allowed = self._guard.allowed(low, float(plain[1]), ticks)
+        recovered = not self._careful() or self._guard.recovered()
+        allowed[2 + len(known) :] &= recovered
         allowed &= ~self._likely_refused(columns, visited)
         allowed[2 + int(np.argmax(low[2 : 2 + len(known)]))] = True  # the best one known is always allowed
         if hints:
-            surface.hints.remove(hints[-1])
-            at = len(settings) - 1
-            return hints[-1] if allowed[at] else self._setting
+            if recovered:
+                surface.hints.remove(hints[-1])
+            if allowed[len(settings) - 1]:
+                return hints[-1]
+            return self._setting if recovered else self._best()
         if planned is not None:
+            if not recovered:
+                return self._best()
             drawn = -_nearest(columns, planned[None])
             surface.designed += 1
             drawn[: len(settings)] = -np.inf  # somewhere new
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
         else:
-            best = self._promising(fitted, look, allowed, len(settings))
+            best = self._promising(fitted, look, Prospects(mean, sd, plain, allowed, len(settings)))
         return (
             settings[best] if best < len(settings) else self._candidates.setting(around[best - len(settings)])
         )
 
-    def _promising(self, fitted: Fitted, look: Look, allowed: NDArray[np.bool_], known: int) -> int:
+    def _promising(self, fitted: Fitted, look: Look, prospects: Prospects) -> int:
         """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
-        options = self.options
-        mean, sd = fitted.of(look)
-        noisy = (self.surface.tick_sd() / max(options.thompson, 1e-9)) ** 2
+        options, noise = self.options, self.surface.tick_sd()
+        noisy = (noise / max(options.thompson, 1e-9)) ** 2
         if not options.horizon_ticks or self._rng.random() < noisy:
-            drawn = fitted.sample(look, self._rng)
+            drawn, allowed = fitted.sample(look, self._rng), prospects.allowed
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
             if allowed[0] and drawn[best] - drawn[0] <= options.worth * abs(drawn[0]):
                 return 0
             return best
-        ticks = self._visit_ticks()
-        settled = int(np.argmax(np.where(allowed[:known], mean[:known], -np.inf)))
-        base = float(mean[settled])
-        noise = (self.surface.tick_sd() * base) ** 2 / ticks + fitted.visit_sd**2
         horizon = int(np.clip(self.surface.ticks, options.horizon_ticks_min, options.horizon_ticks))
-        cost = np.maximum(base - mean, 0)
-        value = np.max(
-            [
-                horizon * promise(mean, sd, base, noise / visits)
-                - (visits * ticks + 2 * self.settling.ticks) * cost
-                for visits in _VISITS
-            ],
-            axis=0,
+        known = self.surface.ticks >= options.horizon_ticks_min
+        terms = Terms(
+            self._visit_ticks(),
+            self.settling.ticks,
+            horizon,
+            noise,
+            fitted.visit_sd,
+            options.worth,
+            options.home,
+            rest=bool(options.rest) and known and not self._rested,
         )
-        best = int(np.argmax(np.where(allowed, value, -np.inf)))
-        if value[best] > options.worth * abs(base) * ticks:
-            return best
-        if allowed[0] and mean[settled] - mean[0] <= 0.25 * options.worth * abs(base):
-            return 0
-        return settled
+        chosen = paying(prospects, terms)
+        self._resting = terms.rest and chosen == 1
+        return chosen
 
     def _likely_refused(
         self, columns: NDArray[np.float64], visited: NDArray[np.float64]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ascar.capes.knobs import units
 from ascar.capes.surfaces.surface import REACH, Surface
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Looks", "Regime", "Regimes"]
 
 _ODD_ERRORS, _ODD_SHARE = 8.0, 0.05
-_APART, _STILL_APART, _ALIKE, _NEAR = 4.5, 3.5, 4.0, 0.05
+_APART, _STILL_APART, _ALIKE = 4.5, 3.5, 4.0
 _VISITS_MIN = 2
 _ODD_MAX = 2
 _KEPT_MAX = 32
@@ -83,6 +82,7 @@ class Regimes:
         knobs: of the surfaces.
         reach: of the surfaces.
         looking: whether workloads that nobody announces are looked for.
+        sharp: of the surfaces.
 
     Attributes:
         surface: of the workload that runs.
@@ -91,9 +91,11 @@ class Regimes:
         wanders: how often.
     """
 
-    def __init__(self, knobs: Sequence[Knob], reach: float = REACH, *, looking: bool = True) -> None:
-        self._knobs, self._reach, self._looking = tuple(knobs), reach, looking
-        self.surface = Surface(self._knobs, reach=reach)
+    def __init__(
+        self, knobs: Sequence[Knob], reach: float = REACH, *, looking: bool = True, sharp: bool = True
+    ) -> None:
+        self._knobs, self._reach, self._looking, self._sharp = tuple(knobs), reach, looking, sharp
+        self.surface = Surface(self._knobs, reach=reach, sharp=sharp)
         self.changes = 0
         self._name = ""
         self._named: dict[str, Surface] = {}
@@ -119,7 +121,7 @@ class Regimes:
         self._named = {one.name: one.surface for one in others if one.name is not None}
         self._looks = {id(one.surface): one.looks for one in regimes}
         for one in regimes:
-            one.surface.reach = self._reach
+            one.surface.reach, one.surface.sharp = self._reach, self._sharp
 
     def announce(self, workload: str) -> None:
         """A workload has begun; where its name is known, what was learnt of it is taken up again."""
@@ -220,7 +222,7 @@ class Regimes:
 
     def _new(self) -> Surface:
         """A surface of which nothing is known but what was best elsewhere."""
-        surface = Surface(self._knobs, reach=self._reach)
+        surface = Surface(self._knobs, reach=self._reach, sharp=self._sharp)
         for one in reversed([*self._named.values(), *self._others, self.surface]):
             best = one.best()
             if best is not None and best not in surface.hints:
@@ -247,19 +249,16 @@ class Regimes:
             known[setting] = Looks(before.mean + _NEWEST * (looks.mean - before.mean), variance)
 
     def _apart(self, surface: Surface, setting: Setting, looks: Looks) -> float | None:
-        """How far indicators are from those of the nearest setting; None where none is near."""
+        """How far indicators are from those of the setting before; None where it was not seen.
+
+        Of a neighbour they would differ: a knob may be an indicator, and such a one does not wander.
+        """
         known = self._looks.get(id(surface))
         if not known or not len(looks.mean):
             return None
         if next(iter(known.values())).mean.shape != looks.mean.shape:
             return None  # another set of indicators is sampled now
-        if setting in known:
-            return self._distance(known[setting], looks)
-        here = units(self._knobs, setting)
-        nearest = min(known, key=lambda one: float(((units(self._knobs, one) - here) ** 2).sum()))
-        if float(((units(self._knobs, nearest) - here) ** 2).sum()) > _NEAR**2:
-            return None
-        return self._distance(known[nearest], looks)
+        return self._distance(known[setting], looks) if setting in known else None
 
     def _distance(self, before: Looks, now: Looks) -> float:
         """In standard deviations, over the eighth of the indicators that differs most."""

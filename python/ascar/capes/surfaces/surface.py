@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.capes.knobs import units
+from ascar.capes.surfaces.bend import Bend
+from ascar.capes.surfaces.fit import process_of
 from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters, Look, Observations
 
 if TYPE_CHECKING:
@@ -17,15 +19,19 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["REACH", "Fitted", "Place", "Surface"]
+__all__ = ["NOISY", "REACH", "Fitted", "Place", "Surface"]
 
 REACH = 1 / 16
 _SETTINGS_MAX = 160
 _TICK_SD_FIRST = 0.1
 _FLOOR = 0.05
-_SCALE_MIN = 0.1
+_SCALE_MIN, _SCALE_MIN_NOISY = 0.03, 0.1
 _GROWTH = 1.3
-_ITERATIONS_MAX = 25
+NOISY = 0.3
+"""Standard deviation of a tick, as a share, from which on single ticks say little: losses are not bent,
+lengths taken to be about anything, and no visit ends before it has settled."""
+_MOST, _STRAIGHT, _SLOPE_MIN = 0.15, 1e3, 0.05
+_FEW = 3
 
 
 @dataclass(slots=True)
@@ -70,12 +76,14 @@ class Fitted:
         centre: of the performance.
         scale: of it.
         reach: see `Surface`.
+        bend: of losses; means and deviations are on its scale.
     """
 
     process: GaussianProcess
     centre: float
     scale: float
     reach: float
+    bend: Bend
 
     @property
     def visit_sd(self) -> float:
@@ -83,7 +91,7 @@ class Fitted:
         return self.scale * self.process.noise_variance**0.5
 
     def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the performance without noise, each (m,)."""
+        """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
         return self.of(self.look(columns))
 
     def look(self, columns: NDArray[np.float64]) -> Look:
@@ -91,7 +99,7 @@ class Fitted:
         return self.process.look(columns / self.reach)
 
     def of(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the performance without noise, each (m,)."""
+        """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
         return self.centre - self.scale * look.mean, self.scale * look.sd
 
     def sample(self, look: Look, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -119,6 +127,7 @@ class Surface:
         reach: the share of a range that the model takes for its unit of length. The prior of the lengths,
             in these units, is that of `auto`, which spends few trials on large spaces; the share of its range
             over which a knob of a storage system matters (windows from 1 to 8 of 256) may be far less.
+        sharp: whether losses are bent and lengths taken to be short where knobs are few and ticks not noisy.
     """
 
     knobs: Sequence[Knob]
@@ -126,6 +135,7 @@ class Surface:
     places: dict[Setting, Place] = field(default_factory=dict["Setting", Place])
     hints: list[Setting] = field(default_factory=list["Setting"])
     reach: float = REACH
+    sharp: bool = True
     _visits: int = 0
     _hyper: Hyperparameters | None = None
     _refit_at: float = 0.0
@@ -204,12 +214,18 @@ class Surface:
         top = self._top()
         noise = self.tick_sd()
         if self._fitted_before is not None:
-            expected = self._fitted_before.predict(np.array([one.columns for one in places]))[0]
+            before = self._fitted_before
+            expected = before.bend.plain(before.predict(np.array([one.columns for one in places]))[0])
         else:
             expected = means
         variance = (noise * np.maximum(np.abs(expected), _FLOOR * top)) ** 2 / ticks
+        noisy = min((noise / NOISY) ** 2, 1.0) if self.sharp and len(self.knobs) <= _FEW else 1.0
+        bend = Bend(float(expected.max()), top, min(_MOST / max(1 - noisy, 1e-9), _STRAIGHT))
+        slope = np.maximum(bend.slope(expected), _SLOPE_MIN) ** 2
+        means, variance, between = bend.bent(means), variance * slope, between * slope
         centre = float(np.average(means, weights=1 / (variance + means.var() + 1e-12 * top * top)))
-        scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), _SCALE_MIN * top)
+        least = (_SCALE_MIN + (_SCALE_MIN_NOISY - _SCALE_MIN) * noisy) * top
+        scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), least)
         observations = Observations(
             np.array([one.columns for one in places]) / self.reach,
             np.arange(len(self.knobs)),
@@ -219,13 +235,12 @@ class Surface:
             between / scale**2,
         )
         if self._visits >= self._refit_at or self._hyper is None:
-            starts = () if self._hyper is None else (self._hyper, Hyperparameters.prior(len(self.knobs)))
-            process = GaussianProcess.fit(observations, starts, rough=False, iterations_max=_ITERATIONS_MAX)
+            process = process_of(observations, self._hyper, short=noisy < 1)
             self._hyper = process.hyper
             self._refit_at = max(self._visits + 2, self._visits * _GROWTH)
         else:
             process = GaussianProcess.condition(observations, self._hyper)
-        self._fitted_before = Fitted(process, centre, scale, self.reach)
+        self._fitted_before = Fitted(process, centre, scale, self.reach, bend)
         return self._fitted_before
 
     _fitted_before: Fitted | None = None
