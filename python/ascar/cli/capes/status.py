@@ -23,7 +23,7 @@ EXAMPLES = examples(
     "ascar capes status --json               one document",
     "ascar capes status --json --follow      one a tick, each on a line",
 )
-_FIRST_S, _WAIT_S = 20.0, 5.0
+_FIRST_S, _WAIT_S = 20.0, 3.0
 
 
 def status(
