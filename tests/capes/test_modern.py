@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from ascar.capes.knobs import Knob
+from ascar.capes.knobs import Knob, initial
+from ascar.capes.play.game import Game, drawn
 from ascar.capes.policy import Seen
 from ascar.capes.surfaces.bend import Bend
 from ascar.capes.surfaces.candidates import Candidates
@@ -14,7 +17,7 @@ from ascar.capes.surfaces.guard import Guard
 from ascar.capes.surfaces.modern import Modern, ModernOptions
 from ascar.capes.surfaces.regimes import Looks, Regimes
 from ascar.capes.surfaces.settling import Settling
-from ascar.capes.surfaces.surface import Place, Surface
+from ascar.capes.surfaces.surface import REACH, Place, Surface
 
 KNOBS = (Knob("a", 20, 0, 100, 1), Knob("b", 50, 0, 100, 1))
 NOTHING = np.zeros((1, 1), np.float32)
@@ -84,6 +87,41 @@ def test_a_visit_that_costs_too_much_ends_but_noise_alone_ends_none():
     assert not guard.exceeded(np.full(7, 50.0), 0.5)
     guard.spent(np.full(4, 50.0), 0.0)
     assert guard.exceeded(np.full(3, 50.0), 0.0)
+
+
+def test_the_guard_allows_what_noise_hides():
+    guard = Guard(0.05)
+    low = np.array([100.0, 50.0, 0.0])
+    assert guard.allowed(low, 100.0, 6, 0.1).tolist() == [True, True, False]
+    assert guard.allowed(low, 100.0, 6, 0.5).tolist() == [True, True, True]  # a minute's mean varies by 6.5%
+    assert guard.allowed(low, 100.0, 13, 0.5).tolist() == [True, True, False]
+    assert guard.exceeded(np.zeros(9), 0.1)
+    assert not guard.exceeded(np.zeros(9), 0.5)
+
+
+@pytest.mark.parametrize(("noise", "reach"), [(0.05, REACH), (0.5, 2 * REACH)])
+def test_the_surface_is_smoother_where_ticks_are_noisy(noise, reach):
+    rng = np.random.default_rng(2)
+    surface = Surface(KNOBS)
+    for a in np.repeat(np.arange(0.0, 101.0, 10.0), 2):
+        surface.add((float(a), 50.0), (100 - abs(a - 70)) * (1 + noise * rng.standard_normal(10)))
+        surface.fitted()
+    fitted = surface.fitted()
+    assert fitted.reach == reach
+    mean = fitted.bend.plain(fitted.predict(np.array([[0.7, 0.5], [0.1, 0.5]]))[0])
+    assert mean[0] - mean[1] == pytest.approx(60, abs=5 + 40 * noise)
+
+
+def test_under_noise_it_settles_after_a_while():
+    """Surfaces drawn from the posterior would send it about 30 to 60 times in the last third."""
+    game = Game(drawn("hard", 0.5, 3, 40_001))
+    learner = Modern(game.knobs, np.random.default_rng(1))
+    setting, settings = initial(game.knobs), []
+    for _ in range(3600):
+        settings.append(setting)
+        setting = learner.decide(game.step(setting))
+    assert sum(one != other for one, other in pairwise(settings[2400:])) < 25
+    assert np.mean(game.near[1200:]) > 0.95
 
 
 def test_what_cannot_be_shown_by_a_visit_promises_nothing():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Guard"]
 
 _WINDOW_TICKS = 60
-_SURE = 2.0
+_SURE, _HIDDEN = 2.0, 3.0
 _LAST, _FAIR, _RECOVERED = 2, 0.05, 0.5
 
 
@@ -21,7 +21,8 @@ class Guard:
     """A budget: in any minute the shortfall against the initial setting stays below a share of it.
 
     What was lost counts as it was measured, less what noise alone would show; gains do not make up for
-    losses.
+    losses. Where ticks are so noisy that a minute's mean hides more than the share (three of its standard
+    errors), the budget is that: less could not be told from nothing, and keeps a learner where it began.
 
     Args:
         share: of a minute's performance under the initial setting.
@@ -58,21 +59,24 @@ class Guard:
         if not count or self._base is None or self._base <= 0:
             return False
         short = self._short(values) - _SURE * noise * count**0.5 + tail * self._lately(values, noise)
-        return short > 0 and self._kept(count) + short > self._budget_ticks
+        return short > 0 and self._kept(count) + short > self._budget(noise)
 
-    def allowed(self, low: NDArray[np.float64], base: float, ticks: int) -> NDArray[np.bool_]:
+    def allowed(
+        self, low: NDArray[np.float64], base: float, ticks: int, noise: float = 0.0
+    ) -> NDArray[np.bool_]:
         """Which settings fit into the budget.
 
         Args:
             low: a cautious estimate of each setting's performance.
             base: performance of the initial setting.
             ticks: that a visit takes.
+            noise: standard deviation of a tick, as a share.
         """
         self._base = base
         if base <= 0:
             return np.ones(len(low), bool)
         short = np.clip(1 - low / base, 0.0, 1.0) * ticks
-        return self._kept(ticks) + short <= self._budget_ticks
+        return self._kept(ticks) + short <= self._budget(noise)
 
     def fair(self, left: float | None) -> bool:
         """Whether a setting left is about as good as the initial one: then it explains no loss after it."""
@@ -81,6 +85,10 @@ class Guard:
     def recovered(self) -> bool:
         """Whether at most half of the budget is spent; before, nothing is visited for the first time."""
         return self._kept(0) + self._coming <= _RECOVERED * self._budget_ticks
+
+    def _budget(self, noise: float) -> float:
+        """In ticks of the initial setting."""
+        return max(self._budget_ticks, _HIDDEN * noise * _WINDOW_TICKS**0.5)
 
     def _lately(self, values: NDArray[np.float64], noise: float) -> float:
         """Shortfall of a tick at last."""

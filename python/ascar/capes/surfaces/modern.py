@@ -53,8 +53,9 @@ class ModernOptions:
         caution: what a setting may cost is taken to be so many standard deviations more than expected.
         horizon_ticks: a visit must pay within so many ticks, at most; 0: Thompson sampling alone.
         horizon_ticks_min: the same at first: beyond that it looks ahead as far as it can look back.
-        thompson: noise of a tick, as a share, from which on Thompson sampling alone decides; below that it
-            decides less often.
+        thompson: noise of a tick, as a share, at which Thompson sampling alone would decide; below that it
+            decides less often, and nowhere more often than every other time.
+        thompson_ticks: from so many ticks of a workload on drawn surfaces keep closer and closer to the mean.
         long_every: of so many visits one waits for the longest delay, lest a longer one is overlooked.
         reach: see `ascar.capes.surfaces.surface.Surface`.
         design: whether it begins with a design; 0: no.
@@ -78,6 +79,7 @@ class ModernOptions:
     horizon_ticks: int = 1_200
     horizon_ticks_min: int = 300
     thompson: float = 0.3
+    thompson_ticks: int = 600
     long_every: int = 6
     reach: float = REACH
     design: int = 1
@@ -87,7 +89,7 @@ class ModernOptions:
     rest: int = 1
 
 
-_LONG_VISITS = 3
+_LONG_VISITS, _THOMPSON_MAX = 3, 0.5
 _GLANCE, _GLIMPSE = 3, 2
 
 
@@ -297,7 +299,7 @@ class Modern:
         plain = fitted.bend.plain(mean)
         low = fitted.bend.plain(mean - self.options.caution * sd)
         ticks = self._visit_ticks() + (self._wait or self.settling.ticks)
-        allowed = self._guard.allowed(low, float(plain[1]), ticks)
+        allowed = self._guard.allowed(low, float(plain[1]), ticks, surface.tick_sd())
         recovered = not self._careful() or self._guard.recovered()
         allowed[2 + len(known) :] &= recovered
         allowed &= ~self._likely_refused(columns, visited)
@@ -324,15 +326,18 @@ class Modern:
     def _promising(self, fitted: Fitted, look: Look, prospects: Prospects) -> int:
         """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
         options, noise = self.options, self.surface.tick_sd()
-        noisy = (noise / max(options.thompson, 1e-9)) ** 2
+        noisy = min(_THOMPSON_MAX, (noise / max(options.thompson, 1e-9)) ** 2)
         if not options.horizon_ticks or self._rng.random() < noisy:
-            drawn, allowed = fitted.sample(look, self._rng), prospects.allowed
+            mean, allowed = prospects.mean, prospects.allowed
+            bold = min(1.0, options.thompson_ticks / max(self.surface.ticks, 1)) ** 0.5
+            drawn = mean + bold * (fitted.sample(look, self._rng) - mean)
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
             if allowed[0] and drawn[best] - drawn[0] <= options.worth * abs(drawn[0]):
                 return 0
             return best
         horizon = int(np.clip(self.surface.ticks, options.horizon_ticks_min, options.horizon_ticks))
-        known = self.surface.ticks >= options.horizon_ticks_min
+        telling = noise < NOISY  # else to be surely better than the initial setting takes too long
+        known = telling and self.surface.ticks >= options.horizon_ticks_min
         terms = Terms(
             self._visit_ticks(),
             self.settling.ticks,
@@ -340,7 +345,7 @@ class Modern:
             noise,
             fitted.visit_sd,
             options.worth,
-            options.home,
+            options.home if telling else 0.0,
             rest=bool(options.rest) and known and not self._rested,
         )
         chosen = paying(prospects, terms)

@@ -29,9 +29,9 @@ _SCALE_MIN, _SCALE_MIN_NOISY = 0.03, 0.1
 _GROWTH = 1.3
 NOISY = 0.3
 """Standard deviation of a tick, as a share, from which on single ticks say little: losses are not bent,
-lengths taken to be about anything, and no visit ends before it has settled."""
+lengths taken to be twice as long and about anything, and no visit ends before it has settled."""
 _MOST, _STRAIGHT, _SLOPE_MIN = 0.15, 1e3, 0.05
-_FEW = 3
+_FEW, _NOISY_REACH = 3, 2.0
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Fitted:
         process: over the standardised loss.
         centre: of the performance.
         scale: of it.
-        reach: see `Surface`.
+        reach: the unit of length, see `Surface`.
         bend: of losses; means and deviations are on its scale.
     """
 
@@ -127,6 +127,7 @@ class Surface:
         reach: the share of a range that the model takes for its unit of length. The prior of the lengths,
             in these units, is that of `auto`, which spends few trials on large spaces; the share of its range
             over which a knob of a storage system matters (windows from 1 to 8 of 256) may be far less.
+            Where ticks are noisy it is twice as long: what looks like a narrow peak is noise there.
         sharp: whether losses are bent and lengths taken to be short where knobs are few and ticks not noisy.
     """
 
@@ -219,6 +220,9 @@ class Surface:
         else:
             expected = means
         variance = (noise * np.maximum(np.abs(expected), _FLOOR * top)) ** 2 / ticks
+        reach = self.reach * (_NOISY_REACH if noise >= NOISY else 1)
+        if self._fitted_before is not None and reach != self._fitted_before.reach:
+            self._hyper = None  # its lengths are in other units
         noisy = min((noise / NOISY) ** 2, 1.0) if self.sharp and len(self.knobs) <= _FEW else 1.0
         bend = Bend(float(expected.max()), top, min(_MOST / max(1 - noisy, 1e-9), _STRAIGHT))
         slope = np.maximum(bend.slope(expected), _SLOPE_MIN) ** 2
@@ -227,7 +231,7 @@ class Surface:
         least = (_SCALE_MIN + (_SCALE_MIN_NOISY - _SCALE_MIN) * noisy) * top
         scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), least)
         observations = Observations(
-            np.array([one.columns for one in places]) / self.reach,
+            np.array([one.columns for one in places]) / reach,
             np.arange(len(self.knobs)),
             (centre - means) / scale,
             variance / scale**2,
@@ -240,7 +244,7 @@ class Surface:
             self._refit_at = max(self._visits + 2, self._visits * _GROWTH)
         else:
             process = GaussianProcess.condition(observations, self._hyper)
-        self._fitted_before = Fitted(process, centre, scale, self.reach, bend)
+        self._fitted_before = Fitted(process, centre, scale, reach, bend)
         return self._fitted_before
 
     _fitted_before: Fitted | None = None
