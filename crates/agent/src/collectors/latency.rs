@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Collector;
-use super::program::STACK_BYTES;
+use super::heard::STACK_BYTES;
 use crate::sample::Sample;
 
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -4,6 +4,7 @@
 mod block;
 mod cpu;
 mod file_systems;
+mod heard;
 mod latency;
 mod lustre;
 mod memory;
@@ -168,7 +169,7 @@ impl CollectorOptions {
                 command,
                 states,
                 stale_s,
-            } => Box::new(program::Program::start(name, command, states, stale_s)),
+            } => Box::new(program::start(name, command, states, stale_s)),
             Self::Prometheus {
                 name,
                 url,
@@ -176,9 +177,7 @@ impl CollectorOptions {
                 stale_s,
             } => {
                 let address = prometheus::Address::parse(&url).expect("checked with the file");
-                Box::new(prometheus::Prometheus::start(
-                    name, address, metrics, stale_s,
-                ))
+                Box::new(prometheus::start(name, address, metrics, stale_s))
             }
             Self::Latency { servers } => Box::new(latency::Latency::start(servers)),
         }

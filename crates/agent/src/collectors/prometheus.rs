@@ -3,20 +3,15 @@
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use ascar_messaging::Fault;
 
-use super::Collector;
-use super::program::{Latest, STACK_BYTES, tell};
+use super::heard::{Heard, Latest};
 use crate::glob;
-use crate::sample::Sample;
 
 /// Most of a page that is read.
 const PAGE_BYTES_MAX: u64 = 4 << 20;
-/// Most names.
-const NAMES_MAX: usize = 1024;
 const PATIENCE: Duration = Duration::from_secs(2);
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -89,65 +84,36 @@ impl Address {
     }
 }
 
-#[derive(Debug)]
-pub struct Prometheus {
-    name: String,
-    stale: Duration,
-    latest: Latest,
-}
-
-impl Prometheus {
-    pub fn start(name: String, address: Address, metrics: Vec<String>, stale_s: f64) -> Self {
-        let latest = Latest::default();
-        let shared = Arc::clone(&latest);
-        let label = name.clone();
-        let follow = move || {
-            let mut said = false;
-            loop {
-                match address.fetch() {
-                    Ok(page) => {
-                        said = false;
-                        take(&page, &metrics, &shared);
-                    }
-                    Err(error) if !said => {
-                        said = true;
-                        eprintln!(
-                            "ascard agent: collector {label}: {}:{}: {error}",
-                            address.host, address.port
-                        );
-                    }
-                    Err(_) => {}
+/// Fetches the page again and again; an error is said once until a page comes.
+pub fn start(name: String, address: Address, metrics: Vec<String>, stale_s: f64) -> Heard {
+    let label = name.clone();
+    Heard::of(name, stale_s, move |latest| {
+        let mut said = false;
+        loop {
+            match address.fetch() {
+                Ok(page) => {
+                    said = false;
+                    take(&page, &metrics, latest);
                 }
-                std::thread::sleep(EVERY);
+                Err(error) if !said => {
+                    said = true;
+                    eprintln!(
+                        "ascard agent: collector {label}: {}:{}: {error}",
+                        address.host, address.port
+                    );
+                }
+                Err(_) => {}
             }
-        };
-        let started = std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .name(name.clone())
-            .spawn(follow);
-        if let Err(error) = started {
-            eprintln!("ascard agent: collector {name}: {error}");
+            std::thread::sleep(EVERY);
         }
-        Self {
-            name,
-            stale: Duration::from_secs_f64(stale_s),
-            latest,
-        }
-    }
-}
-
-impl Collector for Prometheus {
-    fn sample(&mut self, sample: &mut Sample) {
-        tell(&self.name, &self.latest, self.stale, sample);
-    }
+    })
 }
 
 /// Takes a page in: `name{labels} value [timestamp]` a line. Counters get `_total` behind their name where they have it
 /// not, which makes rates of them.
 fn take(page: &str, metrics: &[String], latest: &Latest) {
     let mut counters = HashSet::new();
-    let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
-    for line in page.lines() {
+    let said = page.lines().filter_map(|line| {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
             let mut words = rest.split_ascii_whitespace();
             if let (Some(name), Some("counter" | "histogram" | "summary")) =
@@ -155,13 +121,11 @@ fn take(page: &str, metrics: &[String], latest: &Latest) {
             {
                 counters.insert(name);
             }
-            continue;
+            return None;
         }
-        let Some((full, name, value)) = read(line) else {
-            continue;
-        };
+        let (full, name, value) = read(line)?;
         if !metrics.iter().any(|pattern| glob::fits(pattern, &full)) {
-            continue;
+            return None;
         }
         let base = ["_sum", "_count", "_bucket"]
             .iter()
@@ -174,10 +138,9 @@ fn take(page: &str, metrics: &[String], latest: &Latest) {
         } else {
             full
         };
-        if latest.len() < NAMES_MAX || latest.contains_key(&key) {
-            latest.insert(key, (value, Instant::now()));
-        }
-    }
+        Some((key, value))
+    });
+    latest.put(said, Instant::now());
 }
 
 /// The name with its labels, the name alone, the value.
@@ -222,14 +185,8 @@ mod tests {
             ],
             &latest,
         );
-        let mut names: Vec<_> = latest
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|(name, it)| (name.clone(), it.0))
-            .collect();
-        names.sort_by(|a, b| a.0.cmp(&b.0));
-        let names: Vec<(&str, f64)> = names.iter().map(|it| (it.0.as_str(), it.1)).collect();
+        let values = latest.values();
+        let names: Vec<(&str, f64)> = values.iter().map(|it| (it.0.as_str(), *it.1)).collect();
         assert_eq!(
             names,
             [
