@@ -2,7 +2,7 @@
 
     python -m benchmarks.capes_cluster --budget 20min
 
-The seven workloads of Li et al., section 4.3, an hour each, eight seeds: the default, the best static setting
+The seven workloads of Li et al., section 4.3, an hour each, 24 seeds: the default, the best static setting
 (of a grid, chosen on other seeds), the learner from the default on, all on the same seeds. Then four
 workloads by turns, ten minutes each, for two hours: announced by name or not. Then 24 hours. Results are
 kept; the same command goes on (`--only run/`, `turns/`, `day/` for a part).
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TURNS = ("1-9", "9-1", "fileserver", "sequential-write")
-TICKS, TURN_TICKS, TURNS_TICKS, SEEDS = 3_600, 600, 7_200, 8
+TICKS, TURN_TICKS, TURNS_TICKS, SEEDS = 3_600, 600, 7_200, 24
 DAY_TICKS, DAY_SEEDS = 86_400, 3
 AFTER = (600, 1_200, 3_600)
 DAY_AFTER = ((600, 300), (3_600, 300), (43_200, 3_600), (86_400, 3_600))

@@ -128,17 +128,22 @@ def followed(
     return Course(found, decides)
 
 
-def grid(name: str, seconds: float = 120) -> dict[str, Any]:
+def grid(name: str, seconds: float = 120, settings: Sequence[str] = ()) -> dict[str, Any]:
     """Every static setting's throughput, two runs each, from the cold on seeds of their own.
 
     The benchmarks share what was found.
+
+    Args:
+        name: of the workload.
+        seconds: of a run, virtual.
+        settings: of the cluster, where it is not as it is.
     """
-    own = {"key": f"{name}/{seconds:g}", "build": _simulator()}
+    own = {"key": "/".join((name, f"{seconds:g}", *settings)), "build": _simulator()}
     known = [json.loads(one) for one in _GRIDS.read_text().splitlines()] if _GRIDS.exists() else []
     for one in known:
         if own.items() <= one.items():
             return {"points": one["points"]}
-    scenario = with_settings(scenario_of(name), [f"duration_s={seconds}", f"seed={_GRID_SEED}"])
+    scenario = with_settings(scenario_of(name), [f"duration_s={seconds}", f"seed={_GRID_SEED}", *settings])
     swept = sweep(scenario, Grid(_WINDOWS, _TAUS_US, 2), threads=1)
     points = [[one.window, one.tau_us, one.figures["throughput_mb_per_s"].mean] for one in swept.points]
     with _GRIDS.open("a") as file:

@@ -4,12 +4,14 @@
 
 An hour of learning on the cluster as it is. Then the learner is frozen: it learns nothing more and tries
 nothing. It runs ten minutes of the first session's kind with another seed, and three later sessions with
-files at other places of the disks, fragmented, on fuller disks. Each against the default on the same seed.
+files at other places of the disks, fragmented, on fuller disks. Each against the default on the same seed,
+and beside the static setting that is best in that session (of a grid, chosen on other seeds).
 """
 
 from __future__ import annotations
 
 import os
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
@@ -23,7 +25,7 @@ from .harness import Piece, mean, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TRAINING_TICKS, TICKS, SEEDS = 3_600, 600, 5
+TRAINING_TICKS, TICKS, SEEDS = 3_600, 600, 8
 SESSIONS: dict[str, tuple[str, ...]] = {
     "first": (),
     "further inside": ("servers.layout.start_percent=40", "servers.layout.used_percent=90"),
@@ -42,23 +44,39 @@ SESSIONS: dict[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    """Run what has no result yet, and print a table."""
+    """Run what has no result yet, and print tables."""
     benchmark = runs.benchmark_of(__doc__ or "", "10min")
     found = benchmark.run(list(_pieces()))
+    own = {
+        name: [found[key] for seed in range(SEEDS) if (key := f"{name}/{seed}") in found]
+        for name in runs.GAINFUL
+    }
     print(f"\nGain over the default, {TICKS} ticks of each session, learner frozen\n")
-    rows: list[list[str]] = []
-    for name in runs.GAINFUL:
-        own = [found[key] for seed in range(SEEDS) if (key := f"{name}/{seed}") in found]
-        if not own:
-            continue
-        cells = [_gains([one[session] for one in own]) for session in SESSIONS]
-        rows.append([name, str(len(own)), *cells])
+    rows = [
+        [name, str(len(seeds)), *(_gains(seeds, session) for session in SESSIONS)]
+        for name, seeds in own.items()
+        if seeds
+    ]
     table(("workload", "seeds", *SESSIONS), rows)
+    print("\nGain of the static setting that is best there; share of it that the frozen learner has\n")
+    rows = [
+        [name, *(_possible(seeds, session) for session in SESSIONS)] for name, seeds in own.items() if seeds
+    ]
+    table(("workload", *SESSIONS), rows)
 
 
-def _gains(pairs: list[list[float]]) -> str:
-    gains = [learnt / default - 1 for default, learnt in pairs]
+def _gained(seeds: list[dict[str, Any]], session: str, column: int) -> list[float]:
+    return [one[session][column] / one[session][0] - 1 for one in seeds]
+
+
+def _gains(seeds: list[dict[str, Any]], session: str) -> str:
+    gains = _gained(seeds, session, 1)
     return f"{runs.signed(mean(gains))}, {min(gains):+.1%} to {max(gains):+.1%}"
+
+
+def _possible(seeds: list[dict[str, Any]], session: str) -> str:
+    learnt, static = (_gained(seeds, session, column) for column in (1, 2))
+    return f"{runs.signed(mean(static))}; {runs.whole(runs.share_of(learnt, static))}"
 
 
 def _pieces() -> Iterator[Piece]:
@@ -75,11 +93,11 @@ def _sessions(name: str, seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {"setting": learner.surface.best()}
     for number, (session, settings) in enumerate(SESSIONS.items(), start=1):
         scenario = with_settings(runs.scenario_of(name), list(settings))
+        window, tau_us, _ = max(runs.grid(name, settings=settings)["points"], key=itemgetter(2))
         own = runs.FRESH + 1_000 * number + seed
-        systems = [ClusterSystem([scenario], own) for _ in range(2)]
         found[session] = [
-            float(runs.followed(system, policy, TICKS).mb_per_s.mean())
-            for system, policy in zip(systems, (runs.DEFAULT, learner), strict=True)
+            float(runs.followed(ClusterSystem([scenario], own), policy, TICKS).mb_per_s.mean())
+            for policy in (runs.DEFAULT, learner, (window, tau_us))
         ]
     return found
 

@@ -97,6 +97,8 @@ MODERN = Subject(
         "stay_ticks_max": _choice(12, 24, 48, 96, 192, default=_PRESENT.stay_ticks_max),
         "worth": _number(0.001, 0.1, _PRESENT.worth),
         "first_ticks": _choice(8, 16, 32, default=_PRESENT.first_ticks),
+        "thompson": _number(0.1, 1.0, _PRESENT.thompson),
+        "thompson_ticks": _number(150, 2_400, _PRESENT.thompson_ticks),
     },
     trials=25,
 )
