@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "Quiet", "StudyFile", "StudyOrRun", "examples"]
+__all__ = ["FormatDevice", "Json", "Quiet", "StudyFile", "StudyOrRun", "examples"]
 
 
 def examples(*lines: str) -> str:
@@ -32,6 +32,12 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on stdout; its schema is in docs/schemas.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+FormatDevice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
+    ),
+]
 StudyFile = Annotated[
     Path, typer.Argument(metavar="STUDY.toml", help="A study file; `ascar init` writes one.")
 ]

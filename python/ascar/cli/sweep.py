@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Json, Quiet, StudyFile, examples
+from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile, examples
 
 __all__ = ["EXAMPLES", "sweep"]
 
@@ -53,12 +53,7 @@ def sweep(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write a table: .csv, .parquet or .json."),
     ] = None,
-    format_device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
-        ),
-    ] = None,
+    format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

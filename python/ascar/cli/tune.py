@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, Quiet, StudyFile, examples
+from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile, examples
 
 if TYPE_CHECKING:
     from ascar.history import History
@@ -34,12 +34,7 @@ def tune(
         str | None,
         typer.Option(metavar="DURATION", help="Time for all of it, e.g. '10 min', instead of the study's."),
     ] = None,
-    format_device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
-        ),
-    ] = None,
+    format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

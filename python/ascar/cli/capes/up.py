@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.options import FormatDevice, Json, Quiet, examples
 
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
@@ -43,12 +43,7 @@ def up(
         Path | None,
         typer.Option(metavar="FOLDER", help="Of the session: its data, logs and what it has learnt."),
     ] = None,
-    format_device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEVICE", help="Confirm that this block device, which the study names, may be formatted."
-        ),
-    ] = None,
+    format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
