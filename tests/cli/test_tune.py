@@ -110,7 +110,7 @@ def test_a_study_without_a_verdict_ends_with_3(ascar, tmp_path):
         metrics = {{ throughput_ops_per_s = 'regex:throughput_ops_per_s ([0-9]+)' }}
         [measurement]
         load_min = "50 ms"
-        load_max = "100 ms"
+        load_max = "10 s"  # it ends by itself; until then it may be slow to start
         [stop]
         trials = 2
         [verify]
