@@ -11,6 +11,7 @@ kept; the same command goes on (`--only run/`, `turns/`, `day/` for a part).
 from __future__ import annotations
 
 import os
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
@@ -186,10 +187,16 @@ def _turning(found: dict[str, dict[str, Any]]) -> None:
                 (one[label][part], one["default"][part]) for one in own
             ]
             cells.append(runs.signed(mean([sum(learnt) / sum(default) - 1 for learnt, default in pairs])))
-        changes = "-" if label == "static" else ", ".join(str(one[f"{label}_changes"]) for one in own)
-        kept = "-" if label == "static" else ", ".join(str(one[f"{label}_known"]) for one in own)
-        rows.append([label, *cells, changes, kept])
+        counts = [
+            "-" if label == "static" else _range([one[f"{label}_{what}"] for one in own])
+            for what in ("changes", "known")
+        ]
+        rows.append([label, *cells, *counts])
     table(("setting", "all 7,200 ticks", "from the second round on", "changes seen", "workloads known"), rows)
+
+
+def _range(counts: list[int]) -> str:
+    return f"{median(counts):g} ({min(counts)} to {max(counts)})"
 
 
 def _day(found: dict[str, dict[str, Any]]) -> None:
