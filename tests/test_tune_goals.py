@@ -161,6 +161,15 @@ kind = "random"
 """
 
 
+def test_changes_of_a_study_s_own_parameters_take_the_seconds_of_their_cost(history):
+    timed = COSTLY.replace("[measurement]", "change_s = [0.5, 2, 20, 30]\n[measurement]")
+    trials = history.run(tune(Study.parse(timed), history).run_id).trials()
+    for before, after in pairwise(trials):
+        seconds = 30.0 if before.configuration["block"] != after.configuration["block"] else 0.5
+        expected = 0.0 if before.configuration == after.configuration else seconds
+        assert after.stage_s["change"] == pytest.approx(expected, abs=1e-6)
+
+
 def test_what_a_change_counts_for_enters_the_objective(history):
     """24% more throughput that costs half of the first day's work is no gain; 7% that costs a second is."""
     outcome = tune(Study.parse(COSTLY), history)

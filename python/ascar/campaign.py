@@ -14,7 +14,7 @@ from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
 from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
 from ascar.space import change_costs_s, study_space
-from ascar.targets import Owned, Reusing, open_target
+from ascar.targets import Adopting, Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -72,7 +72,10 @@ class Bench:
 
     def entered(self) -> Bench:
         """The bench once its target is entered: it then knows the machine's own defaults and abilities."""
-        return replace(self, space=study_space(self.study, self.target.space))
+        space = study_space(self.study, self.target.space)
+        if isinstance(self.target, Adopting):
+            self.target.adopt(space)
+        return replace(self, space=space)
 
     def valid_for(self) -> dict[str, Any]:
         """What results hold for: the machine, the system under tuning, the load; JSON-ready."""

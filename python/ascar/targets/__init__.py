@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.workspace import Change, Workspace
 
-__all__ = ["Owned", "Reusing", "Target", "open_target"]
+__all__ = ["Adopting", "Owned", "Reusing", "Target", "open_target"]
 
 
 @runtime_checkable
@@ -82,6 +82,15 @@ class Owned(Protocol):
 
     owner: str
     """What others who are refused a lock are told."""
+
+
+@runtime_checkable
+class Adopting(Protocol):
+    """A target that does not know by itself what it costs to change a study's own parameters."""
+
+    def adopt(self, space: Space) -> None:
+        """Learn the study's space."""
+        ...
 
 
 @runtime_checkable
