@@ -94,7 +94,7 @@ def test_a_work_amount_that_can_be_adjusted_tells_the_speed_apart_from_the_start
     """A start of 20 ms, then 10,000 units a second."""
     done = ascar(
         *("measure", "--preset", "quick", "--work-amount", "10,100000", "--short-round", "0.3 s"),
-        *("--limit", "10 s", "--json", "--", "sleep", "0.02", "%WORK_AMOUNT%e-4"),
+        *("--limit", "20 s", "--json", "--", "sleep", "0.02", "%WORK_AMOUNT%e-4"),
     )
     document = done.document
     assert done.status in (0, 3)
