@@ -183,6 +183,7 @@ class Search:
             standard_error=trial.measurement.standard_error if trial.measurement else None,
             seconds=trial.total_s,
             losses=_losses(study, trial),
+            change_s=_change_s(trial),
         )
 
     def _reason_to_end(self) -> str:
@@ -226,6 +227,13 @@ def _losses(study: Study, trial: Trial) -> tuple[float, ...]:
         return tuple(-one.sign * one.score(trial.metrics) for one in study.objectives)
     except ExpressionError:
         return ()
+
+
+def _change_s(trial: Trial) -> float | None:
+    """Seconds until the load could begin; None where the trial did not come that far."""
+    if "load" not in trial.stage_s:
+        return None
+    return sum(trial.stage_s.get(stage, 0.0) for stage in ("change", "fill", "settle"))
 
 
 def _targets_met(study: Study, trials: Sequence[Trial]) -> frozenset[str]:

@@ -27,6 +27,8 @@ class Evaluation:
         standard_error: of the loss; None where unknown.
         seconds: what the trial cost.
         losses: of a study with several objectives, each one's; `loss` is that of their compromise.
+        change_s: of the seconds, what went on putting the configuration in force: the change from the one
+            before, the fill, the settling; None where that is not told apart.
     """
 
     configuration: Configuration
@@ -35,6 +37,7 @@ class Evaluation:
     standard_error: float | None = None
     seconds: float = 0.0
     losses: tuple[float, ...] = ()
+    change_s: float | None = None
 
 
 @runtime_checkable

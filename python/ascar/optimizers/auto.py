@@ -17,6 +17,7 @@ from ascar.errors import Exhausted
 from ascar.optimizers.freezing import frozen_parameters
 from ascar.optimizers.gp import gene_weights
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
+from ascar.optimizers.pricing import Prices, Pricing
 from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
 from ascar.optimizers.surrogates.fitting import Fitted, Fitter
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ascar.optimizers import Evaluation
     from ascar.optimizers.surrogates.candidates import Found
     from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
@@ -66,6 +68,8 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         recommendation: the lowest posterior mean, or the lowest mean observed.
         freeze: parameters that explain less than this share of the losses' variance, with 95% confidence,
             keep the values of the best known while that holds; 0: none.
+        per_second: whether gains are divided by the seconds that they are expected to take, the change from
+            what is in force included; and whether the design is measured in an order of cheap changes.
     """
 
     design: int = 10
@@ -77,6 +81,7 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     logarithmic: bool = True
     recommendation: Literal["posterior", "observed"] = "posterior"
     freeze: float = 0.0
+    per_second: bool = False
 
 
 class Auto(ModelSearch):
@@ -104,6 +109,12 @@ class Auto(ModelSearch):
         super().__init__(space, seed, start, self.options.design, self.options.initialization)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
+        self._pricing = Pricing(self.ledger, self.columns)
+
+    def tell(self, evaluation: Evaluation) -> None:
+        """What became of a configuration, and what it took."""
+        super().tell(evaluation)
+        self._pricing.tell(evaluation)
 
     def ask(self) -> Configuration:
         """The next configuration.
@@ -111,9 +122,11 @@ class Auto(ModelSearch):
         Raises:
             Exhausted: every valid configuration is known or out, and measuring any again promises nothing.
         """
-        designed = self.ledger.first_fresh(self._design)
+        designed = self._designed()
         self.reason = "design" if designed is not None else "search"
-        return self.ledger.take(designed or self.guided() or self.any())
+        chosen = self.ledger.take(designed or self.guided() or self.any())
+        self._pricing.ask(chosen)
+        return chosen
 
     def guide(self) -> Guide | None:
         """The Gaussian process of what is known."""
@@ -132,9 +145,11 @@ class Auto(ModelSearch):
         best = float(guide.mean.min())
 
         thawed = self._thawed(guide, fitted.evidence)
+        prices = self._pricing.prices(fitted) if self.options.per_second else Prices.even(self.columns.width)
 
         def promise(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-            return log_expected_improvement(*process.predict(columns), best) - _FAR * ~thawed(columns)
+            gain_log = log_expected_improvement(*process.predict(columns), best)
+            return gain_log - np.log(prices(columns)) - _FAR * ~thawed(columns)
 
         found = self.candidates.search(promise, guide.centres(_CENTRES), guide.weights, self.rng())
         found = found.where(thawed(found.columns))
@@ -144,12 +159,15 @@ class Auto(ModelSearch):
         measured = process.look(fitted.evidence.observations.columns[rows], rows)
         again = knowledge_gradient(process, measured, measured)
         # Gains too small to matter are not weighed against each other: something new is tried.
-        least = max(float(again.max()), _GAIN_MIN) if self.options.remeasure else -np.inf
+        least = _GAIN_MIN if self.options.remeasure else -np.inf
+        again_rate = np.where(again >= least, again / prices(fitted.evidence.observations.columns[rows]), 0.0)
+        least_rate = float(again_rate.max()) if self.options.remeasure else -np.inf
         fresh = (
             knowledge_gradient(process, measured, process.look(found.columns)) if len(found) else np.empty(0)
         )
-        order = np.argsort(-fresh, kind="stable")
-        worthy = [int(at) for at in order if fresh[at] >= least]
+        rate = fresh / prices(found.columns)
+        order = np.argsort(-rate, kind="stable")
+        worthy = [int(at) for at in order if fresh[at] >= least and rate[at] >= least_rate]
         configuration = self._first_fresh(found, worthy)
         if configuration is not None or not self.options.remeasure:
             return configuration
@@ -158,7 +176,7 @@ class Auto(ModelSearch):
             if configuration is not None:
                 return configuration
         self.reason = "re-measurement"
-        return guide.measured[self._contender(guide, fitted.evidence.observations.repeats[rows], again)]
+        return guide.measured[self._contender(guide, fitted.evidence.observations.repeats[rows], again_rate)]
 
     def recommend(self) -> Recommendation | None:
         """The measured configuration that is expected to be best, on the average over hyperparameters."""
@@ -182,6 +200,13 @@ class Auto(ModelSearch):
         beyond = scale.original(float(mean[at]) + sd, noise)
         return Recommendation(guides[0].measured[at], loss, abs(beyond - loss))
 
+    def _designed(self) -> Configuration | None:
+        """What is left of the design: the start's first, then the cheapest to reach where seconds count."""
+        started = self.ledger.started()
+        if started is not None or not self.options.per_second:
+            return started or self.ledger.first_fresh(self._design)
+        return self._pricing.cheapest([one for one in self._design if self.ledger.fresh(one)])
+
     def _left(self) -> Configuration | None:
         """A random fresh configuration, where the model sees none; None: every one is known."""
         with suppress(Exhausted):
@@ -198,15 +223,15 @@ class Auto(ModelSearch):
         kept = self.columns.rows(guide.centres(1))[0, frozen]
         return lambda columns: (columns[:, frozen] == kept).all(1)
 
-    def _contender(self, guide: Guide, repeats: NDArray[np.float64], again: NDArray[np.float64]) -> int:
-        """Which measured configuration to measure again.
+    def _contender(self, guide: Guide, repeats: NDArray[np.float64], rate: NDArray[np.float64]) -> int:
+        """Which measured configuration to measure again, by the gains' rates, 0 where one is too small.
 
         Raises:
-            Exhausted: the gain is too small to matter, and enough was repeated to say so: what noise there
+            Exhausted: every gain is too small to matter, and enough was repeated to say so: what noise there
                 is, only repetitions tell.
         """
-        if again.max() >= _GAIN_MIN:
-            return int(np.argmax(again))
+        if rate.max() > 0:
+            return int(np.argmax(rate))
         if (repeats - 1).sum() >= _REPEATS_MIN:
             raise Exhausted("every valid configuration is known, and measuring any again promises nothing")
         best = np.argsort(guide.mean, kind="stable")[:3]

@@ -9,12 +9,12 @@ compromise, which is what will be recommended.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ascar.errors import Exhausted
-from ascar.optimizers import Evaluation
 from ascar.optimizers.recommendation import recommend
 from ascar.outcome import TrialState
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.optimizers import Optimizer
+    from ascar.optimizers import Evaluation, Optimizer
     from ascar.optimizers.recommendation import Recommendation
     from ascar.space import Configuration, Space
 
@@ -102,7 +102,7 @@ class SeveralObjectives:
             state = (
                 one.state if loss is not None or one.state is not TrialState.COMPLETE else TrialState.FAILED
             )
-            optimizer.tell(Evaluation(one.configuration, state, loss, error, one.seconds))
+            optimizer.tell(replace(one, state=state, loss=loss, standard_error=error, losses=()))
         return optimizer
 
 
