@@ -51,7 +51,7 @@ def watch(
         str, typer.Option("--for", metavar="DURATION", help="Of the system's time.")
     ] = "10 min",
     objective: ObjectiveText = "throughput",
-    caution: Caution = 0.25,
+    caution: Caution = 0.0,
     observe: Annotated[str, typer.Option(metavar="DURATION", help="That features are taken from.")] = "20 s",
     moved: Annotated[
         float,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CAUTION", "Choice", "Chooser"]
 
-CAUTION = 0.25
+CAUTION = 0.0
 """Standard deviations below the expectation at which a gain must still be positive."""
 
 

@@ -112,7 +112,7 @@ class Predictor:
             seed,
             trees=_TREES,
             leaf_min=_LEAF_MIN,
-            tries=max(1, self._x.shape[1] // 2),
+            tries=self._x.shape[1],
             bootstrap=False,
         )
 

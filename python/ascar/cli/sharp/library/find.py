@@ -32,7 +32,7 @@ def find(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rules here.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
     objective: ObjectiveText = "throughput",
-    caution: Caution = 0.25,
+    caution: Caution = 0.0,
     library: LibraryFile = None,
     json: Json = False,
 ) -> int:
@@ -72,9 +72,9 @@ def find(
     if choice is None:
         console.print("no rules: of none is a gain to be expected", markup=False)
     else:
+        least = f", at least {percent(choice.low)} at a caution of {caution:g}" if caution else ""
         console.print(
-            f"rules {choice.rules}, made for {choice.made_for}: {percent(choice.gain)} expected, at least "
-            f"{percent(choice.low)} at a caution of {caution:g}",
+            f"rules {choice.rules}, made for {choice.made_for}: {percent(choice.gain)} expected{least}",
             soft_wrap=True,
             markup=False,
         )
