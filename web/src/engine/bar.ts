@@ -38,7 +38,17 @@ export function barOf(sorted: Float64Array, from: number, to: number): Bar {
   const middle = sorted[from + (count >> 1)]!; // sums of differences keep their digits
   let sum = 0;
   let squares = 0;
-  for (let place = from; place < to; place++) {
+  // Four sums at a time do not wait for one another.
+  let place = from;
+  for (; place + 3 < to; place += 4) {
+    const first = sorted[place]! - middle;
+    const second = sorted[place + 1]! - middle;
+    const third = sorted[place + 2]! - middle;
+    const fourth = sorted[place + 3]! - middle;
+    sum += first + second + (third + fourth);
+    squares += first * first + second * second + (third * third + fourth * fourth);
+  }
+  for (; place < to; place++) {
     const rest = sorted[place]! - middle;
     sum += rest;
     squares += rest * rest;

@@ -28,6 +28,8 @@ export interface Bars {
 }
 
 const OUT = 0xff;
+/** No dimension. */
+const NONE = 0x100;
 
 export class Engine {
   /** Rows with a finite objective, ascending by it. */
@@ -62,7 +64,7 @@ export class Engine {
 
   bars(selection: Selection): Bars {
     this.mark(selection);
-    const inside = this.places(this.inside, -1);
+    const inside = this.places(this.inside, NONE);
     const dimensions: Bar[][] = [];
     const importance = new Float64Array(this.codes.length);
     const all = this.all(inside);
@@ -79,19 +81,13 @@ export class Engine {
     return { dimensions, importance, variance: variance(all), all, rows };
   }
 
-  /** How many dimensions each row misses, and which one where it is one alone. */
+  /** How many dimensions each row misses, and their sum: which one where it is one alone. */
   private mark(selection: Selection): void {
     const { misses, missed, order } = this;
     misses.fill(0);
+    missed.fill(0);
     selection.chosen.forEach((chosen, which) => {
-      if (chosen === null) return;
-      const codes = this.codes[which]!;
-      for (let place = 0; place < codes.length; place++) {
-        if (!chosen[codes[place]!]) {
-          misses[place]!++;
-          missed[place] = which;
-        }
-      }
+      if (chosen !== null) add(this.codes[which]!, Uint8Array.from(chosen, Number), which, misses, missed);
     });
     for (const { values, low, high } of selection.limits) {
       for (let place = 0; place < order.length; place++) {
@@ -108,7 +104,8 @@ export class Engine {
     let count = 0;
     for (let place = 0; place < misses.length; place++) {
       const miss = misses[place]!;
-      if (miss === 0 || (miss === 1 && missed[place] === which)) into[count++] = place;
+      into[count] = place;
+      count += zero(miss) | zero((miss ^ 1) | (missed[place]! ^ which));
     }
     return into.subarray(0, count);
   }
@@ -130,6 +127,22 @@ export class Engine {
     }
     return Array.from({ length: width }, (_, code) => barOf(this.sorted, starts[code]!, starts[code + 1]!));
   }
+}
+
+// No branches in what follows: which rows are chosen, no processor can guess.
+
+/** Count a miss where a value is not among the chosen ones. */
+function add(codes: Codes, chosen: Uint8Array, which: number, misses: Uint8Array, missed: Uint8Array): void {
+  for (let place = 0; place < codes.length; place++) {
+    const miss = 1 - chosen[codes[place]!]!;
+    misses[place]! += miss;
+    missed[place]! += miss * which;
+  }
+}
+
+/** 1 of 0, 0 of what is above. */
+function zero(value: number): number {
+  return (value - 1) >>> 31;
 }
 
 /** The variance between the means of a dimension's values, of the rows that are left (see `importance`). */

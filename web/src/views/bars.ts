@@ -142,18 +142,27 @@ export class BarsView {
       x += panel.width;
       content.push(panel.group);
     }
+    for (const axis of this.axes) axis.remove();
     this.axes = Array.from({ length: row + 1 }, (_, at) =>
       svg("g", { class: "axis", transform: `translate(0 ${at * ROW_HEIGHT})`, "aria-hidden": "true" }),
     );
-    const focus = document.activeElement;
-    this.root.replaceChildren(...this.axes, ...content);
-    if (focus instanceof SVGElement && this.root.contains(focus)) focus.focus();
+    this.lay([...this.axes, ...content]);
     const widest = Math.max(...order.map((which) => this.panels[which]!.width)) + AXIS;
     const width = Math.max(room, widest);
     const height = (row + 1) * ROW_HEIGHT;
     set(this.root, { width, height, viewBox: `0 0 ${width} ${height}` });
     const first = this.panels[order[0]!]?.columns[0]?.group;
     if (this.root.querySelector('.bar[tabindex="0"]') === null && first) set(first, { tabindex: 0 });
+  }
+
+  /** What holds the focus stays where it is, and the others go around it: moved, it would lose it. */
+  private lay(content: readonly SVGGElement[]): void {
+    const at = content.findIndex((group) => group.contains(document.activeElement));
+    if (at < 0) this.root.replaceChildren(...content);
+    else {
+      content[at]!.before(...content.slice(0, at));
+      content[at]!.after(...content.slice(at + 1));
+    }
   }
 
   private scale(y: ScaleLinear<number, number>): void {
