@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters, Posterior
+from ascar.optimizers.surrogates.gaussian import Hyperparameters, Posterior
 
 if TYPE_CHECKING:
-    from ascar.optimizers.surrogates.gaussian import Observations
+    from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
 
 __all__ = ["process_of"]
 
@@ -43,16 +42,4 @@ def process_of(observations: Observations, before: Hyperparameters | None, *, sh
         posterior = replace(posterior, centre=centre, spread=spread)
         if before is not None:
             starts = (before, Hyperparameters.of(centre))
-    best: Any = None
-    for start in starts:
-        found = cast("Any", optimize.minimize)(
-            posterior.penalty,
-            np.clip(start.vector(), posterior.low, posterior.high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.column_stack([posterior.low, posterior.high]),
-            options={"maxiter": _ITERATIONS_MAX},
-        )
-        if best is None or found.fun < best.fun:
-            best = found
-    return GaussianProcess.condition(observations, Hyperparameters.of(best.x), float(best.fun))
+    return posterior.process(starts, _ITERATIONS_MAX)

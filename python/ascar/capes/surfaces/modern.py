@@ -213,7 +213,7 @@ class Modern:
             return
         self.surface.add(self._setting, settled)
         fitted = self.surface.fitted()
-        here = float(fitted.bend.plain(fitted.predict(units(self.knobs, self._setting)[None])[0])[0])
+        here = float(fitted.expected(units(self.knobs, self._setting)[None])[0])
         tick_sd = self.surface.tick_sd()
         if self._left is not None:
             self.settling.learn(values, self._left, here, tick_sd * max(abs(here), abs(self._left)))

@@ -94,6 +94,10 @@ class Fitted:
         """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
         return self.of(self.look(columns))
 
+    def expected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of the performance, losses as they are, (m,)."""
+        return self.bend.plain(self.predict(columns)[0])
+
     def look(self, columns: NDArray[np.float64]) -> Look:
         """The posterior at some places, for `of` and `sample`."""
         return self.process.look(columns / self.reach)
@@ -215,8 +219,7 @@ class Surface:
         top = self._top()
         noise = self.tick_sd()
         if self._fitted_before is not None:
-            before = self._fitted_before
-            expected = before.bend.plain(before.predict(np.array([one.columns for one in places]))[0])
+            expected = self._fitted_before.expected(np.array([one.columns for one in places]))
         else:
             expected = means
         variance = (noise * np.maximum(np.abs(expected), _FLOOR * top)) ** 2 / ticks

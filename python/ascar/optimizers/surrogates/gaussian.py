@@ -211,6 +211,28 @@ class Posterior:
             deviation[count + 1] = 0.0
         return float(value + 0.5 * deviation @ deviation), gradient + deviation / self.spread
 
+    def process(self, starts: Sequence[Hyperparameters], iterations_max: int) -> GaussianProcess:
+        """The process at the hyperparameters of the least penalty.
+
+        Args:
+            starts: where searches for them begin, at least one.
+            iterations_max: of L-BFGS, from each start.
+        """
+        best: tuple[float, NDArray[np.float64]] | None = None
+        for start in starts:
+            found = cast("Any", optimize.minimize)(
+                self.penalty,
+                np.clip(start.vector(), self.low, self.high),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=np.column_stack([self.low, self.high]),
+                options={"maxiter": iterations_max},
+            )
+            if best is None or float(found.fun) < best[0]:
+                best = float(found.fun), np.asarray(found.x, np.float64)
+        assert best is not None, "there is at least one start"
+        return GaussianProcess.condition(self.observations, Hyperparameters.of(best[1]), best[0])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
@@ -283,20 +305,7 @@ class GaussianProcess:
             iterations_max: of L-BFGS, from each start.
         """
         posterior = Posterior.of(observations, rough=rough)
-        best: tuple[float, NDArray[np.float64]] | None = None
-        for start in starts or Hyperparameters.starts(observations.parameters):
-            found = cast("Any", optimize.minimize)(
-                posterior.penalty,
-                np.clip(start.vector(), posterior.low, posterior.high),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=np.column_stack([posterior.low, posterior.high]),
-                options={"maxiter": iterations_max},
-            )
-            if best is None or float(found.fun) < best[0]:
-                best = float(found.fun), np.asarray(found.x, np.float64)
-        assert best is not None, "there is at least one start"
-        return cls.condition(observations, Hyperparameters.of(best[1]), best[0])
+        return posterior.process(starts or Hyperparameters.starts(observations.parameters), iterations_max)
 
     def look(self, columns: NDArray[np.float64], rows: NDArray[np.intp] | None = None) -> Look:
         """The posterior at encoded configurations.
