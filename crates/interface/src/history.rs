@@ -158,6 +158,13 @@ impl Reply<'_> {
             payload,
         });
     }
+
+    /// Entries under a key, at most so many in a part.
+    fn list(&mut self, key: &str, entries: &[Value], most: usize) {
+        for piece in entries.chunks(most) {
+            self.send(json!({ key: piece }), false, &[]);
+        }
+    }
 }
 
 fn extent(connection: &Connection) -> rusqlite::Result<Value> {
@@ -355,9 +362,7 @@ fn actions(connection: &Connection, from: i64, to: i64, reply: &mut Reply) -> ru
     let found: Vec<Value> = statement
         .query_map(params![from, to], entry)?
         .collect::<Result<_, _>>()?;
-    for piece in found.chunks(500) {
-        reply.send(json!({"actions": piece}), false, &[]);
-    }
+    reply.list("actions", &found, 500);
     Ok(())
 }
 
@@ -374,9 +379,7 @@ fn settings(
         Ok(json!({"tick": row.get::<_, i64>(0)?.max(from), "setting": setting}))
     };
     let found = in_force(connection, ("settings", "tick, content"), (from, to), entry)?;
-    for piece in found.chunks(200) {
-        reply.send(json!({"settings": piece}), false, &[]);
-    }
+    reply.list("settings", &found, 200);
     Ok(())
 }
 
@@ -397,9 +400,7 @@ fn workloads(
         (from, to),
         entry,
     )?;
-    for piece in found.chunks(1000) {
-        reply.send(json!({"workloads": piece}), false, &[]);
-    }
+    reply.list("workloads", &found, 1000);
     Ok(())
 }
 

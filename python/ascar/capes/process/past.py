@@ -186,18 +186,12 @@ async def _range(bus: Bus, start: int, end: int) -> Past:
         header = part.header
         if part.block is not None:
             (found.metrics if header["node"] is None else found.parts).append(part)
-        for one in header.get("settings") or ():
-            if isinstance(one, dict):
-                entry = cast("dict[str, Any]", one)
-                tick, setting = entry.get("tick"), entry.get("setting")
-                if isinstance(tick, int) and isinstance(setting, dict):
-                    found.settings.append((tick, cast("dict[str, Any]", setting)))
-        for one in header.get("workloads") or ():
-            if isinstance(one, dict):
-                entry = cast("dict[str, Any]", one)
-                tick, name = entry.get("tick"), entry.get("name")
-                if isinstance(tick, int) and isinstance(name, (str, type(None))):
-                    found.workloads.append((tick, name or ""))
+        for tick, setting in _by_tick(header, "settings", "setting"):
+            if isinstance(setting, dict):
+                found.settings.append((tick, cast("dict[str, Any]", setting)))
+        for tick, name in _by_tick(header, "workloads", "name"):
+            if isinstance(name, (str, type(None))):
+                found.workloads.append((tick, name or ""))
         if header.get("last"):
             following = header.get("next_tick")
             found.following = following if isinstance(following, int) else None
@@ -205,6 +199,16 @@ async def _range(bus: Bus, start: int, end: int) -> Past:
             found.workloads.sort(key=lambda one: one[0])
             return found
     raise _strange("it has no end")
+
+
+def _by_tick(header: Mapping[str, Any], part: str, key: str) -> Iterator[tuple[int, object]]:
+    """Ticks, and what was under a key from each of them on; what is no such entry is passed over."""
+    for one in header.get(part) or ():
+        if isinstance(one, dict):
+            entry = cast("dict[str, Any]", one)
+            tick = entry.get("tick")
+            if isinstance(tick, int):
+                yield tick, entry.get(key)
 
 
 def part_of(payload: bytes) -> Part:
