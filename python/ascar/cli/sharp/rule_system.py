@@ -14,7 +14,8 @@ from ascar.capes.policy import Seen
 from ascar.errors import ExpressionError
 from ascar.sharp.deployment.system import interval_metrics
 from ascar.sharp.knobs import knobs, with_values
-from ascar.sharp.ranges import FIELDS, numbers, ranges, sets_window
+from ascar.sharp.ranges import FIELDS
+from ascar.space import Range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.sharp import RuleSet
     from ascar.sharp.running import Series
+    from ascar.space import Parameter
 
 __all__ = ["RuleSystem"]
 
@@ -60,7 +62,7 @@ class RuleSystem:
         Raises:
             InputError: no such field or rule.
         """
-        self.knobs = tuple(_knob(self._rules, one.name) for one in knobs(self._rules, fields, at))
+        self.knobs = tuple(map(_knob, knobs(self._rules, fields, at)))
         return self
 
     def start(self) -> Setting:
@@ -105,12 +107,12 @@ class RuleSystem:
         self._setting = None
 
 
-def _knob(rules: RuleSet, name: str) -> Knob:
+def _knob(parameter: Parameter) -> Knob:
     """With the range of a parameter of `knobs`; for the range steps are as fine as in table 3.2's."""
-    head, _, field = name.partition("_")
-    action = rules.rules[int(head.removeprefix("rule")) - 1].action
-    low, high = ranges(action)[field]
-    usual = FIELDS[field]
+    _, _, field = parameter.name.partition("_")
+    domain, default, usual = parameter.domain, parameter.default, FIELDS[field]
+    assert isinstance(domain, Range), "numbers of rules have ranges"
+    assert isinstance(default, int), "and are whole"
+    low, high = float(domain.low), float(domain.high)
     step = _STEPS[field] * max(1.0, (high - low) / (usual.upper - usual.lower))
-    logarithmic = field == "b100" and sets_window(action)
-    return Knob(name, float(numbers(action)[field]), float(low), float(high), step, logarithmic)
+    return Knob(parameter.name, float(default), low, high, step, domain.log)
