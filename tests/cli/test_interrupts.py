@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -57,3 +59,17 @@ def test_signals_are_as_before_afterwards_and_ignored_ones_stay_ignored():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interrupt_out_of_code_made_from_text_is_a_status_too(tmp_path):
+    """As one while a dataclass is made: of that the interpreter keeps a note, and acts on it at its end."""
+    (tmp_path / "inside.py").write_text(
+        "import sys\n"
+        "from ascar.cli import main\n"
+        "main.__globals__['app'] = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        "sys.exit(main(['doctor']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "inside"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted; everything was put back\n")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -130,6 +132,25 @@ def test_what_it_leaves_behind_is_killed(tmp_path):
         while state.read_text().rpartition(")")[2].split()[0] not in "ZX":
             assert time.monotonic() < end_s
             time.sleep(0.01)
+
+
+def test_what_becomes_another_program_meanwhile_is_killed_too(tmp_path):
+    """Between two programs a process shows no environment, so no mark."""
+    changing, pids = tmp_path / "changing", tmp_path / "pids"
+    changing.write_text(f"#!/bin/sh\nexec {changing}\n")
+    changing.chmod(0o755)
+    for _ in range(40):
+        _run(("sh", "-c", f"{changing} & echo $! >> {pids}"))
+    left = [int(pid) for pid in pids.read_text().split() if _runs(int(pid), changing)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+def _runs(pid: int, path: Path) -> bool:
+    with suppress(OSError):
+        return str(path).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def test_a_huge_output_without_lines_is_no_problem():

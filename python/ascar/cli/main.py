@@ -52,9 +52,20 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
 
 
 def _failed(error: BaseException, *, as_json: bool) -> int:
+    _forget_signal()
     problem = explain(error)
     say(f"error: {problem.message}")
     if as_json:
         with contextlib.suppress(OSError):
             emit("error", {"error": problem.to_dict()})
     return problem.exit_status
+
+
+def _forget_signal() -> None:
+    """Let the process end with its status, not by the signal that interrupted it.
+
+    An interrupt that comes out of code made from text, as dataclasses make their methods, stays noted in the
+    interpreter, which then kills `python -m ascar` by SIGINT at its end, however it was dealt with.
+    Evaluating any other text clears the note.
+    """
+    eval("None")  # noqa: S307  # a constant

@@ -37,6 +37,7 @@ _MARK = "ASCAR_LOAD"
 _GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
 _CHUNK_BYTES = 65_536
 _KILL_S = 5.0
+_ENV_START = 47  # in stat, among what follows the program's name; env_end comes next
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,30 +311,48 @@ def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGSTOP)
     while True:
-        left = _marked(mark)
+        left, all_known = _marked(mark)
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         if process.poll() is None:
             with suppress(ProcessLookupError):
                 process.kill()
-        elif not left:
+        elif not left and all_known:
             return
         if time.monotonic() > deadline_s:  # stuck in the kernel: nothing more can be done from here
             return
         time.sleep(0.005)
 
 
-def _marked(mark: str) -> list[int]:
-    """Ids of the processes that carry a mark and have not ended."""
+def _marked(mark: str) -> tuple[list[int], bool]:
+    """Ids of the processes that carry a mark and have not ended, and whether all could be looked at."""
     wanted = f"{_MARK}={mark}".encode()
     found: list[int] = []
+    all_known = True
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):  # it has ended, or it is not ours
-                if wanted in (entry / "environ").read_bytes():
+                environment = (entry / "environ").read_bytes()
+                if wanted in environment:
                     found.append(int(entry.name))
-    return found
+                elif not environment and _becomes_another(entry):
+                    all_known = False
+    return found, all_known
+
+
+def _becomes_another(process: Path) -> bool:
+    """Whether a process that shows no environment is being given one: it is becoming another program.
+
+    While it does, its environment cannot be seen; where it ends (proc(5), stat: env_end) is 0 until then.
+    That holds of what has no program too: the kernel's own threads, and those that have ended.
+
+    Raises:
+        OSError: it has no program, or is gone.
+    """
+    (process / "exe").readlink()
+    start, end = (process / "stat").read_text().rpartition(")")[2].split()[_ENV_START : _ENV_START + 2]
+    return end == "0" or start != end
 
 
 def _name(program: Program) -> str:
