@@ -206,7 +206,10 @@ impl Session {
             eprintln!("ascard agent: {news}");
             self.wants_hello = true;
         }
-        if self.controllers.touched() && self.heard.elapsed() > self.config.contact() {
+        if self.is_forgotten() {
+            self.catch_up();
+        }
+        if self.is_forgotten() {
             let outcome = self.controllers.restore();
             eprintln!(
                 "ascard agent: nothing heard of the interface for {} s: every knob is put back: {}",
@@ -231,6 +234,23 @@ impl Session {
         let mut bytes = Vec::with_capacity(256);
         self.encoder.encode(&frame, &mut bytes);
         self.send("frames", &bytes);
+    }
+
+    /// Whether there is something to put back, for nothing was heard of the interface for too long.
+    fn is_forgotten(&self) -> bool {
+        self.controllers.touched() && self.heard.elapsed() > self.config.contact()
+    }
+
+    /// Reads what came while this process could not run: the silence may have been its own.
+    fn catch_up(&mut self) {
+        let now = Instant::now();
+        while let Some(link) = &mut self.link {
+            match link.receive(now) {
+                Ok(Some(message)) => self.obey(&message),
+                Ok(None) => return,
+                Err(fault) => self.lose(&fault),
+            }
+        }
     }
 
     fn hello(&mut self) {

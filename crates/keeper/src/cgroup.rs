@@ -11,7 +11,7 @@ use crate::fault::{Doing, Fault, Result};
 use crate::journal::{Change, Journal};
 
 /// How long killed processes may take to leave.
-const KILL_PATIENCE: Duration = Duration::from_secs(2);
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
 /// Least memory a load can live with.
 pub const MEMORY_BYTES_MIN: u64 = 1 << 20;
 

@@ -27,7 +27,7 @@ const COMPACT_BYTES: u64 = 4 << 20;
 /// How long to wait for another keeper that is restoring.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait for a keeper that has been killed and is not gone yet.
-const DEATH_PATIENCE: Duration = Duration::from_secs(5);
+const DEATH_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whose changes these are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -523,6 +523,10 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     let Some(mut file) = lock_unless_alive(file) else {
         return Ok(None);
     };
+    // Its keeper may have put everything back, removed it and ended just before.
+    if file.metadata().doing(&doing)?.nlink() == 0 {
+        return Ok(None);
+    }
     let mut text = Vec::new();
     let file_ref: &mut File = &mut file;
     file_ref

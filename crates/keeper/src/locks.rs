@@ -5,6 +5,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -30,19 +31,23 @@ pub struct Holder {
     pub since_unix_s: u64,
 }
 
+/// Locks that are held, by name. Whoever puts things back shares them with the session, so that nobody else
+/// has them before all is done.
+pub type Held = Arc<Mutex<BTreeMap<String, Flock<File>>>>;
+
 /// The locks of one session.
 #[derive(Debug)]
 pub struct Locks {
     owner: String,
-    held: BTreeMap<String, Flock<File>>,
+    held: Held,
 }
 
 impl Locks {
-    /// No locks yet.
-    pub fn new(owner: &str) -> Self {
+    /// Those held so far, none at first, and what will be taken.
+    pub fn new(owner: &str, held: Held) -> Self {
         Self {
             owner: owner.to_owned(),
-            held: BTreeMap::new(),
+            held,
         }
     }
 
@@ -54,16 +59,17 @@ impl Locks {
         let name = catalogue::resolve(resource)
             .map_or_else(|_| resource.to_owned(), |knob| knob.cluster());
         check_name(&name)?;
-        if self.held.contains_key(&name) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.contains_key(&name) {
             return Ok(());
         }
-        if self.held.len() >= LOCKS_MAX {
+        if held.len() >= LOCKS_MAX {
             return Err(Fault::input(format!(
                 "resources: more than {LOCKS_MAX} locks in one session"
             )));
         }
         let lock = self.lock(&name)?;
-        self.held.insert(name, lock);
+        held.insert(name, lock);
         Ok(())
     }
 

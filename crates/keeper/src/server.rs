@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::invoker::Invoker;
 use crate::journal::{Header, Journal, SCHEMA};
 use crate::kernel;
+use crate::locks::Held;
 use crate::protocol::{Lines, Operation, Replies, Request};
 use crate::report::Report;
 use crate::restore;
@@ -30,7 +31,7 @@ const WAITING_MAX: usize = 16;
 /// How long the end of a session waits for the request at work before it takes harder measures.
 const GRACE: Duration = Duration::from_millis(50);
 /// How long it waits after those.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Serves the client on stdin and stdout until it is gone. Returns what could not be put back at the end.
 pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
@@ -52,6 +53,8 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     };
     let journal = Arc::new(Mutex::new(Journal::new(state_directory, header)));
     let interrupt = Arc::new(Interrupt::new()?);
+    // Kept until everything is back: another session would take a changed knob's value for its old one.
+    let held = Held::default();
     let mut session = Session::new(Setup {
         name: format!("{:x}-{}", started.as_micros(), std::process::id()),
         hold,
@@ -59,6 +62,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
         journal: Arc::clone(&journal),
         interrupt: Arc::clone(&interrupt),
         stale,
+        held: Arc::clone(&held),
     });
     let mut worker = Worker::start(move |request| session.serve(request))?;
     let listening = AssertUnwindSafe(|| listen(&worker, &signals, &invoker));
@@ -85,6 +89,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
         journal.freeze();
     }
     let report = restore::restore(&mut journal);
+    drop(held);
     listened.map(|()| report)
 }
 

@@ -115,6 +115,8 @@ impl<'a> Load<'a> {
                 ));
             }
         };
+        // From here on there is something to put away.
+        signals::hold();
         let directory = Directory::open(&options.dir)?;
         let trace = options.record.as_deref().map(Trace::create).transpose()?;
         let control = Arc::default();
@@ -132,7 +134,6 @@ impl<'a> Load<'a> {
     }
 
     fn run(mut self, output: &mut Output) -> Result<u8, LoadError> {
-        signals::hold();
         let status = self.work(output);
         if !self.options.clean {
             return status;
@@ -177,12 +178,13 @@ impl<'a> Load<'a> {
         engine::start(&plan, reader.tallies())?;
         go_first();
         let start_s = self.begun.elapsed().as_secs_f64();
+        // Before they are let go: they may have done much before this thread runs again.
+        let start = Instant::now();
         plan.gate.store(1, Ordering::SeqCst);
         futex::wake_all(&plan.gate);
-        let start = Instant::now();
         let (signal, written) = self.readings(&mut reader, start, output);
-        let load_s = start.elapsed().as_secs_f64();
         plan.control.stop();
+        let load_s = start.elapsed().as_secs_f64();
         let threads_late = wait_for_threads(&plan);
         self.control.result()?;
         written?;

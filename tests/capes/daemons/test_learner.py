@@ -154,7 +154,7 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
     # Somebody turns a knob by hand; it finds back.
     while bus.control("set", set={"window": 10})["verdict"] != "accepted":
         bus.json("ticks")
-    bus.json("ticks", lambda it: it["setting"]["window"] == 10)
+    bus.json("outcomes", lambda it: it["id"].startswith("hand-") and it["verdict"] == "applied")
     bus.json("learner", lambda it: good(it) and it["performance"] > 850, 200)
     learner.terminate()
     assert learner.wait(100) == 0, system.log("learner")
@@ -221,21 +221,21 @@ def test_each_workload_has_a_state_of_its_own_where_that_is_wanted(system, tuned
     bus = system.bus()
     tuned.start()
     learner = tuned.learner(f"state_per_workload = true\n{QUICK}")
-    first = bus.json("learner", lambda it: it["changes"] >= 4, 60)
+    first = bus.json("learner", lambda it: it["changes"] >= 4, 200)
     assert first["workload"] is None
     bus.control("workload", phase="start", name="web", job="17")
-    own = bus.json("learner", lambda it: it["workload"] == "web", 60)
+    own = bus.json("learner", lambda it: it["workload"] == "web", 200)
     assert own["changes"] < 4, "it begins afresh"
-    own = bus.json("learner", lambda it: it["workload"] == "web" and it["changes"] >= 6, 60)
+    own = bus.json("learner", lambda it: it["workload"] == "web" and it["changes"] >= 6, 200)
     bus.control("workload", phase="end", name="web", job="17")
-    back = bus.json("learner", lambda it: it["workload"] is None and it["tick"] > own["tick"], 60)
+    back = bus.json("learner", lambda it: it["workload"] is None and it["tick"] > own["tick"], 200)
     assert back["changes"] >= 4 and back["tick"] > own["tick"], "it goes on from its state"
     assert back["baseline"]["ticks"] >= 4
     bus.control("workload", phase="start", name="web", job="18")
-    again = bus.json("learner", lambda it: it["workload"] == "web" and it["tick"] > back["tick"], 60)
+    again = bus.json("learner", lambda it: it["workload"] == "web" and it["tick"] > back["tick"], 200)
     assert again["changes"] >= own["changes"]
     learner.terminate()
-    assert learner.wait(20) == 0, system.log("learner")
+    assert learner.wait(100) == 0, system.log("learner")
     assert (system.folder / "learner.npz").exists() and (system.folder / "learner-web.npz").exists()
     assert "learning of web: 2 knobs" in system.log("learner")
     # Of what is stored only its own ticks are learnt.
@@ -277,8 +277,8 @@ def test_databases_are_merged_into_one(system, tuned):
     bus = system.bus()
     tuned.start()
     bus.json("ticks", lambda it: it["setting"].get("window") == 8)
-    first = bus.json("ticks")["tick"]
-    bus.json("ticks", lambda it: it["tick"] > first + 5)
+    for _ in range(8):
+        bus.json("ticks", lambda it: "node1" in it["nodes"])
     whole, source = system.folder / "whole.sqlite", system.folder / "replay.sqlite"
     command = [system.ascard, "interface", "merge", source, source, "--into", whole]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

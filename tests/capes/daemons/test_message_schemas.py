@@ -90,7 +90,7 @@ def test_a_sample_on_the_command_line(system):
         check("agent-once", {**sample, "surprise": 1})
 
 
-def test_every_message_of_a_session(system, sysctl):
+def test_every_message_of_a_session(system, sysctl, until):
     bus, spy = system.bus(), system.bus()
     system.interface(INTERFACE, mode="approve")
     agent = system.agent(AGENT)
@@ -116,8 +116,8 @@ def test_every_message_of_a_session(system, sysctl):
     assert act(4, 4) == "observed"
     bus.control("mode", mode="automatic")
     assert act(5, 4) == "accepted"
-    check("status", bus.control("status"))
     assert outcome(5)["verdict"] == "applied"
+    check("status", bus.control("status"))
     assert check("verdict", bus.control("set", set={sysctl.name: 2}))["verdict"] == "accepted"
     bus.json("outcomes", lambda it: it["id"].startswith("hand-") and it["verdict"] == "applied")
     bus.control("workload", phase="start", name="fileserver", job="j-1")
@@ -131,13 +131,18 @@ def test_every_message_of_a_session(system, sysctl):
     for request in ({"op": "nonsense"}, {"op": "mode", "mode": "wild"}):
         assert "error" in check("control-reply", bus.ask("control", request))
     check("control-reply", bus.ask("control", {"op": "status"}))
-    entries = check("audit", bus.control("audit", limit=50))["audit"]
-    assert {"mode", "kill", "set"} <= {one["what"] for one in entries}
 
-    headers = [header for header, _ in bus.history(from_tick=0, to_tick=last + 1, nodes=None)]
-    headers += [header for header, _ in bus.history(extent=True)]
-    kinds = [HEADERS[found(header)] for header in headers]
-    assert set(kinds) == set(HEADERS)
+    def audited():
+        return {one["what"] for one in check("audit", bus.control("audit", limit=50))["audit"]}
+
+    def kinds():
+        headers = [header for header, _ in bus.history(from_tick=0, to_tick=last + 1, nodes=None)]
+        headers += [header for header, _ in bus.history(extent=True)]
+        return {HEADERS[found(header)] for header in headers}
+
+    # On a slow disk they come to be stored a moment later.
+    until(lambda: {"mode", "kill", "set"} <= audited(), "the audit log")
+    until(lambda: kinds() == set(HEADERS), "headers of every kind")
     assert "error" in check("history-header", bus.history(version=2, extent=True)[-1][0])
 
     agent.terminate()

@@ -97,7 +97,9 @@ def written(hosts):
         path.touch(mode=0o600)
         # What is not the page's: five ticks a second, and one digit, for a file stands for the kernel's knob.
         pace = "interval_s = 0.2\n" if name in ("interface.toml", "agent.toml") else ""
-        path.write_text(pace + text.replace("maximum = 50", "maximum = 9"))
+        # And a roll-out long enough to be seen.
+        text = text.replace("maximum = 50", "maximum = 9").replace("ticks = 5\n", "ticks = 50\n")  # noqa: PLW2901
+        path.write_text(pace + text)
     for name in ("client1", "client2"):
         (hosts[name].folder / "ca.pem").write_bytes((hosts["head"].folder / "ca.pem").read_bytes())
 

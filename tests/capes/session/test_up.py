@@ -244,8 +244,13 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
 
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     until(lambda: value() != knob, "the learner turns the knob")
-    words = ("--for", "12 s", "--phase", "4 s", "--settle", "500 ms", "--json")
-    done = subprocess.run(ascar("prove", session.place, *words), capture_output=True, text=True, check=False)
+    for seconds in (12, 24, 48):  # a busy machine may not come to a pair of phases in twelve
+        words = ("--for", f"{seconds} s", "--phase", "4 s", "--settle", "500 ms", "--json")
+        done = subprocess.run(
+            ascar("prove", session.place, *words), capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            break
     assert document(done)["pairs"] >= 1
     session.see(lambda state: state.mode == "automatic", "tuning goes on")
     until(lambda: value() != knob, "the learner turns the knob again")
@@ -261,7 +266,7 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study.write_text(STUDY)
     try:
         done = subprocess.run(
-            ascar("up", study, "--folder", tmp_path / "s", "--for", "14 s", "--prove", "--keep", "--json"),
+            ascar("up", study, "--folder", tmp_path / "s", "--for", "20 s", "--prove", "--keep", "--json"),
             capture_output=True,
             text=True,
             check=False,

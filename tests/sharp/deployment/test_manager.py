@@ -185,7 +185,7 @@ def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> Non
     """It takes the rules on trial and is gone: the others go back, and it is named."""
 
     async def run() -> None:
-        async with site(server, "a", "a", patience=Patience(0.3, 3.0, 60.0, 60.0)) as at:
+        async with site(server, "a", "a", patience=Patience(0.3, 10.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
             mortal = await Link.open(server.settings("controller"), name="mortal")
 

@@ -12,7 +12,7 @@ use crate::glob;
 
 /// Most of a page that is read.
 const PAGE_BYTES_MAX: u64 = 4 << 20;
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Where the endpoint is.

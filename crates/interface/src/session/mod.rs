@@ -30,8 +30,9 @@ use crate::replay::{Job, Record, Report, Writer};
 use crate::setting::{Setting, Values};
 use crate::ticks::{Row, Taken, Tick, Ticks};
 
-/// A node that sent nothing for so many ticks is gone.
+/// A node that sent nothing for so many ticks, and so long, is gone.
 const GONE_TICKS: i64 = 5;
+const GONE_S: f64 = 5.0;
 /// After so many it is not even missed.
 const FORGOTTEN_TICKS: i64 = 3600;
 /// How often agents hear that we are there.
@@ -332,10 +333,11 @@ impl Session {
                 self.event(json!({"event": "node", "node": &*name, "state": "here"}));
             }
         }
+        let silence_max = GONE_TICKS.max((GONE_S / self.config.interval_s).ceil() as i64);
         let gone: Vec<usize> = (0..self.nodes.all().len())
             .filter(|place| {
                 let node = &self.nodes.all()[*place];
-                node.here && node.seen_tick < number - GONE_TICKS
+                node.here && node.seen_tick < number - silence_max
             })
             .collect();
         for place in gone {

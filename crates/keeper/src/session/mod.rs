@@ -22,7 +22,7 @@ use crate::invoker::Invoker;
 use crate::journal::Journal;
 use crate::kernel;
 use crate::knobs;
-use crate::locks::Locks;
+use crate::locks::{Held, Locks};
 use crate::protocol::{self, Operation, Request};
 use crate::report::Report;
 use crate::restore;
@@ -43,6 +43,7 @@ pub struct Session {
     interrupt: Arc<Interrupt>,
     /// What dead keepers had left.
     stale: Report,
+    held: Held,
     locks: Option<Locks>,
     images: BTreeMap<PathBuf, Image>,
     devices: BTreeMap<PathBuf, Device>,
@@ -66,6 +67,8 @@ pub struct Setup {
     pub interrupt: Arc<Interrupt>,
     /// What dead keepers had left.
     pub stale: Report,
+    /// Its locks, shared with whoever restores.
+    pub held: Held,
 }
 
 impl Session {
@@ -78,6 +81,7 @@ impl Session {
             journal: setup.journal,
             interrupt: setup.interrupt,
             stale: setup.stale,
+            held: setup.held,
             locks: None,
             images: BTreeMap::new(),
             devices: BTreeMap::new(),
@@ -172,7 +176,7 @@ impl Session {
             )));
         }
         self.journal().set_owner(owner);
-        self.locks = Some(Locks::new(owner));
+        self.locks = Some(Locks::new(owner, Arc::clone(&self.held)));
         Ok(json!({
             "version": protocol::VERSION,
             "boot_id": kernel::boot_id(),

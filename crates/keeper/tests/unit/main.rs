@@ -3,6 +3,7 @@
 mod catalogue;
 mod format;
 mod journal;
+mod locks;
 mod mount_options;
 mod mounts;
 mod program;

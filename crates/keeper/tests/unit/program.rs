@@ -51,14 +51,21 @@ fn output_without_end_is_cut_to_its_tail() {
 fn a_program_over_its_time_is_killed_with_what_it_started() {
     let mark = format!("1000.{}", std::process::id());
     let script = format!("echo stuck >&2; sleep {mark} & sleep {mark}; echo never");
+    let fault_after = |seconds| {
+        let fault = with_limit(Duration::from_secs(seconds), |limit| {
+            run(SHELL, &["-c", &script], limit)
+        })
+        .unwrap_err();
+        assert_eq!(fault.kind, Kind::Timeout);
+        fault
+    };
     let started = Instant::now();
-    let fault = with_limit(Duration::from_secs(1), |limit| {
-        run(SHELL, &["-c", &script], limit)
-    })
-    .unwrap_err();
-    assert_eq!(fault.kind, Kind::Timeout);
-    assert_eq!(fault.stderr, "stuck");
-    assert!(started.elapsed() < Duration::from_secs(30));
+    // On a busy machine the shell may not come to say it in a second.
+    let said = [1, 4, 16]
+        .into_iter()
+        .any(|seconds| fault_after(seconds).stderr == "stuck");
+    assert!(said);
+    assert!(started.elapsed() < Duration::from_secs(60));
     let command = |entry: std::fs::DirEntry| {
         std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default()
     };

@@ -119,10 +119,13 @@ fn delays_and_random_sizes_have_their_means() {
     let file = scratch.wml(&text);
     sooner_or_later(|| {
         let summary = scratch.summary(&["--wml", &file, "--seconds", "1"]);
-        let delays = ops(&summary, "d");
-        assert!(delays <= 20.0, "{summary}");
+        let (delays, passed) = (
+            ops(&summary, "d"),
+            summary["load_s"].as_f64().unwrap() / 0.05,
+        );
+        assert!(delays <= passed + 1.0, "{summary}");
         let mean = summary["flowops"]["w"]["bytes"].as_f64().unwrap() / ops(&summary, "w");
-        let is_near = delays >= 14.0 && (mean / 8192.0 - 1.0).abs() < 0.03;
+        let is_near = delays >= 0.7 * passed && (mean / 8192.0 - 1.0).abs() < 0.03;
         is_near.then_some(()).ok_or(summary.to_string())
     });
 }
@@ -188,6 +191,9 @@ fn add_up(lines: &[serde_json::Value]) -> Result<(), String> {
             .map(|name| ops(line, name))
             .sum();
         assert_eq!(by_flowop, line["ops"].as_f64().unwrap());
+        if line["ops"] == 0 {
+            continue; // right after one that came late
+        }
         let latency = |key: &str| line[key].as_f64().unwrap();
         assert!(latency("latency_ms_p50") <= latency("latency_ms_p95"));
         assert!(latency("latency_ms_p95") <= latency("latency_ms_p99"));

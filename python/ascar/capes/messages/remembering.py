@@ -18,7 +18,7 @@ __all__ = ["TICKS", "Series", "with_past"]
 
 TICKS = 600
 """So many are shown."""
-_PART_S = 5.0
+_PART_S = 10.0
 _CHANGES_MAX = 2000
 
 

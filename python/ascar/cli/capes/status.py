@@ -23,7 +23,7 @@ EXAMPLES = examples(
     "ascar capes status --json               one document",
     "ascar capes status --json --follow      one a tick, each on a line",
 )
-_FIRST_S, _WAIT_S = 20.0, 3.0
+_FIRST_S, _WAIT_S = 20.0, 4.0
 
 
 def status(
@@ -70,7 +70,7 @@ async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionStat
     from ascar.errors import MessagingError
 
     tick: int | None = None
-    waits, start_s = True, time.monotonic()
+    waits, start_s = True, None
     async with aclosing(watch(settings, session)) as states:
         while True:
             try:
@@ -83,6 +83,7 @@ async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionStat
             if state.tick == tick:
                 continue
             tick = state.tick
+            start_s = start_s or time.monotonic()
             # Who runs the session says every other second where the knobs stood before; nobody may run it.
             waits = waits and not state.parts and time.monotonic() - start_s < _WAIT_S
             if not waits:

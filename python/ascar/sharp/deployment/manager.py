@@ -57,7 +57,7 @@ class Patience:
     find_s: float = 0.5
     answer_s: float = 5.0
     trial_s: float = 30.0
-    find_most_s: float = 2.0
+    find_most_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

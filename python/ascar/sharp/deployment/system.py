@@ -211,7 +211,7 @@ class ManagedSystem:
         self._came = asyncio.Event()
         link = await Link.open(settings, name="ascar refine")
         manager = Manager(link)
-        found: Sequence[Here] = await manager.find(self._workload)
+        found: Sequence[Here] = await manager.find(self._workload, least=1)
         if not found:
             await link.close()
             of = "" if self._workload is None else f" of workload {self._workload}"
