@@ -28,7 +28,9 @@ class Study:
     def __init__(self, state: Path, images: Path, fs: str, seed: int) -> None:
         self.notes = images.parent / f"notes-{seed}"
         words = [sys.executable, str(CLIENT), str(state), str(images), str(self.notes), fs, str(seed)]
-        self.process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        self._told = images.parent / f"told-{seed}"
+        with self._told.open("w") as told:
+            self.process = subprocess.Popen(words, stderr=told)
 
     def noted(self) -> dict[str, object]:
         """The last note of each kind."""
@@ -42,7 +44,7 @@ class Study:
     def wait_for(self, kind: str) -> dict[str, object]:
         deadline = time.monotonic() + 100
         while kind not in (found := self.noted()):
-            assert self.process.poll() is None
+            assert self.process.poll() is None, self._told.read_text()
             assert time.monotonic() < deadline
             time.sleep(0.002)
         return found

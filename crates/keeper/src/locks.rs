@@ -32,7 +32,7 @@ pub struct Holder {
 }
 
 /// Locks that are held, by name. Whoever puts things back shares them with the session, so that nobody else
-/// has them before all is done.
+/// has them before the knobs are back.
 pub type Held = Arc<Mutex<BTreeMap<String, Flock<File>>>>;
 
 /// The locks of one session.

@@ -14,6 +14,7 @@ use crate::images;
 use crate::journal::{self, Alone, Change, Entry, Journal};
 use crate::kernel;
 use crate::knobs;
+use crate::locks::Held;
 use crate::loops;
 use crate::mounts;
 use crate::report::Report;
@@ -22,10 +23,17 @@ const STILL_BUSY: &str = " (still busy: it goes with its last user)";
 
 /// Undoes everything of one session: knobs at once, then processes, mounts, devices, files.
 pub fn restore(journal: &mut Journal) -> Report {
+    restore_under(Held::default(), journal)
+}
+
+/// The same under locks, which go once the knobs are back: what is done after that gives up loop devices, which
+/// another session may take, and turn, at once.
+pub fn restore_under(locks: Held, journal: &mut Journal) -> Report {
     let mut report = Report::default();
     let rebooted = journal.header().boot_id != kernel::boot_id();
     if !rebooted {
         knobs::restore(journal, &mut report);
+        drop(locks);
         stop(journal);
         each(journal, &mut report, kill);
         each(journal, &mut report, unmount);

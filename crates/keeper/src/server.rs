@@ -53,7 +53,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     };
     let journal = Arc::new(Mutex::new(Journal::new(state_directory, header)));
     let interrupt = Arc::new(Interrupt::new()?);
-    // Kept until everything is back: another session would take a changed knob's value for its old one.
+    // Kept until the knobs are back: another session would take a changed value for the old one.
     let held = Held::default();
     let mut session = Session::new(Setup {
         name: format!("{:x}-{}", started.as_micros(), std::process::id()),
@@ -88,8 +88,7 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
         // Its request may still change something when we have looked already.
         journal.freeze();
     }
-    let report = restore::restore(&mut journal);
-    drop(held);
+    let report = restore::restore_under(held, &mut journal);
     listened.map(|()| report)
 }
 
