@@ -151,14 +151,18 @@ def test_help_needs_nothing_heavy():
 
 
 def test_help_starts_within_its_budget():
-    def once() -> float:
-        """Processor time in seconds: others may be at work here."""
-        child = subprocess.Popen([sys.executable, "-m", "ascar", "--help"], stdout=subprocess.DEVNULL)
-        used = os.wait4(child.pid, 0)[2]
-        child.returncode = 0
-        return used.ru_utime + used.ru_stime
+    def processor_s(*words: str) -> float:
+        """Of the cheapest of five runs: others may be at work here."""
+        took_s: list[float] = []
+        for _ in range(5):
+            child = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
+            used = os.wait4(child.pid, 0)[2]
+            child.returncode = 0
+            took_s.append(used.ru_utime + used.ru_stime)
+        return min(took_s)
 
-    assert min(once() for _ in range(3)) < 0.6
+    # What Python takes for some modules of its own tells how fast this machine is.
+    assert processor_s("-m", "ascar", "--help") < 8 * processor_s("-c", "import asyncio")
 
 
 def test_colours_are_off_when_piped_and_with_no_color(process):

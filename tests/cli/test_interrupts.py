@@ -42,6 +42,56 @@ def test_a_second_signal_does_not_cut_the_clean_up_short(capfd):
     assert "putting everything back" in capfd.readouterr().err
 
 
+class _AsksAtItsEnd:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(10_000):  # the handler is run in here
+            pass
+
+
+def test_a_signal_where_nothing_can_be_raised_interrupts_a_moment_later(capfd):
+    hook = sys.unraisablehook
+    cleaned: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            _AsksAtItsEnd()
+            time.sleep(60)
+        finally:
+            cleaned.append("begun")
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+            cleaned.append("done")
+    assert cleaned == ["begun", "done"]
+    assert capfd.readouterr().err.splitlines() == [
+        "putting everything back; once more to leave that to the keeper"
+    ]
+    assert sys.unraisablehook is hook
+
+
+def test_other_exceptions_that_cannot_be_raised_are_told_as_before(monkeypatch):
+    told: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+
+    class Fails:
+        def __del__(self):
+            raise LookupError
+
+    with interruptible():
+        Fails()
+    assert told == [LookupError]
+
+
+def test_a_signal_in_the_middle_of_a_line_is_no_crash(monkeypatch):
+    def reentrant(line):
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
+
+    monkeypatch.setattr("ascar.cli.interrupts.say", reentrant)
+    cleaned: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        _work(cleaned, asked_meanwhile=1)
+    assert cleaned == ["begun", "done"]
+
+
 def test_a_third_signal_gives_up():
     cleaned: list[str] = []
     with pytest.raises(KeyboardInterrupt), interruptible():

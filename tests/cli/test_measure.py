@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -38,6 +39,12 @@ FIELDS = (
     *("stable_start", "stable_end", "change_points", "method", "verdict"),
 )
 METRIC = "mb_per_s=mb_per_s ([0-9.]+)"
+
+
+@pytest.fixture(autouse=True)
+def _no_progress_lines(monkeypatch):
+    """They come by the clock: a slow machine must not print one where none is expected."""
+    monkeypatch.setattr("ascar.cli.measure_progress._LINE_EVERY_S", math.inf)
 
 
 @pytest.fixture
@@ -103,7 +110,12 @@ def test_a_work_amount_that_can_be_adjusted_tells_the_speed_apart_from_the_start
     assert document["method"] == "work per second"
     assert any(not one["used"] for one in document["rounds"])
     amounts = [one["work_amount"] for one in document["rounds"]]
-    assert amounts[:3] == [10, 20, 40]
+    assert amounts[0] == 10
+    # One after another does twice the work while they are short; on a busy machine an early one may be long.
+    for done_before, amount in zip(document["rounds"], amounts[1:3], strict=False):
+        if done_before["seconds"] >= 0.3:
+            break
+        assert amount == 2 * done_before["work_amount"]
     assert all(amount == int(amount) for amount in amounts)  # as the range was given in whole numbers
 
 
@@ -136,12 +148,12 @@ def test_people_see_the_speed_and_the_start(capfd):
 
 def test_a_limit_keeps_and_marks_what_there_is(ascar, tmp_path):
     table = tmp_path / "out.csv"
-    done = ascar("measure", "--limit", "1 s", "--json", "--export", table, "--", "sleep", "0.1")
+    done = ascar("measure", "--limit", "5 s", "--json", "--export", table, "--", "sleep", "0.7")
     document = done.document
     assert done.status == 3
     assert document["reached"] is False
     assert document["verdict"] in ("too-few-readings", "no-interval", "too-wide")
-    assert document["ended"] == "the limit of 1 s was reached"
+    assert document["ended"] == "the limit of 5 s was reached"
     assert document["rounds"]
     assert table.read_text().splitlines()[1].startswith("duration_s,")
     people = ascar("measure", "--rounds-max", "7", "--", "true")
@@ -268,7 +280,10 @@ def test_wrong_arguments_are_refused_before_anything_runs(ascar, arguments, told
         (["--round-limit", "0.2 s", "--", "sleep", "1000"], "ran longer than its limit of 0.2 s"),
         (["--limit", "0.3 s", "--", "sleep", "1000"], "not one round ended"),
         (
-            ["--rounds-max", "2", "--work-amount", "1,1000000", "--", "echo", "%WORK_AMOUNT%"],
+            [
+                *("--rounds-max", "2", "--work-amount", "1,1000000", "--short-round", "60 s"),
+                *("--", "echo", "%WORK_AMOUNT%"),
+            ],
             "no round was long enough",
         ),
     ],

@@ -79,7 +79,7 @@ def test_a_search_whose_last_phase_is_on_controllers(
 
 def test_numbers_are_learned_on_controllers(ascar: Callable[..., Any], plain: str, tmp_path: Path) -> None:
     done = ascar(
-        "sharp", "learn", "--workload", "random", "--fields", "m100", "--for", "3 min", "--json", "--quiet"
+        "sharp", "learn", "--workload", "random", "--fields", "m100", "--for", "15 min", "--json", "--quiet"
     )
     assert done.status == 0, done.err
     document = done.document
@@ -94,7 +94,7 @@ def test_a_study_tunes_them(ascar: Callable[..., Any], plain: str, tmp_path: Pat
 [study]
 name = "numbers"
 objective = "maximize throughput_mb_per_s"
-budget = "4 min"
+budget = "10 h"
 [target]
 kind = "rules"
 rules = "{tmp_path / "plain.txt"}"

@@ -232,14 +232,17 @@ def catches(pid: int, number: int) -> bool:
 def test_an_interrupt_ends_a_long_run_at_once(tmp_path):
     command = [sys.executable, "-m", "ascar", "sim", "run", "random-write", "--seconds", "100000 s", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        end_s = time.monotonic() + 100
-        while not catches(process.pid, signal.SIGTERM):  # so it does once the command has begun
-            assert process.poll() is None
-            assert time.monotonic() < end_s
-            time.sleep(0.01)
-        time.sleep(0.5)
-        os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=100)
+        try:
+            end_s = time.monotonic() + 100
+            while not catches(process.pid, signal.SIGTERM):  # so it does once the command has begun
+                assert process.poll() is None
+                assert time.monotonic() < end_s
+                time.sleep(0.01)
+            time.sleep(0.5)
+            os.kill(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=100)
+        finally:
+            process.kill()  # else a failure would wait for its end
     assert process.returncode == 130, err
     assert json.loads(out)["error"]["exit_status"] == 130
 

@@ -175,21 +175,28 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
         assert process.stdout is not None
         while '"reading"' not in process.stdout.readline():
             pass
-        document = record(ascar, "--pid", process.pid, "--under", data, "--seconds", "2 s")
+        # It is counted without strace for a moment, which may be one in which a busy machine holds it up.
+        for _ in range(8):
+            document = record(ascar, "--pid", process.pid, "--under", data, "--seconds", "2 s")
+            if (document["source"]["slowdown"] or 0.0) > 1.5:
+                break
         process.kill()
     assert document["source"]["slowdown"] > 1.5
     signature = place / "signature.f"
     signature.write_text(document["wml"])
     # In turns, and the median: a busy machine gives one of them twice the time of the other now and then.
     ratios: dict[str, list[float]] = {}
+    kinds: set[str] = set()
     limit = 0.5
     for pair in range(40):
         original, other = (gaps(ascard, data, load), gaps(ascard, data, ["--wml", signature]))
-        for kind in original:
+        kinds |= original.keys()
+        for kind in original.keys() & other.keys():  # one that was held up may not come to all of them
             ratios.setdefault(kind, []).append(other[kind] / original[kind])
         off = {kind: float(np.median(several)) - 1 for kind, several in ratios.items()}
-        if pair >= 6 and all(abs(difference) <= limit for difference in off.values()):
+        if pair >= 6 and off.keys() == kinds and all(abs(one) <= limit for one in off.values()):
             break
+    assert off.keys() == kinds
     assert {kind: difference for kind, difference in off.items() if abs(difference) > limit} == {}
 
 
@@ -198,7 +205,17 @@ def test_a_command_is_recorded_from_its_start_and_ended_afterwards(ascar, place)
     trace, pidfile = place / "record.trace", place / "pid"
     program = f"import os; open({str(pidfile)!r}, 'w').write(str(os.getpid()))\n{DATABASE}"
     command = [sys.executable, "-c", program, place, "300"]
-    document = record(ascar, "--seconds", "2 s", "--under", place, "--keep", trace, "--", *command)
+    words = [
+        "--seconds",
+        "6 s",
+        "--under",
+        place,
+        "--keep",
+        trace,
+        "--",
+        *command,
+    ]  # traced, it starts slowly
+    document = record(ascar, *words)
     assert document["source"]["command"] == list(map(str, command))
     assert document["source"]["kind"] == "command"
     assert document["file"] is None

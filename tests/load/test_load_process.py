@@ -102,7 +102,7 @@ def test_sigterm_ends_a_fill(ascard: Path, memory: Path) -> None:
         assert len(took_s) < 5, took_s
         place = memory / str(len(took_s))
         place.mkdir()
-        words = ["--personality", "fileserver-heavy", "--scale", "0.5", "--dir", place, "--fill-only"]
+        words = ["--personality", "fileserver-heavy", "--scale", "0.2", "--dir", place, "--fill-only"]
         process = subprocess.Popen([ascard, "load", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while not any(place.iterdir()):
             assert process.poll() is None
@@ -111,8 +111,10 @@ def test_sigterm_ends_a_fill(ascard: Path, memory: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=50)
         assert process.returncode in (0, 3)
-        # Four GB are filled in a second or two: if this process had to wait, before it could send its signal.
+        # More than a GB is filled in half a second: before the signal, if this process had to wait.
         took_s.append(time.monotonic() - begun if process.returncode else 60.0)
+        if min(took_s) >= 1.5:
+            shutil.rmtree(place)  # several would not fit
     again = subprocess.run(
         [ascard, "load", *words[:2], "--scale", "0.001", "--dir", place, "--fill-only"],
         check=False,
@@ -198,7 +200,8 @@ def test_direct_and_synchronous_flags_reach_the_kernel(ascard: Path, memory: Pat
     )
     assert process.stdout
     for line in process.stdout:
-        if json.loads(line)["kind"] == "reading":
+        reading = json.loads(line)
+        if reading["kind"] == "reading" and reading["ops"] >= 1:  # they come by the clock, even of nothing
             break
     flags = 0
     for entry in Path(f"/proc/{process.pid}/fd").iterdir():

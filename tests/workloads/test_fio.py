@@ -54,15 +54,16 @@ def test_the_default_is_small_files_made_durable():
     assert described["version"].startswith("fio-")
 
 
-def test_a_fill_lays_out_the_data_and_a_run_reads_and_writes_it(place):
+def test_a_fill_lays_out_the_data_and_a_run_reads_and_writes_it(place, with_readings):
     load = Fio({"options": SMALL})
     load.prepare(place)
     assert sorted(path.stat().st_size for path in place.directory.iterdir()) == [2**20, 2**20]
     assert load.describe()["dataset_bytes"] == 2 * 2**20
-    readings = load.run(place, pace())
+    readings = with_readings(2, lambda load_s: load.run(place, pace(load_s)))
     names = {"throughput_ops_per_s", "read_ops_per_s", "write_ops_per_s", "bytes_per_s", "latency_ms_mean"}
     assert names <= set(readings.series)
-    assert 2 <= len(readings.series["throughput_ops_per_s"]) <= 20  # a reading that is late is longer
+    # A reading that is late is longer.
+    assert len(readings.series["throughput_ops_per_s"]) <= 20 * max(1, readings.load_s)
     for metric in ("latency_ms", "read_latency_ms", "write_latency_ms", "fsync_latency_ms"):
         ordered = [readings.metrics[f"{metric}_{name}"] for name in ("p50", "p95", "p99", "p999", "max")]
         assert ordered == sorted(ordered)
@@ -71,7 +72,7 @@ def test_a_fill_lays_out_the_data_and_a_run_reads_and_writes_it(place):
     assert readings.metrics["throughput_ops_per_s"] == pytest.approx(reads + writes)
     assert readings.metrics["bytes_per_s"] == pytest.approx(4096 * (reads + writes), rel=0.01)
     assert readings.ended == "time"
-    assert 0.8 <= readings.load_s < 20
+    assert 0.8 <= readings.load_s < 60
 
 
 def test_readings_add_up_to_the_whole(place):
@@ -153,9 +154,7 @@ def test_it_runs_as_the_workspaces_user(directory):
 
 
 def test_files_that_vanish_fail_the_load(place):
-    load = (
-        Fio({"options": SMALL | {"rw": "randread", "allow_missing": 1}}) if False else Fio({"options": SMALL})
-    )
+    load = Fio({"options": SMALL})
     load.prepare(place)
     for path in place.directory.iterdir():
         path.unlink()

@@ -212,13 +212,23 @@ def test_whole_run_percentiles_are_of_all_operations_merged():
     assert "read_latency_ms_p50" not in run
 
 
+def test_no_percentile_is_above_the_largest():
+    """A bin is called by its middle, and the largest latency may lie below that."""
+    bins = {"1000": 99, "1048576": 1}
+    write = {"count": 100, "mean_ns": 11_000.0, "max_ns": 1_040_000, "bins": bins}
+    run = whole_run(totals(job(1000, write=write)))
+    assert run["write_latency_ms_p99"] == pytest.approx(0.001)
+    assert run["write_latency_ms_p999"] == run["write_latency_ms_max"] == pytest.approx(1.04)
+
+
 def test_percentiles_agree_with_the_sorted_latencies():
     chance = random.Random(1)
     latencies = [chance.randrange(1, 2000) for _ in range(1000)]
     bins: dict[str, int] = {}
     for one in latencies:
         bins[str(one)] = bins.get(str(one), 0) + 1
-    run = whole_run(totals(job(1000, write={"count": 1000, "mean_ns": 1.0, "bins": bins})))
+    write = {"count": 1000, "mean_ns": 1.0, "max_ns": max(latencies), "bins": bins}
+    run = whole_run(totals(job(1000, write=write)))
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)):
         assert run[f"write_latency_ms_{name}"] * 1e6 == pytest.approx(
             sorted(latencies)[int(share * 1000) - 1]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import signal
-from contextlib import contextmanager
+import sys
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ascar.cli.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import FrameType
 
 __all__ = ["Interrupted", "interruptible", "resumable"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ASKS_TO_GIVE_UP = 3
+_REPEAT_S = 0.02
 
 
 class Interrupted(Exception):  # named for what happened
@@ -45,21 +48,51 @@ def interruptible() -> Generator[None]:
     The second only says that the clean-up is under way: interrupting that would leave it to the keeper and
     the journal. The third gives up waiting; the keeper then puts things back by itself.
     """
-    asked = 0
-
-    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        nonlocal asked
-        asked += 1
-        if asked == 1 or asked >= _ASKS_TO_GIVE_UP:
-            raise KeyboardInterrupt
-        say("putting everything back; once more to leave that to the keeper")
-
+    asks = _Asks(sys.unraisablehook)
     before = {number: signal.getsignal(number) for number in _SIGNALS}
+    sys.unraisablehook = asks.lose
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:  # nohup, and jobs in the background, ignore on purpose
-            signal.signal(number, ask)
+            signal.signal(number, asks.hear)
     try:
         yield
     finally:
+        asks.repeat.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = asks.hook
+
+
+class _Asks:
+    """Counts the signals, and has those said again that Python could not raise.
+
+    Args:
+        hook: what hears of other exceptions that could not be raised.
+    """
+
+    def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object]) -> None:
+        self.hook = hook
+        self.repeat = threading.Timer(0.0, lambda: None)
+        self._count = 0
+        self._number = signal.SIGINT
+
+    def hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """A signal has come."""
+        self._count += 1
+        self._number = signal.Signals(number)
+        if self._count == 1 or self._count >= _ASKS_TO_GIVE_UP:
+            raise KeyboardInterrupt
+        with suppress(RuntimeError):  # it may have come in the middle of another line
+            say("putting everything back; once more to leave that to the keeper")
+
+    def lose(self, lost: sys.UnraisableHookArgs) -> None:
+        """An exception in a `__del__` or a weak reference's callback, where nobody can catch it."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            self.hook(lost)
+            return
+        self._count -= 1
+        main = threading.main_thread().ident
+        assert main is not None
+        self.repeat = threading.Timer(_REPEAT_S, signal.pthread_kill, (main, self._number))
+        self.repeat.daemon = True
+        self.repeat.start()

@@ -37,6 +37,8 @@ _MARK = "ASCAR_LOAD"
 _GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
 _CHUNK_BYTES = 65_536
 _KILL_S = 5.0
+_KILL_LOOKS_MIN = 20  # a machine that stands still for seconds must not make the first look the last
+_LISTINGS_MAX = 50
 _ENV_START = 47  # in stat, among what follows the program's name; env_end comes next
 
 
@@ -306,6 +308,7 @@ def _account(program: Program, workspace: Workspace) -> _Account:
 def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
     """Kill the program and every process that carries its mark."""
     deadline_s = time.monotonic() + _KILL_S
+    looks = 0
     if process.poll() is None:
         # Stopped first, so that it cannot start more children while its children are looked for.
         with suppress(ProcessLookupError):
@@ -320,25 +323,35 @@ def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
                 process.kill()
         elif not left and all_known:
             return
-        if time.monotonic() > deadline_s:  # stuck in the kernel: nothing more can be done from here
-            return
+        looks += 1
+        if looks >= _KILL_LOOKS_MIN and time.monotonic() > deadline_s:
+            return  # stuck in the kernel: nothing more can be done from here
         time.sleep(0.005)
 
 
 def _marked(mark: str) -> tuple[list[int], bool]:
-    """Ids of the processes that carry a mark and have not ended, and whether all could be looked at."""
+    """Ids of the processes that carry a mark and have not ended, and whether all could be looked at.
+
+    One that ends before it is looked at may have left a child that was not listed yet: so they are listed
+    again until each has been looked at.
+    """
     wanted = f"{_MARK}={mark}".encode()
     found: list[int] = []
     all_known = True
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+    looked_at: set[Path] = set()
+    for _ in range(_LISTINGS_MAX):
+        fresh = {entry for entry in Path("/proc").iterdir() if entry.name.isdigit()} - looked_at
+        if not fresh:
+            return found, all_known
+        looked_at |= fresh
+        for entry in fresh:
             with suppress(OSError):  # it has ended, or it is not ours
                 environment = (entry / "environ").read_bytes()
                 if wanted in environment:
                     found.append(int(entry.name))
                 elif not environment and _becomes_another(entry):
                     all_known = False
-    return found, all_known
+    return found, False
 
 
 def _becomes_another(process: Path) -> bool:

@@ -233,4 +233,8 @@ def _percentiles(operations: Sequence[Operations]) -> dict[str, float]:
     edges = np.array(sorted(merged))
     cumulative = np.cumsum([merged[edge] for edge in edges.tolist()])
     ranks = {name: max(1, int(np.ceil(q * cumulative[-1]))) for name, q in _PERCENTILES.items()}
-    return {name: float(edges[np.searchsorted(cumulative, rank)]) for name, rank in ranks.items()}
+    # A bin's middle may lie above the largest time in it.
+    largest = max(one.latency_max_ns for one in operations)
+    return {
+        name: min(float(edges[np.searchsorted(cumulative, rank)]), largest) for name, rank in ranks.items()
+    }
