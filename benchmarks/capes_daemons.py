@@ -1,6 +1,6 @@
 """What `ascard agent` and `ascard interface` cost: memory, processor time, frames lost.
 
-    python -m benchmarks.capes_daemons --seconds 60 --agents 10000
+    python -m benchmarks.capes_daemons --seconds 60 --agents 10000 --budget 5min
 
 First one agent with 44 indicators once a second and its interface; then an interface with so many simulated
 agents (`cargo build --release -p ascar-interface --example many_agents`), half of whose indicators change
@@ -10,7 +10,6 @@ too; lost are frames that were sent and are not on disk.
 
 from __future__ import annotations
 
-import argparse
 import json
 import socket
 import subprocess
@@ -18,7 +17,10 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+
+from benchmarks.harness import Benchmark, Piece, build
 
 BIN = Path(sys.executable).parent
 EXAMPLE = Path(__file__).parents[1] / "target/release/examples/many_agents"
@@ -136,16 +138,17 @@ def many_agents(agents: int, seconds: int) -> dict[str, float]:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Benchmark.parser(__doc__ or "", "5min")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--agents", type=int, default=10_000)
-    arguments = parser.parse_args()
-    result: dict[str, object] = {"one": one_agent(arguments.seconds)}
+    given = parser.parse_args()
+    pieces = {f"one, {given.seconds} s": partial(one_agent, given.seconds)}
     if EXAMPLE.exists():
-        result["many"] = many_agents(arguments.agents, arguments.seconds)
+        pieces[f"{given.agents}, {given.seconds} s"] = partial(many_agents, given.agents, given.seconds)
     else:
         print(f"{EXAMPLE} is not built: see --help", file=sys.stderr)
-    print(json.dumps(result, indent=2))
+    benchmark = Benchmark.of(given, build(BIN / "ascard"))
+    print(json.dumps(benchmark.run(Piece(key, run) for key, run in pieces.items()), indent=2))
 
 
 if __name__ == "__main__":

@@ -45,9 +45,10 @@ def seconds(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def build() -> str:
-    """A short name of this build of the compiled half: results of different builds do not mix."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
+def build(*files: Path) -> str:
+    """A short name of a build, of the compiled half where no files are named: builds do not mix."""
+    contents = b"".join(file.read_bytes() for file in files or (Path(_core.__file__),))
+    return hashlib.sha256(contents).hexdigest()[:12]
 
 
 def sources(*names: str, within: tuple[str, ...]) -> str:
@@ -106,6 +107,11 @@ class Benchmark:
     @classmethod
     def from_arguments(cls, document: str, budget: str) -> Benchmark:
         """Read `--budget`, `--results`, `--only` and `--again` from the command line."""
+        return cls.of(cls.parser(document, budget).parse_args())
+
+    @staticmethod
+    def parser(document: str, budget: str) -> argparse.ArgumentParser:
+        """For the command line of a benchmark that takes more than these options."""
         name = Path(sys.argv[0]).stem
         parser = argparse.ArgumentParser(
             description=document, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -116,13 +122,22 @@ class Benchmark:
         parser.add_argument("--results", type=Path, default=RESULTS / f"{name}.jsonl", help="results file")
         parser.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
         parser.add_argument("--only", type=re.compile, default="", help="pattern of the pieces to carry out")
-        given = parser.parse_args()
+        return parser
+
+    @classmethod
+    def of(cls, given: argparse.Namespace, of_what: str | None = None) -> Benchmark:
+        """A benchmark as its command line wants it.
+
+        Args:
+            given: by the parser.
+            of_what: is measured, see `build`; None: the compiled half.
+        """
         for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell's `&` has made it deaf
             signal.signal(number, signal.default_int_handler)
         given.results.parent.mkdir(parents=True, exist_ok=True)
         if given.again:
             given.results.unlink(missing_ok=True)
-        return cls(given.budget, given.results, re.compile(given.only))
+        return cls(given.budget, given.results, re.compile(given.only), of_what or build())
 
     def run(self, pieces: Iterable[Piece]) -> dict[str, dict[str, Any]]:
         """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""

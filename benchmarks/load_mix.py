@@ -1,4 +1,6 @@
-"""The mix of each built-in workload, executed and defined: `python benchmarks/load_mix.py`.
+"""The mix of each built-in workload, executed and defined.
+
+    python -m benchmarks.load_mix --budget 10min
 
 Each workload runs for ten seconds on tmpfs, scaled to a data set that fits there. Within each kind of
 thread the operations on files are counted; a flowop's share of them is compared with its share in the
@@ -8,15 +10,20 @@ is compared too. Exit status 1 when one of them lies further off than the limit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar.workloads.filebench import find_ascard
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
 
 OPERATIONS = frozenset(
     (
@@ -63,33 +70,52 @@ def deviations(description: dict[str, Any], counts: dict[str, int]) -> tuple[flo
     return max(absolute), max(relative)
 
 
+def mix(name: str, given: Namespace) -> dict[str, Any]:
+    """What one run of a workload comes to."""
+    words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
+    description = lines(*words, "--describe")[0]
+    with tempfile.TemporaryDirectory(dir=given.directory) as directory:
+        summary = lines(*words, "--dir", directory, "--seconds", str(given.seconds), "--clean")[-1]
+    counts = {key: value["ops"] for key, value in summary["flowops"].items()}
+    absolute, relative = deviations(description, counts)
+    return {
+        "operations": summary["ops"],
+        "absolute": absolute,
+        "relative": relative,
+        "starved": summary["starved"],
+    }
+
+
 def main() -> None:
     """Run all and print a table in Markdown."""
-    parser = argparse.ArgumentParser(description="The mix of each built-in workload, executed and defined")
+    parser = Benchmark.parser(__doc__ or "", "10min")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--workloads", nargs="+", help="by name; all that are built in where not given")
     parser.add_argument("--data-mb", type=float, default=200, help="size of the data sets")
     parser.add_argument("--limit", type=float, default=0.01, help="how far shares may lie off")
-    parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
+    parser.add_argument("--directory", default="/dev/shm")
     given = parser.parse_args()
-    print("| workload | operations | largest deviation of a share | relative | starved |")
-    print("|---|---|---|---|---|")
-    far: list[str] = []
-    for name in given.workloads or [line["name"] for line in lines("--list")]:
-        words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
-        description = lines(*words, "--describe")[0]
-        with tempfile.TemporaryDirectory(dir=given.directory) as directory:
-            summary = lines(*words, "--dir", directory, "--seconds", str(given.seconds), "--clean")[-1]
-        counts = {key: value["ops"] for key, value in summary["flowops"].items()}
-        absolute, relative = deviations(description, counts)
-        if absolute > given.limit:
-            far.append(name)
-        print(
-            f"| {name} | {summary['ops']:,} | {absolute:.4%} | {relative:.3%} | {summary['starved']} |",
-            flush=True,
-        )
+    names = given.workloads or [line["name"] for line in lines("--list")]
+    how = f"{given.seconds:g} s, {given.data_mb:g} MB"
+    found = Benchmark.of(given, build(find_ascard())).run(
+        Piece(f"{name}, {how}", partial(mix, name, given)) for name in names
+    )
+    table(
+        ("workload", "operations", "largest deviation of a share", "relative", "starved"),
+        [
+            [
+                key.partition(",")[0],
+                f"{one['operations']:,}",
+                f"{one['absolute']:.4%}",
+                f"{one['relative']:.3%}",
+                f"{one['starved']}",
+            ]
+            for key, one in found.items()
+        ],
+    )
+    far = [key for key, one in found.items() if one["absolute"] > given.limit]
     if far:
-        sys.exit(f"further off than {given.limit:.1%}: {', '.join(far)}")
+        sys.exit(f"further off than {given.limit:.1%}: {'; '.join(far)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""What the load generator itself costs: `python benchmarks/load_overhead.py` on an otherwise idle machine.
+"""What the load generator itself costs, on an otherwise idle machine.
+
+    python -m benchmarks.load_overhead --budget 5min
 
 On tmpfs, with two threads, it measures statfile and reads of 4 KiB, and takes from the time of an operation
 what the operation itself took: the rest is the generator's (choosing, reading the clock, counting). Where a
@@ -13,8 +15,11 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar.workloads.filebench import find_ascard
 
@@ -41,15 +46,18 @@ WORKLOADS = {
 }
 
 
-def measure(text: str, place: Path) -> tuple[float, float]:
-    """Operations a second of all threads, and nanoseconds of the generator's own an operation."""
-    wml = place / "load.f"
-    wml.write_text(text.format(threads=THREADS))
-    command = [find_ascard(), "load", "--wml", wml, "--dir", place, "--seconds", str(SECONDS), "--clean"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    summary = json.loads(done.stdout.splitlines()[-1])
-    rate = summary["throughput_ops_per_s"]
-    return rate, THREADS * 1e9 / rate - summary["latency_ms_mean"] * 1e6
+def measure(text: str) -> dict[str, Any]:
+    """Operations a second of all threads, ours and filebench's, and nanoseconds of our own an operation."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        place = Path(directory)
+        wml = place / "load.f"
+        wml.write_text(text.format(threads=THREADS))
+        command = [find_ascard(), "load", "--wml", wml, "--dir", place, "--seconds", str(SECONDS), "--clean"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        summary = json.loads(done.stdout.splitlines()[-1])
+        rate = summary["throughput_ops_per_s"]
+        own_ns = THREADS * 1e9 / rate - summary["latency_ms_mean"] * 1e6
+        return {"rate": rate, "own_ns": own_ns, "filebench": filebench(text, place)}
 
 
 def filebench(text: str, place: Path) -> float | None:
@@ -72,22 +80,29 @@ def filebench(text: str, place: Path) -> float | None:
 
 def main() -> None:
     """Measure and print a table."""
-    print(f"median (lowest to highest) of {RUNS} runs of {SECONDS} s, {THREADS} threads\n")
-    print(
-        "| flowop | operations a second | required | own ns an operation | filebench's operations a second |"
+    given = Benchmark.parser(__doc__ or "", "5min").parse_args()
+    found = Benchmark.of(given, build(find_ascard())).run(
+        Piece(f"{name}, run {run + 1}", partial(measure, text))
+        for run in range(RUNS)
+        for name, (text, _) in WORKLOADS.items()
     )
-    print("|---|---|---|---|---|")
-    for name, (text, required) in WORKLOADS.items():
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-            place = Path(directory)
-            rates, own = zip(*(measure(text, place) for _ in range(RUNS)), strict=True)
-            others = [rate for _ in range(RUNS) if (rate := filebench(text, place)) is not None]
-        other = spread(others) if others else "-"
-        print(f"| {name} | {spread(rates)} | {required:,} | {spread(own)} | {other} |", flush=True)
+    print(f"median (lowest to highest) of {RUNS} runs of {SECONDS} s, {THREADS} threads\n")
+    rows: list[list[str]] = []
+    for name, (_, required) in WORKLOADS.items():
+        runs = [one for key, one in found.items() if key.startswith(name)]
+        spreads = [
+            spread([one[what] for one in runs if one[what] is not None])
+            for what in ("rate", "own_ns", "filebench")
+        ]
+        rows.append([name, spreads[0], f"{required:,}", *spreads[1:]])
+    heads = ["flowop", "operations a second", "required", "own ns an operation"]
+    table([*heads, "filebench's operations a second"], rows)
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median, lowest and highest."""
+    """Median, lowest and highest; a dash where nothing was measured."""
+    if not values:
+        return "-"
     return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
 
 

@@ -1,4 +1,6 @@
-"""Signatures beside what they were made from: `python benchmarks/load_signatures.py` on an idle machine.
+"""Signatures beside what they were made from, on an idle machine.
+
+    python -m benchmarks.load_signatures --budget 10min
 
 Each load of `ascard load`, which waits for nothing, is recorded while it runs, and its signature written.
 Then both run in turns: without any recording, where reads and writes a second are compared, and under strace,
@@ -8,7 +10,6 @@ order statistics (the binomial distribution of the number of pairs below the med
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import signal
@@ -17,16 +18,19 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar.features import features_of, relative_differences, signature_workload
 from ascar.workloads.filebench import find_ascard
 from ascar.workloads.recorder import Recording, record_process
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Generator, Sequence
 
 DATA = frozenset(("read", "readwholefile", "write", "writewholefile", "appendfile", "appendfilerand"))
@@ -90,8 +94,14 @@ def traced(
     return found
 
 
-def row(name: str, place: Path, given: argparse.Namespace) -> str:
-    """A load's line of the table."""
+def compared(name: str, given: Namespace) -> dict[str, Any]:
+    """A load beside its signature: the cells of its line in the table."""
+    with tempfile.TemporaryDirectory(dir=given.directory) as place:
+        return {"cells": cells(name, Path(place), given)}
+
+
+def cells(name: str, place: Path, given: Namespace) -> list[str]:
+    """The same in a directory of its own."""
     original: list[str | Path] = ["--personality", name, "--scale", "0.2", "--threads", "2"]
     wml = place / "signature.f"
     signature: list[str | Path] = ["--wml", wml]
@@ -117,25 +127,24 @@ def row(name: str, place: Path, given: argparse.Namespace) -> str:
     slowest = max(gaps, key=lambda key: differences[key])
     gap = interval([b[slowest] / a[slowest] for a, b in zip(here, there, strict=True)])
     held_up = f"{recorded.slowdown:.1f}" if recorded.slowdown else "-"
-    return f"| {name} | {held_up} | {rest[worst]:.1%} (`{worst}`) | {gap} | {interval(ratios)} |"
+    return [name, held_up, f"{rest[worst]:.1%} (`{worst}`)", gap, interval(ratios)]
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Signatures beside what they were made from")
+    parser = Benchmark.parser(__doc__ or "", "10min")
     parser.add_argument("--loads", nargs="+", default=["mailserver", "webserver", "fileserver"])
     parser.add_argument("--pairs", type=int, default=12, help="without recording")
     parser.add_argument("--turns", type=int, default=8, help="under strace")
     parser.add_argument("--seconds", type=float, default=0.6, help="of a run without recording")
-    parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
+    parser.add_argument("--directory", default="/dev/shm")
     given = parser.parse_args()
-    print(
-        "| load | held up by strace, times | mix, sizes, positions, at most | traced gaps | untraced pace |"
+    how = f"{given.pairs} pairs of {given.seconds:g} s, {given.turns} turns"
+    found = Benchmark.of(given, build(find_ascard())).run(
+        Piece(f"{name}, {how}", partial(compared, name, given)) for name in given.loads
     )
-    print("|---|---|---|---|---|")
-    for name in given.loads:
-        with tempfile.TemporaryDirectory(dir=given.directory) as place:
-            print(row(name, Path(place), given), flush=True)
+    heads = ("load", "held up by strace, times", "mix, sizes, positions, at most", "traced gaps")
+    table((*heads, "untraced pace"), [one["cells"] for one in found.values()])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Starts and stops of each built-in workload: `python benchmarks/load_starts.py`.
+"""Starts and stops of each built-in workload.
+
+    python -m benchmarks.load_starts --budget 15min
 
 Half of the runs end by their time, the others by SIGTERM at a random moment: during the fill, while threads
 start, or while they run. A run that has not ended after 20 s counts as hung. The table gives the longest
@@ -8,18 +10,24 @@ Exit status 1 when a run hung, failed, took more than a second to end, or left a
 
 from __future__ import annotations
 
-import argparse
 import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.load_mix import lines, scale_for
 
 from ascar.workloads.filebench import find_ascard
-from load_mix import lines, scale_for
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 PATIENCE_S = 20.0
 END_S_MAX = 1.0
@@ -69,33 +77,42 @@ def one_run(words: list[str], directory: Path, stop_after_s: float | None, accou
     account.left += len(list(directory.iterdir()))
 
 
+def runs(name: str, given: Namespace) -> dict[str, Any]:
+    """All runs of a workload."""
+    chance = random.Random(f"{given.seed} {name}")
+    words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
+    account = Account()
+    with tempfile.TemporaryDirectory(dir=given.directory) as directory:
+        for run in range(given.runs):
+            stop_after_s = chance.random() * given.stop_within_ms / 1000 if run % 2 else None
+            one_run(words, Path(directory), stop_after_s, account)
+    return asdict(account)
+
+
 def main() -> None:
     """Run all and print a table in Markdown."""
-    parser = argparse.ArgumentParser(description="Starts and stops of each built-in workload")
+    parser = Benchmark.parser(__doc__ or "", "15min")
     parser.add_argument("--runs", type=int, default=100, help="of each workload")
     parser.add_argument("--workloads", nargs="+", help="by name; all that are built in where not given")
     parser.add_argument("--data-mb", type=float, default=2, help="size of the data sets")
     parser.add_argument("--stop-within-ms", type=float, default=100, help="SIGTERM comes within this")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
+    parser.add_argument("--directory", default="/dev/shm")
     given = parser.parse_args()
-    chance = random.Random(given.seed)
-    print(
-        "| workload | runs | hung | failed | whole run of 20 ms, longest | SIGTERM to end, longest | left |"
+    names = given.workloads or [line["name"] for line in lines("--list")]
+    how = f"{given.runs} runs of {given.data_mb:g} MB, within {given.stop_within_ms:g} ms, seed {given.seed}"
+    found = Benchmark.of(given, build(find_ascard())).run(
+        Piece(f"{name}, {how}", partial(runs, name, given)) for name in names
     )
-    print("|---|---|---|---|---|---|---|")
-    bad: list[str] = []
-    for name in given.workloads or [line["name"] for line in lines("--list")]:
-        words = ["--personality", name, "--scale", scale_for(name, given.data_mb)]
-        account = Account()
-        with tempfile.TemporaryDirectory(dir=given.directory) as directory:
-            for run in range(given.runs):
-                stop_after_s = chance.random() * given.stop_within_ms / 1000 if run % 2 else None
-                one_run(words, Path(directory), stop_after_s, account)
+    accounts = {key.partition(",")[0]: Account(**one) for key, one in found.items()}
+    rows: list[list[str]] = []
+    for name, account in accounts.items():
         longest = [f"{max(times, default=0.0):.3f} s" for times in (account.start_s, account.end_s)]
-        cells = [name, given.runs, account.hung, len(account.failed), *longest, account.left]
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
-        bad += [] if account.good else [name, *account.failed[:1]]
+        faults = [f"{given.runs}", f"{account.hung}", f"{len(account.failed)}"]
+        rows.append([name, *faults, *longest, f"{account.left}"])
+    heads = ["workload", "runs", "hung", "failed", "whole run of 20 ms, longest"]
+    table([*heads, "SIGTERM to end, longest", "left"], rows)
+    bad = [word for name, one in accounts.items() if not one.good for word in (name, *one.failed[:1])]
     if bad:
         sys.exit(f"not as it should be: {'; '.join(bad)}")
 

@@ -1,6 +1,6 @@
 """What is to be had of the benchmark's tables: how far structure reaches, and how far measuring alone does.
 
-    python -m benchmarks.optimizer_limits --tables DIR
+    python -m benchmarks.optimizer_limits --tables DIR --budget 10min
 
 Two figures a table, in regret (0 the best, 1 the median), neither of which a search can have, since both
 know more than one:
@@ -15,10 +15,10 @@ know more than one:
 
 from __future__ import annotations
 
-import argparse
 import math
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -29,7 +29,8 @@ from ascar.lab.problem import TableProblem
 from ascar.lab.simulation import built
 from ascar.optimizers.surrogates.columns import Columns
 
-from .harness import mean, number, table
+from . import harness
+from .harness import Piece, mean, number, table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,41 +43,33 @@ PARTS = 10
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = harness.Benchmark.parser(__doc__ or "", "10min")
     parser.add_argument("--benchmark", type=Path, default=Path(__file__).parent / "optimizers.toml")
     parser.add_argument("--tables", type=Path, required=True, help="directory of the benchmark's tables")
     parser.add_argument("--runs", type=int, default=200, help="simulated searches of each kind")
     given = parser.parse_args()
-    rows: list[list[str]] = []
-    for specification in Benchmark.read(given.benchmark, given.tables).problems:
-        problem = built(specification)
-        if not isinstance(problem, TableProblem):
-            continue
-        regret = _regrets(problem)
-        explained, chosen = structure(problem, regret)
-        noise = noise_sd(problem)
-        found = {
-            count: measuring(problem, regret, noise, (count, given.runs))
-            for count in DRAWN
-            if count <= len(regret)
-        }
-        count = min(found, key=lambda one: float(found[one].mean()))
-        alone = number(mean(found[count].tolist()))
-        rows.append(
-            [
-                problem.name,
-                f"{len(regret)}",
-                f"{regret.std():.2f}",
-                f"{noise:.2f}",
-                f"{explained:.2f}",
-                f"{chosen:.3f}",
-                f"{alone} with {count}",
-            ]
-        )
+    problems = map(built, Benchmark.read(given.benchmark, given.tables).problems)
+    found = harness.Benchmark.of(given).run(
+        Piece(f"{one.name}, {given.runs} runs", partial(reach, one, given.runs))
+        for one in problems
+        if isinstance(one, TableProblem)
+    )
     heads = ["configurations", "sd of truths", "sd of noise", "explained", "structure", "measuring alone"]
-    table(["table", *heads], rows)
+    table(["table", *heads], [one["cells"] for one in found.values()])
+
+
+def reach(problem: TableProblem, runs: int) -> dict[str, Any]:
+    """Both figures of a table: its line."""
+    regret = _regrets(problem)
+    explained, chosen = structure(problem, regret)
+    noise = noise_sd(problem)
+    found = {
+        count: measuring(problem, regret, noise, (count, runs)) for count in DRAWN if count <= len(regret)
+    }
+    count = min(found, key=lambda one: float(found[one].mean()))
+    spreads = [f"{regret.std():.2f}", f"{noise:.2f}", f"{explained:.2f}", f"{chosen:.3f}"]
+    alone = f"{number(mean(found[count].tolist()))} with {count}"
+    return {"cells": [problem.name, f"{len(regret)}", *spreads, alone]}
 
 
 def _regrets(problem: TableProblem) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """When searches end, and what was left to gain then: `[stop] remaining_gain` beside a window without a gain.
 
-    python -m benchmarks.optimizer_stopping --tables DIR --runs 10
+    python -m benchmarks.optimizer_stopping --tables DIR --runs 10 --budget 30min
 
 Recorded tables with their noise are searched with `auto`. A stop at `remaining_gain = { below, confidence }`
 claims that the recommendation is within `below` of the best; the truth is known here. The share of stops
@@ -9,11 +9,11 @@ whose claim holds should be about `confidence` or more.
 
 from __future__ import annotations
 
-import argparse
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # One thread: the matrices are small.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -29,9 +29,12 @@ from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.stopping import AnyOf, RemainingGain, Trials, WindowWithoutGain, progress_of
 from ascar.outcome import TrialState
 
-from .harness import table
+from . import harness
+from .harness import Piece, table
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from ascar.lab.problem import Specification
 
 EVALUATIONS = 120
@@ -63,9 +66,7 @@ RULES = (
 
 def main() -> None:
     """Search, and print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = harness.Benchmark.parser(__doc__ or "", "30min")
     parser.add_argument("--tables", type=Path, required=True)
     parser.add_argument("--benchmark", type=Path, default=Path(__file__).parent / "optimizers.toml")
     parser.add_argument("--names", default="kyber-read,varsys,mysql,hsqldb,redis,lrzip")
@@ -74,15 +75,24 @@ def main() -> None:
     given = parser.parse_args()
     known = {one.name: one for one in Benchmark.read(given.benchmark, given.tables).problems}
     wanted = [name for name in given.names.split(",") if name in known]
-    rows: list[list[str]] = []
+    code = harness.sources("ascar.optimizers", "ascar.lab.simulation", within=("ascar",))
     with worker_pool(given.workers) as pool:
-        for name in wanted:
-            found = list(pool.map(_run, [(known[name], seed) for seed in range(1, given.runs + 1)]))
-            for index, rule in enumerate(RULES):
-                rows.append([name, rule.name, *_summary([run[index] for run in found], rule.below)])
-                print(" | ".join(rows[-1]), flush=True)
+        found = harness.Benchmark.of(given).run(
+            Piece(f"{name}, {given.runs} runs", partial(_searches, pool, known[name], given.runs), code)
+            for name in wanted
+        )
+    rows = [
+        [key.partition(",")[0], rule.name, *_summary([run[index] for run in one["stops"]], rule.below)]
+        for key, one in found.items()
+        for index, rule in enumerate(RULES)
+    ]
     heads = ["table", "rule", "stopped", "evaluations (median)", "true gain left (mean)", "claim held"]
     table(heads, rows)
+
+
+def _searches(pool: Executor, specification: Specification, runs: int) -> dict[str, Any]:
+    """All of a table, on all cores."""
+    return {"stops": list(pool.map(_run, [(specification, seed) for seed in range(1, runs + 1)]))}
 
 
 def _summary(stops: list[tuple[int, float] | None], below: float) -> list[str]:

@@ -4,16 +4,17 @@
     python -m benchmarks.simulation windows        throughput against the window, as table and figure
     python -m benchmarks.simulation speed          time of a run, of large clusters, of a request
 
-Every figure is the mean over seeds; nothing is kept between runs, the whole of it takes a minute.
+Every figure is the mean over seeds. `--budget` and the other options of all benchmarks hold.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import matplotlib
 
@@ -23,7 +24,7 @@ import matplotlib.pyplot as plt
 
 from ascar.simulation import Cluster, Grid, Scenario, Swept, preset, sweep, with_settings
 
-from .harness import table
+from .harness import Benchmark, Piece, table
 
 SEEDS = 10
 WINDOWS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
@@ -55,62 +56,59 @@ ROWS = (
 
 def main() -> None:
     """Do one part."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Benchmark.parser(__doc__ or "", "10min")
     parser.add_argument("part", choices=("calibration", "windows", "speed"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     given = parser.parse_args()
+    benchmark = Benchmark.of(given)
     if given.part == "calibration":
-        calibration(given.seeds)
+        calibration(benchmark, given.seeds)
     elif given.part == "windows":
-        windows(given.seeds)
+        windows(benchmark, given.seeds)
     else:
-        speed()
+        speed(benchmark)
 
 
-def calibration(seeds: int) -> None:
+def calibration(benchmark: Benchmark, seeds: int) -> None:
     """Print published against simulated figures."""
-    rows: list[list[str]] = []
-    for row in ROWS:
-        swept = _swept(row, Grid(WINDOWS, TAUS_US, seeds, row.figure))
-        own = swept.baseline.figures[row.figure].mean
-        pooled = swept.baseline.figures["stdev_total_mb_per_s"].mean
-        best, gain = swept.best, swept.gain
-        interval = "" if gain.low is None or gain.high is None else f" ({gain.low:+.1%} to {gain.high:+.1%})"
-        rows.append(
-            [
-                row.name,
-                f"{row.published_mb_per_s}",
-                f"{own:.0f}",
-                f"{own / row.published_mb_per_s - 1:+.1%}",
-                f"{pooled:.0f}",
-                f"{row.best_mb_per_s / row.published_mb_per_s - 1:+.0%}",
-                f"{gain.relative:+.1%}{interval}",
-                f"{best.window:g}",
-                f"{best.tau_us / 1e3:g}",
-            ]
-        )
-    heads = [
-        "workload",
-        "published MB/s",
-        "simulated MB/s",
-        "difference",
-        "stdev over time",
-        "published gain",
+    found = benchmark.run(
+        Piece(f"calibration {row.name}, {seeds} seeds", partial(_calibrated, row, seeds)) for row in ROWS
+    )
+    heads = ["workload", "published MB/s", "simulated MB/s", "difference", "stdev over time"]
+    heads += ["published gain", "gain of the best static point (95%)", "its window", "its gap (ms)"]
+    table(heads, [one["cells"] for one in found.values()])
+
+
+def _calibrated(row: Row, seeds: int) -> dict[str, Any]:
+    """A row's line."""
+    swept = _swept(row, Grid(WINDOWS, TAUS_US, seeds, row.figure))
+    own = swept.baseline.figures[row.figure].mean
+    pooled = swept.baseline.figures["stdev_total_mb_per_s"].mean
+    best, gain = swept.best, swept.gain
+    interval = "" if gain.low is None or gain.high is None else f" ({gain.low:+.1%} to {gain.high:+.1%})"
+    cells = [
+        row.name,
+        f"{row.published_mb_per_s}",
+        f"{own:.0f}",
+        f"{own / row.published_mb_per_s - 1:+.1%}",
+        f"{pooled:.0f}",
+        f"{row.best_mb_per_s / row.published_mb_per_s - 1:+.0%}",
+        f"{gain.relative:+.1%}{interval}",
+        f"{best.window:g}",
+        f"{best.tau_us / 1e3:g}",
     ]
-    table([*heads, "gain of the best static point (95%)", "its window", "its gap (ms)"], rows)
+    return {"cells": cells}
 
 
-def windows(seeds: int) -> None:
+def windows(benchmark: Benchmark, seeds: int) -> None:
     """Print throughput against the window, and draw it."""
-    rows: list[list[str]] = []
+    found = benchmark.run(
+        Piece(f"windows {row.name}, {seeds} seeds", partial(_by_window, row, seeds)) for row in ROWS
+    )
+    means = {row.name: one["means"] for row, one in zip(ROWS, found.values(), strict=False)}
     axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")[1]
-    for row in ROWS:
-        swept = _swept(row, Grid(WINDOWS, (0.0,), seeds, row.figure))
-        means = [point.figures[row.figure].mean for point in swept.points]
-        rows.append([row.name, *(f"{value:.0f}" for value in means)])
-        axes.plot(WINDOWS, means, marker="o", markersize=3, label=row.name)
+    for name, values in means.items():
+        axes.plot(WINDOWS, values, marker="o", markersize=3, label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(WINDOWS, [f"{window:g}" for window in WINDOWS])
     axes.minorticks_off()
@@ -118,41 +116,52 @@ def windows(seeds: int) -> None:
     axes.set_xlabel("window of each stream (requests)")
     axes.set_ylabel("throughput of 5 clients, 4 servers (MB/s)")
     axes.legend(ncols=2, fontsize="small")
-    plt.savefig(FIGURE, metadata={"Date": None})
-    table(["workload", *(f"{window:g}" for window in WINDOWS)], rows)
+    if len(means) == len(ROWS):
+        plt.savefig(FIGURE, metadata={"Date": None})
+    heads = ["workload", *(f"{window:g}" for window in WINDOWS)]
+    table(heads, [[name, *(f"{value:.0f}" for value in values)] for name, values in means.items()])
 
 
-def speed() -> None:
+def _by_window(row: Row, seeds: int) -> dict[str, Any]:
+    swept = _swept(row, Grid(WINDOWS, (0.0,), seeds, row.figure))
+    return {"means": [point.figures[row.figure].mean for point in swept.points]}
+
+
+def speed(benchmark: Benchmark) -> None:
     """Print what runs and requests cost, in processor time of one thread."""
-    scenario = preset("random-write")
-    runs = [_run(scenario) for _ in range(50)]
-    median_s = median(run.processor_s for run in runs)
-    print(
-        f"random-write, {scenario.duration_s:g} virtual seconds after {scenario.warmup_s:g} of warm-up: "
-        f"{1e3 * median_s:.1f} ms (median of 50), {runs[0].events} events, "
-        f"{runs[0].events / median_s / 1e6:.1f} million a second\n"
-    )
-    rows: list[list[str]] = []
-    for name in ("random-write", "random-read", "sequential-write"):
-        for clients, servers in ((10, 4), (100, 40), (1000, 100), (1000, 400)):
-            large = with_settings(
-                preset(name), [f"clients[0].count={clients}", f"servers[0].count={servers}", "duration_s=5"]
-            )
-            short, long = _run(large), _run(with_settings(large, ["duration_s=25"]))
-            requests = long.requests - short.requests
-            cost_us = 1e6 * (long.processor_s - short.processor_s) / requests
-            whole_s = large.warmup_s + 25
-            rows.append(
-                [
-                    name,
-                    f"{clients:,}",
-                    f"{servers}",
-                    f"{requests / 20:,.0f}",
-                    f"{cost_us:.2f}",
-                    f"{whole_s / long.processor_s:,.0f}",
-                ]
-            )
-    table(["workload", "clients", "servers", "requests/s", "µs a request", "times real time"], rows)
+    sizes = [
+        (name, clients, servers)
+        for name in ("random-write", "random-read", "sequential-write")
+        for clients, servers in ((10, 4), (100, 40), (1000, 100), (1000, 400))
+    ]
+    pieces = [Piece(f"speed {name}, {n} x {m}", partial(_costs, name, n, m)) for name, n, m in sizes]
+    found = benchmark.run([Piece("speed, one run", _one_run), *pieces])
+    if one := found.pop("speed, one run", None):
+        scenario = preset("random-write")
+        print(
+            f"random-write, {scenario.duration_s:g} virtual seconds after {scenario.warmup_s:g} of warm-up: "
+            f"{1e3 * one['processor_s']:.1f} ms (median of 50), {one['events']} events, "
+            f"{one['events'] / one['processor_s'] / 1e6:.1f} million a second\n"
+        )
+    heads = ["workload", "clients", "servers", "requests/s", "µs a request", "times real time"]
+    table(heads, [one["cells"] for one in found.values()])
+
+
+def _one_run() -> dict[str, Any]:
+    runs = [_run(preset("random-write")) for _ in range(50)]
+    return asdict(runs[0]) | {"processor_s": median(run.processor_s for run in runs)}
+
+
+def _costs(name: str, clients: int, servers: int) -> dict[str, Any]:
+    """A request of a large cluster: the difference of a long run and a short one."""
+    counts = [f"clients[0].count={clients}", f"servers[0].count={servers}", "duration_s=5"]
+    large = with_settings(preset(name), counts)
+    short, long = _run(large), _run(with_settings(large, ["duration_s=25"]))
+    requests = long.requests - short.requests
+    cost_us = 1e6 * (long.processor_s - short.processor_s) / requests
+    times = (large.warmup_s + 25) / long.processor_s
+    rates = [f"{requests / 20:,.0f}", f"{cost_us:.2f}", f"{times:,.0f}"]
+    return {"cells": [name, f"{clients:,}", f"{servers}", *rates]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory
 
 
 def test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing(ascard: Path, memory: Path) -> None:
-    """During start, fill and run alike; `benchmarks/load_starts.py` does so a hundred times each."""
+    """During start, fill and run alike; `benchmarks.load_starts` does so a hundred times each."""
     chance = random.Random(1)
     for name in names(ascard):
         words = ["--personality", name, *scale_of(name), "--dir", memory, "--seconds", "60", "--clean"]
