@@ -157,6 +157,17 @@ def test_an_optimizer_that_fails_is_named_and_what_is_done_is_kept(table, tmp_pa
     assert [run.seed for run in archive.load(one)] == [1, 2]
 
 
+def test_two_laboratories_keep_their_runs_in_one_file(table, tmp_path):
+    """Each has read it before the other wrote."""
+    one, more = experiment(table, runs=2), experiment(table, runs=4)
+    first, second = Archive(tmp_path / "out"), Archive(tmp_path / "out")
+    assert first.load(more) == second.load(more) == []
+    carry_out([one], first, HERE)
+    carry_out([more], second, HERE)
+    first.keep(one, carry_out([one], None, HERE)[one])
+    assert [run.seed for run in Archive(tmp_path / "out").load(more)] == [1, 2, 3, 4]
+
+
 def test_files_that_are_not_ours_are_refused(table, tmp_path):
     one, archive = experiment(table), Archive(tmp_path / "out")
     archive.path(one).write_text("no parquet")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +16,7 @@ from ascar.errors import StudyError, WorkError
 from ascar.lab.simulation import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
     from pathlib import Path
 
     from ascar.lab.work import Experiment
@@ -83,23 +86,36 @@ class Archive:
     def keep(self, experiment: Experiment, runs: Sequence[Run]) -> None:
         """Add finished runs; the file is replaced as a whole, so it is never half written.
 
+        Another laboratory may add to the same file: what it has added stays.
+
         Raises:
             WorkError: it cannot be written.
         """
         if not runs:
             return
         added = pl.concat([_frame(run, experiment.budget.judged) for run in runs])
-        frame = pl.concat([self._frame(experiment), added]).unique(
-            ["seed", "evaluation"], keep="first", maintain_order=True
-        )
         path = self.path(experiment)
         partial = path.with_suffix(".partial")
         try:
-            frame.write_parquet(partial)
-            partial.replace(path)
+            with self._alone():
+                frame = pl.concat([_read(path), added]).unique(
+                    ["seed", "evaluation"], keep="first", maintain_order=True
+                )
+                frame.write_parquet(partial)
+                partial.replace(path)
         except OSError as error:
             raise WorkError(f"{str(path)!r} cannot be written: {error}; free some space and go on") from error
         self._frames[path.name] = frame
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """No other process writes to the directory meanwhile."""
+        directory = os.open(self.directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(directory)
 
     def _frame(self, experiment: Experiment) -> pl.DataFrame:
         path = self.path(experiment)
