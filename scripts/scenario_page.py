@@ -18,6 +18,7 @@ _SECTIONS = (
     ("[[clients]]", scenario.ClientGroup),
     ("cache of [[clients]]", scenario.Cache),
     ("[control], control of [[clients]]", scenario.Control),
+    ("[control.extensions]", scenario.RuleExtensions),
     ("[[workloads]]", scenario.Workload),
     ("filesets of [[workloads]]", scenario.FileSet),
     ("threads of [[workloads]]", scenario.ThreadGroup),

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use ascar_congestion::{AnyController, Deployment, Extended, Extensions, Faithful, Fixed, RuleSet};
+use ascar_congestion::{
+    AnyController, Bounds, Deployment, Extended, Extensions, Faithful, Fixed, Probe, RuleSet, Unit,
+};
 
-use crate::scenario::{Control, Controller, ScenarioError};
+use crate::scenario::{Control, Controller, RuleExtensions, ScenarioError};
 
 /// Makes the controllers of a group's streams.
 pub(super) struct ControllerMaker<'a> {
@@ -12,10 +14,35 @@ pub(super) struct ControllerMaker<'a> {
     /// The rule set in force; all streams of a group count their use of rules in it.
     pub deployment: Option<Arc<Deployment>>,
     rogue_window: Option<u32>,
+    extensions: Arc<Extensions>,
+    throughput: Bounds,
 }
 
 fn hundredths(window: f64) -> u32 {
     (window * 100.0).round() as u32
+}
+
+fn bytes(megabytes: f64) -> u64 {
+    (megabytes * 1e6).round() as u64
+}
+
+/// The controllers' own settings; 0 turns a part off, as the scenario says.
+fn extensions_of(own: &RuleExtensions) -> Extensions {
+    let microseconds = |seconds: f64| Some((seconds * 1e6).round() as u64).filter(|time| *time > 0);
+    let kib = |count: u32| Some(count << 10).filter(|size| *size > 0);
+    Extensions {
+        unit: kib(own.piece_kib).map_or(Unit::Requests, Unit::Bytes),
+        minimum_period_us: microseconds(own.minimum_period_s),
+        probe: microseconds(own.probe_interval_s).map(|interval_us| Probe {
+            interval_us,
+            window_x100: hundredths(own.probe_window),
+            replies: own.probe_replies,
+        }),
+        size_fixed_bytes: kib(own.fixed_cost_kib),
+        slow_weight_shift: own.slow_weight_shift,
+        gate_growth: own.gate_growth,
+        timeout_m100: (own.timeout_factor * 100.0).round() as u8,
+    }
 }
 
 impl<'a> ControllerMaker<'a> {
@@ -38,6 +65,12 @@ impl<'a> ControllerMaker<'a> {
             control,
             deployment,
             rogue_window,
+            extensions: Arc::new(extensions_of(&control.extensions)),
+            throughput: Bounds::new(
+                bytes(control.least_mb_per_s),
+                control.most_mb_per_s.map_or(u64::MAX, bytes),
+            )
+            .expect("the scenario's bounds are in order"),
         })
     }
 
@@ -69,9 +102,11 @@ impl<'a> ControllerMaker<'a> {
             if control.faithful {
                 return AnyController::Faithful(Faithful::with_window(deployment, window));
             }
-            let extended = Extended::new(deployment, Arc::new(Extensions::default()), seed);
-            let extended = extended.expect("the default extensions are within their ranges");
-            return AnyController::Extended(extended.with_window(window));
+            let extended = Extended::new(deployment, Arc::clone(&self.extensions), seed);
+            let extended = extended.expect("the scenario's extensions are within their ranges");
+            return AnyController::Extended(
+                extended.with_window(window).with_bounds(self.throughput),
+            );
         }
         let name = match control.controller {
             Controller::Fixed | Controller::Rules => "fixed",

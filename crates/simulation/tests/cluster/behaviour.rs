@@ -100,6 +100,54 @@ fn every_controller_keeps_a_cluster_at_work() {
 }
 
 #[test]
+fn bounds_of_a_stream_hold_whatever_the_rules_say() {
+    let with = |b100: i32, bounds: serde_json::Value| {
+        let mut value = random("write");
+        value["control"] = json!({
+            "controller": "rules",
+            "faithful": false,
+            "rules": format!("1,2\n0,2147483647,0,2147483647,0,2147483647,100,{b100},200000\n"),
+        });
+        for (key, bound) in bounds.as_object().unwrap() {
+            value["control"][key] = bound.clone();
+        }
+        outcome(&value).throughput_mb_per_s
+    };
+    // 20 streams, each with a request of 1 MiB every 0.2 s at most.
+    let slow = with(0, json!({}));
+    assert!((95.0..106.0).contains(&slow), "{slow}");
+    let bounded = with(0, json!({ "most_mb_per_s": 2.5 }));
+    assert!((45.0..50.5).contains(&bounded), "{bounded}");
+    let lifted = with(-100, json!({ "least_mb_per_s": 7.0 }));
+    assert!(lifted > 1.25 * slow, "{lifted} and {slow}");
+}
+
+#[test]
+fn extensions_are_the_scenarios() {
+    let of = |extensions: serde_json::Value| {
+        let mut value = random("write");
+        value["control"] = json!({
+            "controller": "rules",
+            "faithful": false,
+            "extensions": extensions,
+            "rules": "1,2\n0,2147483647,0,2147483647,0,2147483647,100,10,0\n",
+        });
+        outcome(&value)
+    };
+    let plain = of(json!({}));
+    assert_eq!(
+        plain.requests,
+        of(json!({ "minimum_period_s": 30.0 })).requests
+    );
+    // Pieces of 256 KiB: a window of 8 holds two requests.
+    assert!(of(json!({ "piece_kib": 256 })).in_flight_mean < 0.5 * plain.in_flight_mean);
+    assert_ne!(
+        plain.requests,
+        of(json!({ "probe_interval_s": 2.0 })).requests
+    );
+}
+
+#[test]
 fn rules_are_used_and_counted() {
     let mut value = random("write");
     value["control"] = json!({

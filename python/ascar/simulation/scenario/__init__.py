@@ -6,7 +6,7 @@ bytes, MiB 2**20, KiB 2**10. Types are checked here, ranges by the simulator its
 """
 
 from ascar.simulation.scenario.clients import Cache, ClientGroup
-from ascar.simulation.scenario.control import Control
+from ascar.simulation.scenario.control import Control, RuleExtensions
 from ascar.simulation.scenario.devices import Flash, Mechanical, Memory
 from ascar.simulation.scenario.failures import Failure, Noise
 from ascar.simulation.scenario.network import Link, Network
@@ -31,6 +31,7 @@ __all__ = [
     "Network",
     "Noise",
     "Queue",
+    "RuleExtensions",
     "Scenario",
     "ServerGroup",
     "Striping",

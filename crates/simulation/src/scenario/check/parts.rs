@@ -2,7 +2,7 @@
 
 use ascar_congestion::RuleSet;
 
-use super::{Checked, refuse, within};
+use super::{Checked, each_within, refuse, within};
 use crate::scenario::{Control, Controller, Device, Layout};
 
 pub(super) fn check_control(key: &str, control: &Control) -> Checked {
@@ -30,6 +30,49 @@ pub(super) fn check_control(key: &str, control: &Control) -> Checked {
         return refuse(
             format!("{key}.rules"),
             "a rule set is needed with controller = \"rules\", and allowed with that only",
+        );
+    }
+    check_extensions(key, control)
+}
+
+fn check_extensions(key: &str, control: &Control) -> Checked {
+    let most = control.most_mb_per_s.unwrap_or(1e6);
+    within(format!("{key}.most_mb_per_s"), most, (0.001, 1e6))?;
+    within(
+        format!("{key}.least_mb_per_s"),
+        control.least_mb_per_s,
+        (0.0, most),
+    )?;
+    let own = &control.extensions;
+    each_within(
+        &format!("{key}.extensions"),
+        &[
+            ("piece_kib", f64::from(own.piece_kib), (0.0, 4_194_303.0)),
+            ("minimum_period_s", own.minimum_period_s, (0.0, 1e6)),
+            ("probe_interval_s", own.probe_interval_s, (0.0, 1e6)),
+            ("probe_window", own.probe_window, (1.0, 256.0)),
+            (
+                "probe_replies",
+                f64::from(own.probe_replies),
+                (1.0, 65_535.0),
+            ),
+            (
+                "fixed_cost_kib",
+                f64::from(own.fixed_cost_kib),
+                (0.0, 4_194_303.0),
+            ),
+            (
+                "slow_weight_shift",
+                f64::from(own.slow_weight_shift),
+                (1.0, 16.0),
+            ),
+            ("timeout_factor", own.timeout_factor, (0.01, 1.0)),
+        ],
+    )?;
+    if control.is_extended() && (control.rules.is_none() || control.faithful) {
+        return refuse(
+            format!("{key}.faithful"),
+            "extensions, least_mb_per_s and most_mb_per_s need rules and faithful = false",
         );
     }
     Ok(())
