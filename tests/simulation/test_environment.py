@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from ascar.errors import InputError  # noqa: E402
 from ascar.simulation import INDICATORS, preset, with_settings  # noqa: E402
-from ascar.simulation.environment import ClusterEnvironment  # noqa: E402
+from ascar.simulation.environment import ClusterEnvironment, ClusterEnvironments  # noqa: E402
 from ascar.simulation.knobs import Setting  # noqa: E402
 from ascar.simulation.scales import SCALES, scaled  # noqa: E402
 
@@ -55,6 +55,43 @@ def test_the_same_seed_is_the_same_episode(scenario):
 
     assert rewards(3) == rewards(3)
     assert rewards(3) != rewards(4)
+
+
+def test_many_go_on_together_as_each_by_itself(scenario):
+    """As gymnasium's own vector of the same environments, and whatever the threads."""
+    ours = gymnasium.make_vec("ascar/Cluster-v0", num_envs=3, scenario=scenario)
+    assert isinstance(ours.unwrapped, ClusterEnvironments)
+    theirs = gymnasium.vector.SyncVectorEnv([lambda: ClusterEnvironment(scenario)] * 3)
+    alone = ClusterEnvironments(3, scenario, threads=1)
+    begun = [one.reset(seed=5) for one in (ours, theirs, alone)]
+    assert ours.observation_space == theirs.observation_space
+    actions = np.random.default_rng(1).integers(5, size=(8, 3))
+    every = [begun, *([one.step(row) for one in (ours, theirs, alone)] for row in actions)]
+    assert any(step[0][3].any() for step in every[1:]), "an episode ends in between, and the next begins"
+    for first, *others in every:
+        for other in others:
+            *values, facts = first
+            for value, same in zip(values, other, strict=False):
+                np.testing.assert_array_equal(value, same)
+            for name, value in facts.items():
+                np.testing.assert_array_equal(value, other[-1][name])
+    for one in (ours, theirs, alone):
+        one.close()
+
+
+def test_many_that_make_no_sense_are_refused(scenario):
+    with pytest.raises(InputError, match="num_envs = 0: must be 1 or more"):
+        ClusterEnvironments(0, scenario)
+    with pytest.raises(InputError, match="threads = 0"):
+        ClusterEnvironments(2, scenario, threads=0)
+    made = ClusterEnvironments(2, scenario)
+    with pytest.raises(InputError, match=r"actions: have shape \(3,\); must be \(2,\)"):
+        made.step(np.zeros(3, np.int64))
+    with pytest.raises(InputError, match="no episode has begun"):
+        made.step(np.zeros(2, np.int64))
+    with pytest.raises(InputError, match="seed: has 3 seeds; must be one, or 2"):
+        made.reset(seed=[1, 2, 3])
+    made.close()
 
 
 def test_steps_out_of_range_change_nothing():

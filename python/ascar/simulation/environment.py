@@ -8,11 +8,13 @@
 An action is one of CAPES's five (Li, section 5.1): nothing, the window of all streams up or down, the gap
 between requests up or down. It is in force for one tick. An observation is every stream's indicators over the
 last ticks; the reward is the tick's total throughput.
+`gymnasium.make_vec("ascar/Cluster-v0", num_envs=8)` has many of them go on together, on all cores.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,24 +22,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascar.errors import EnvironmentLacks, InputError
+from ascar.simulation.batch import cores
 from ascar.simulation.cluster import INDICATORS, Cluster
 from ascar.simulation.knobs import Setting
 from ascar.simulation.presets import open_scenario
 from ascar.simulation.scales import scaled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascar.simulation.scenario import Scenario
 
 try:
     import gymnasium
+    from gymnasium.vector.utils import batch_space
 except ModuleNotFoundError as error:
     raise EnvironmentLacks("gymnasium is not installed: install ascar with the extra 'gym'") from error
 
-__all__ = ["ClusterEnvironment"]
+__all__ = ["ClusterEnvironment", "ClusterEnvironments"]
 
 _TICKS_MAX = 1_000
 _REWARD_MB_PER_S = 100.0
 _SEED_MAX = 2**31 - 1
+_Begun = tuple[NDArray[np.float32], dict[str, Any]]
 _READ, _WRITE = INDICATORS.index("read_mb_per_s"), INDICATORS.index("write_mb_per_s")
 
 
@@ -129,4 +136,124 @@ class ClusterEnvironment(gymnasium.Env[NDArray[np.float32], np.int64]):
         return {"window": self._setting.window, "tau_us": self._setting.tau_us}
 
 
-gymnasium.register("ascar/Cluster-v0", entry_point=f"{__name__}:ClusterEnvironment")
+class ClusterEnvironments(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+    """Many of them, stepped together on several cores; episodes and figures are those of each by itself.
+
+    An environment whose episode is over begins the next one at the next step, whatever the action (next-step
+    autoreset); then its reward is 0.
+
+    Args:
+        num_envs: how many.
+        scenario: as of `ClusterEnvironment`.
+        ticks_per_observation: the same.
+        threads: that step them; None: one a core. What comes out does not depend on it.
+
+    Raises:
+        InputError: `num_envs` or `threads` is below 1; as `ClusterEnvironment`.
+        ScenarioError: as `ClusterEnvironment`.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  # as gymnasium declares it
+        "render_modes": [],
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: Scenario | str = "random-write",
+        ticks_per_observation: int = 10,
+        threads: int | None = None,
+    ) -> None:
+        workers = cores() if threads is None else threads
+        for name, value in (("num_envs", num_envs), ("threads", workers)):
+            if value < 1:
+                raise InputError(f"{name} = {value}: must be 1 or more")
+        self.num_envs = num_envs
+        self._each = [ClusterEnvironment(scenario, ticks_per_observation) for _ in range(num_envs)]
+        self.single_observation_space = self._each[0].observation_space
+        self.single_action_space = self._each[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._over = np.zeros(num_envs, bool)
+        self._pool = ThreadPoolExecutor(min(workers, num_envs))
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin an episode of each.
+
+        Args:
+            seed: of the first, one more of the next and so on; or one of each; None: each goes on from its
+                last one.
+            options: none are known.
+
+        Returns:
+            Observations, (num_envs, ticks, streams, indicators), and facts as gymnasium's vectors have them.
+
+        Raises:
+            InputError: as many seeds as environments are needed.
+        """
+
+        def begin(one: ClusterEnvironment, own: int | None) -> _Begun:
+            return one.reset(seed=own, options=options)
+
+        begun = list(self._pool.map(begin, self._each, self._seeds(seed)))
+        self._over[:] = False
+        return np.stack([seen for seen, _ in begun]), self._facts([facts for _, facts in begun])
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Take an action in each, and run on for a tick.
+
+        Args:
+            actions: (num_envs,).
+
+        Returns:
+            As `ClusterEnvironment.step`, an element an environment.
+
+        Raises:
+            InputError: there is not one action an environment, or no episode has begun.
+        """
+        if np.shape(actions) != (self.num_envs,):
+            raise InputError(f"actions: have shape {np.shape(actions)}; must be ({self.num_envs},)")
+        done = list(self._pool.map(_stepped, self._each, actions, self._over.tolist()))
+        seen, rewards, ended, over, facts = zip(*done, strict=True)
+        self._over = np.array(over)
+        return np.stack(seen), np.array(rewards), np.array(ended), self._over.copy(), self._facts(facts)
+
+    def close_extras(self, **_: Any) -> None:
+        """End its threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int):
+            return [seed + index for index in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise InputError(f"seed: has {len(seed)} seeds; must be one, or {self.num_envs}")
+        return seed
+
+    def _facts(self, facts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        whole: dict[str, Any] = {}
+        for index, one in enumerate(facts):
+            whole = self._add_info(whole, one, index)
+        return whole
+
+
+def _stepped(
+    one: ClusterEnvironment, action: np.int64, is_over: bool
+) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    if not is_over:
+        return one.step(action)
+    seen, facts = one.reset()
+    return seen, 0.0, False, False, facts
+
+
+gymnasium.register(
+    "ascar/Cluster-v0",
+    entry_point=f"{__name__}:ClusterEnvironment",
+    vector_entry_point=f"{__name__}:ClusterEnvironments",
+)
