@@ -135,7 +135,7 @@ def main() -> None:
     parser = Benchmark.parser(__doc__ or "", "10min")
     parser.add_argument("--loads", nargs="+", default=["mailserver", "webserver", "fileserver"])
     parser.add_argument("--pairs", type=int, default=12, help="without recording")
-    parser.add_argument("--turns", type=int, default=8, help="under strace")
+    parser.add_argument("--turns", type=int, default=40, help="under strace")
     parser.add_argument("--seconds", type=float, default=0.6, help="of a run without recording")
     parser.add_argument("--directory", default="/dev/shm")
     given = parser.parse_args()
