@@ -1,6 +1,6 @@
 """What an optimizer's ask and tell cost as the trials add up, in a space of 13 mixed parameters.
 
-    python -m benchmarks.optimizer_speed --optimizers auto --runs 3
+    python -m benchmarks.optimizer_speed --optimizers auto --runs 3 --budget 5min
 
 Each run searches a made-up system with 10% noise. What is timed is the ask and the tell of each trial, in
 seconds of processor time on one thread: what they take on a machine that does nothing else, and hardly more
@@ -9,11 +9,12 @@ on a busy one. The figure at trial 100 is the median over runs of the mean over 
 
 from __future__ import annotations
 
-import argparse
 import cProfile
 import os
 import pstats
 import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 # One thread: the matrices are small, and in a search the other core runs the load.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,7 +24,10 @@ import numpy as np
 from ascar.lab import Budget, Contender, Noise, Run, SyntheticSpecification
 from ascar.lab.simulation import search
 
-from .harness import table
+from .harness import Benchmark, Piece, sources, table
+
+if TYPE_CHECKING:
+    from ascar.lab.problem import Problem
 
 TRIALS = 110
 WINDOWS = ((11, 30), (41, 60), (91, 110))
@@ -31,9 +35,7 @@ WINDOWS = ((11, 30), (41, 60), (91, 110))
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Benchmark.parser(__doc__ or "", "5min")
     parser.add_argument("--optimizers", default="random,annealing,genetic,gp,trees,auto")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--parameters", type=int, default=13)
@@ -43,22 +45,29 @@ def main() -> None:
         "s", given.parameters, min(6, given.parameters), 13, Noise(False, 0.1)
     )
     problem = specification.build()
-    rows: list[list[str]] = []
-    for kind in given.optimizers.split(","):
-        contender, budget = Contender(kind), Budget(given.runs, TRIALS)
-        search(problem, contender, Budget(1, 15), 99)  # what is loaded or compiled once is not counted
-        if given.profile:
+    kinds = given.optimizers.split(",")
+    if given.profile:
+        for kind in kinds:
             with cProfile.Profile() as profile:
-                search(problem, contender, budget, 1)
+                search(problem, Contender(kind), Budget(given.runs, TRIALS), 1)
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
-        runs = [
-            search(problem, contender, budget, seed, time.process_time) for seed in range(1, given.runs + 1)
-        ]
-        rows.append(
-            [kind, *(f"{_window_ms(runs, *window):.2f}" for window in WINDOWS), f"{_run_s(runs):.2f}"]
-        )
+    how = f"{given.runs} runs, {given.parameters} parameters"
+    code = sources("ascar.optimizers", "ascar.lab.simulation", within=("ascar",))
+    found = Benchmark.of(given, code).run(
+        Piece(f"{kind}, {how}", partial(measured, problem, kind, given.runs)) for kind in kinds
+    )
     heads = [f"ask + tell at trials {low} to {high} (ms)" for low, high in WINDOWS]
-    table(["optimizer", *heads, f"seconds a run of {TRIALS}"], rows)
+    table(["optimizer", *heads, f"seconds a run of {TRIALS}"], [one["cells"] for one in found.values()])
+
+
+def measured(problem: Problem, kind: str, runs_max: int) -> dict[str, Any]:
+    """An optimizer's line."""
+    contender, budget = Contender(kind), Budget(runs_max, TRIALS)
+    search(problem, contender, Budget(1, 15), 99)  # what is loaded or compiled once is not counted
+    runs = [search(problem, contender, budget, seed, time.process_time) for seed in range(1, runs_max + 1)]
+    return {
+        "cells": [kind, *(f"{_window_ms(runs, *window):.2f}" for window in WINDOWS), f"{_run_s(runs):.2f}"]
+    }
 
 
 def _window_ms(runs: list[Run], low: int, high: int) -> float:
