@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import types
+from typing import TYPE_CHECKING, Any, cast
 
 import nats
 import pytest
@@ -212,3 +213,30 @@ def test_something_else_listens_there(words: bytes) -> None:
         other.close()
 
     asyncio.run(run())
+
+
+class _Swallowing:
+    """A client that goes on with the answer when it is cancelled, as `wait_for` does in Python 3.11."""
+
+    def __init__(self, begun):
+        self.begun = begun
+
+    async def request(self, *_, **__):
+        self.begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return types.SimpleNamespace(data=encode(Answer(number=1)))
+
+
+def test_a_cancellation_that_the_client_swallows_stays_one():
+    async def run():
+        begun = asyncio.Event()
+        link: Any = Link(cast("Any", _Swallowing(begun)), "nats://127.0.0.1")
+        task = asyncio.create_task(link.request("x", Ask(number=1), Answer, 60))
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait((task,))
+        return task.cancelled()
+
+    assert asyncio.run(run())

@@ -9,6 +9,7 @@ from ascar.messaging.place import find_settings, runtime_directory
 from ascar.messaging.server import MessageServer
 from ascar.messaging.server_config import ServerLimits, User
 from ascar.messaging.settings import Settings, Tls, read_settings, settings_from_environment
+from ascar.messaging.stop import run_interruptible, run_until_asked
 from ascar.messaging.subjects import subject, token
 from ascar.messaging.tasks import end_tasks
 
@@ -31,6 +32,8 @@ __all__ = [
     "end_tasks",
     "find_settings",
     "read_settings",
+    "run_interruptible",
+    "run_until_asked",
     "runtime_directory",
     "settings_from_environment",
     "subject",

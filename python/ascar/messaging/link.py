@@ -88,20 +88,24 @@ class Link:
         client = GuardedClient(settings.url)
         link = cls(client, settings.url)
         try:
-            async with asyncio.timeout(timeout_s):
-                await client.connect(
-                    settings.url,
-                    name=name,
-                    allow_reconnect=False,  # until the first time: a wrong password stays wrong
-                    connect_timeout=math.ceil(timeout_s),
-                    reconnect_time_wait=_RECONNECT_WAIT_S,
-                    max_reconnect_attempts=-1,
-                    error_cb=link._on_error,
-                    disconnected_cb=link._on_loss,
-                    reconnected_cb=link._on_return,
-                    tls=settings.ssl_context(),
-                    **identity(settings),
-                )
+            with _cancellable():
+                async with asyncio.timeout(timeout_s):
+                    await client.connect(
+                        settings.url,
+                        name=name,
+                        allow_reconnect=False,  # until the first time: a wrong password stays wrong
+                        connect_timeout=math.ceil(timeout_s),
+                        reconnect_time_wait=_RECONNECT_WAIT_S,
+                        max_reconnect_attempts=-1,
+                        error_cb=link._on_error,
+                        disconnected_cb=link._on_loss,
+                        reconnected_cb=link._on_return,
+                        tls=settings.ssl_context(),
+                        **identity(settings),
+                    )
+        except asyncio.CancelledError:
+            await link._leave()
+            raise
         except AscarError:
             raise
         except Exception as error:  # noqa: BLE001  # by what it hears from whoever listens there, the client raises any
@@ -204,7 +208,8 @@ class Link:
                 while (enough is None or len(found) < enough) and late < _LATE_MAX:
                     left_s = end_s - time.monotonic()
                     late += left_s < 0
-                    answer = await subscription.next_msg(timeout=max(left_s, _LATE_S))
+                    with _cancellable():
+                        answer = await subscription.next_msg(timeout=max(left_s, _LATE_S))
                     if answer.headers and answer.headers.get("Status") == "503":
                         break  # nobody listens
                     with contextlib.suppress(MessagingError):
@@ -212,7 +217,7 @@ class Link:
             except TimeoutError:  # the client's own is one, too
                 pass
             finally:
-                with contextlib.suppress(Exception):
+                with _cancellable(), contextlib.suppress(Exception):
                     await subscription.unsubscribe()
         return found
 
@@ -297,12 +302,13 @@ class Link:
             try:
                 await self._client.publish(subject, payload, reply=inbox)
                 while True:
-                    part = await subscription.next_msg(timeout=timeout_s)
+                    with _cancellable():
+                        part = await subscription.next_msg(timeout=timeout_s)
                     if part.headers and part.headers.get("Status") == "503":
                         raise nats.errors.NoRespondersError
                     yield part.data
             finally:
-                with contextlib.suppress(Exception):
+                with _cancellable(), contextlib.suppress(Exception):
                     await subscription.unsubscribe()
 
     async def _answer(self, payload: bytes, kind: type[Kind], handler: Handler[Kind]) -> Message | None:
@@ -345,10 +351,21 @@ class Link:
 
 
 @contextlib.contextmanager
+def _cancellable() -> Any:
+    """A cancellation stays one: the client, and in Python 3.11 `wait_for`, swallow some."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    yield
+    if task and task.cancelling() > before:
+        raise asyncio.CancelledError
+
+
+@contextlib.contextmanager
 def _as_ours(what: str, timeout_s: float | None = None) -> Any:
     """The client's errors as ours."""
     try:
-        yield
+        with _cancellable():
+            yield
     except nats.errors.NoRespondersError:
         raise MessagingError(f"{what}: nobody listens; is it running, on this server?") from None
     except TimeoutError:

@@ -52,15 +52,20 @@ def assert_it_is_shown_on_a_terminal(place):
     )
     os.close(terminal)
     shown, end = b"", time.monotonic() + LIMIT_S
-    while shown.count(b"maximize requests_per_s") < 5:  # five times refreshed
-        assert time.monotonic() < end, shown[-2000:]
-        shown += os.read(main, 1 << 16)
-    process.send_signal(signal.SIGINT)
-    with contextlib.suppress(OSError):  # its end of the terminal is closed
-        while piece := os.read(main, 1 << 16):
-            shown += piece
-    os.close(main)
-    assert process.wait(LIMIT_S) in (0, 130)
+    try:
+        while shown.count(b"maximize requests_per_s") < 5:  # five times refreshed
+            assert time.monotonic() < end, shown[-2000:]
+            shown += os.read(main, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):  # its end of the terminal is closed
+            while piece := os.read(main, 1 << 16):
+                assert time.monotonic() < end, shown[-2000:]
+                shown += piece
+        assert process.wait(LIMIT_S) in (0, 130)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)
     assert b"\x1b[?1049h" in shown and b"\x1b[?1049l" in shown, "the screen before comes back"
     for words in (b"baseline", b"batch_requests", b"compression", b"prediction error"):
         assert words in shown, words

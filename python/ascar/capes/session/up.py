@@ -29,9 +29,8 @@ from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, Wishes
 from ascar.capes.session.parts import Part
 from ascar.capes.session.record import Record
-from ascar.capes.session.signals import Stop
 from ascar.errors import AscarError, InputError, WorkError
-from ascar.messaging import MessageServer, end_tasks
+from ascar.messaging import MessageServer, end_tasks, run_until_asked
 from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ class _Site:
                 self.load.start()
             for part in self.parts:
                 part.start()
-            return asyncio.run(self._run())
+            return run_until_asked(self._run)
         finally:
             self._end()
 
@@ -155,40 +154,39 @@ class _Site:
             Part("learner", [*train, "--config", "learner.toml"], path),
         ]
 
-    async def _run(self) -> Ended:
+    async def _run(self, asked: asyncio.Event) -> Ended:
         """Until the end; the parts still run then."""
         settings = self.server.settings("session")
         problem: str | None = None
-        with Stop() as stop:
-            async with await Bus.open(settings, self.study.session, name=ACTOR) as bus:
-                messenger = Messenger(
-                    bus=bus,
-                    objective=self.study.objective.text,
-                    interval_s=self.study.capes.interval_s,
-                    until_s=None,
-                    parts=self._standing,
-                    record=Record(self.study.objective.sign),
-                    state=SessionState(self.study.session),
-                )
-                tasks = [
-                    asyncio.create_task(work)
-                    for work in (messenger.listen(), messenger.speak(), self._watch(), self._go(messenger))
-                ]
-                asked = asyncio.create_task(stop.wait())
-                try:
-                    done, _ = await asyncio.wait([*tasks, asked], return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        try:
-                            task.result()
-                        except AscarError as error:
-                            problem = error.message
-                finally:
-                    await end_tasks([*tasks, asked])
-                stopped = "problem" if problem else "asked" if stop.was_asked else "time"
-                self.tell(f"ending the session: {problem or stopped}")
-                ended = self._ended(messenger, stopped, problem)
-                await messenger.enter("ending")
-                return ended
+        async with await Bus.open(settings, self.study.session, name=ACTOR) as bus:
+            messenger = Messenger(
+                bus=bus,
+                objective=self.study.objective.text,
+                interval_s=self.study.capes.interval_s,
+                until_s=None,
+                parts=self._standing,
+                record=Record(self.study.objective.sign),
+                state=SessionState(self.study.session),
+            )
+            tasks = [
+                asyncio.create_task(work)
+                for work in (messenger.listen(), messenger.speak(), self._watch(), self._go(messenger))
+            ]
+            waiting = asyncio.create_task(asked.wait())
+            try:
+                done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    try:
+                        task.result()
+                    except AscarError as error:
+                        problem = error.message
+            finally:
+                await end_tasks([*tasks, waiting])
+            stopped = "problem" if problem else "asked" if asked.is_set() else "time"
+            self.tell(f"ending the session: {problem or stopped}")
+            ended = self._ended(messenger, stopped, problem)
+            await messenger.enter("ending")
+            return ended
 
     async def _go(self, messenger: Messenger) -> None:
         """From the first tick to the end of the time; it returns when that is over.

@@ -57,14 +57,13 @@ def control(
 
     Exit status: 0 done, 1 refused or nobody answers, 2 bad input.
     """
-    import asyncio
-
     from ascar.capes.messages.orders import order_of
     from ascar.cli.output import emit, people
+    from ascar.messaging import run_interruptible
 
     order = order_of(operation, words or (), job=job)
     name, settings = session_at(session, connection, "session")
-    answer = asyncio.run(_asked(settings(), name, order, why))
+    answer = run_interruptible(_asked(settings(), name, order, why))
     refused = answer.get("verdict") in ("refused", "failed")
     # What was rejected is refused because it was asked for.
     refused = refused and order.op != "reject"

@@ -79,6 +79,7 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
     from ascar.capes.session.messenger import Messenger
     from ascar.capes.session.record import Record
     from ascar.errors import InputError
+    from ascar.messaging import run_interruptible
     from ascar.objective import Objective
 
     for_s, phase_s, settle_s = times
@@ -114,4 +115,4 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
             finally:
                 listening.cancel()
 
-    return asyncio.run(work())
+    return run_interruptible(work())

@@ -43,10 +43,10 @@ def status(
     It only listens, and reads the last 600 ticks from what is stored. On a terminal the screen is refreshed
     after each tick until ^C.
     """
-    import asyncio
     from contextlib import aclosing
 
     from ascar.errors import InputError
+    from ascar.messaging import run_interruptible
 
     if follow and not json:
         raise InputError("--follow: goes with --json; without it the screen is refreshed anyway")
@@ -56,7 +56,7 @@ def status(
         async with aclosing(_ticks(settings(), name)) as states:
             await (_documents(states, follow=follow) if json else _screens(states, once=once))
 
-    asyncio.run(work())
+    run_interruptible(work())
     return 0
 
 

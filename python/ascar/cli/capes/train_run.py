@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.output import emit, people, say
@@ -23,18 +21,11 @@ _USER = "learner"
 def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
     """Until a signal; then what it knows is on disk."""
     from ascar.capes.process.training import run
-    from ascar.messaging import find_settings
+    from ascar.messaging import find_settings, run_until_asked
 
     settings = find_settings(_USER, plan.connection)
-
-    async def until_told() -> Learner | None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, stop.set)
-        return await run(plan, settings, stop, _nothing if quiet else _line, others)
-
-    learner = asyncio.run(until_told())
+    say_line = _nothing if quiet else _line
+    learner = run_until_asked(lambda asked: run(plan, settings, asked, say_line, others))
     if json:
         emit("capes-train", _document(plan, learner))
     return 0
@@ -45,7 +36,7 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
     from ascar.capes.messages.bus import Bus
     from ascar.capes.process.study_of_past import study
     from ascar.cli.capes.progress import showing
-    from ascar.messaging import find_settings
+    from ascar.messaging import find_settings, run_interruptible
 
     settings = find_settings(_USER, plan.connection)
 
@@ -54,7 +45,7 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
             with showing(quiet=quiet) as listener:
                 return await study(plan, bus, [bus.beside(one) for one in others], steps, listener)
 
-    studied = asyncio.run(once())
+    studied = run_interruptible(once())
     plan = studied.learner.plan
     document = _document(plan, studied.learner, studied)
     if json:

@@ -42,17 +42,15 @@ def deploy(
     Each takes the rules on trial, and keeps them once all have. When one is missing, refuses, or does not
     answer, the rules from before are put back on all; the exit status is 1, and says who and why.
     """
-    import asyncio
-
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
-    from ascar.messaging import find_settings
+    from ascar.messaging import find_settings, run_interruptible
 
     rules = read(file)
     known = roster()
     settings = find_settings("manager", connection)
-    done = asyncio.run(_deploy(settings, rules, workload, (known, least, forget)))
+    done = run_interruptible(_deploy(settings, rules, workload, (known, least, forget)))
     if json:
         emit(
             "sharp-deploy",
@@ -70,14 +68,12 @@ def stop(
     workload: Workload = None, forget: Forget = False, connection: Connection = None, json: Json = False
 ) -> int:
     """Take the rules off every controller of a workload: what the system does by itself is in force again."""
-    import asyncio
-
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
-    from ascar.messaging import find_settings
+    from ascar.messaging import find_settings, run_interruptible
 
     known = roster()
-    done = asyncio.run(_stop(find_settings("manager", connection), workload, known, forget=forget))
+    done = run_interruptible(_stop(find_settings("manager", connection), workload, known, forget=forget))
     if json:
         emit("sharp-stop", {"workload": done.workload, "controllers": list(done.controllers)})
     else:

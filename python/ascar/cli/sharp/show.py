@@ -40,18 +40,16 @@ def show(
     The exit status is 1 when a controller of a workload is missing, does not answer, or follows other rules
     than the rest.
     """
-    import asyncio
-
     from ascar.cli.connection import roster
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.output import emit, people
     from ascar.errors import InputError
-    from ascar.messaging import find_settings
+    from ascar.messaging import find_settings, run_interruptible
 
     if out is not None:
         check_new(out, force=force)
     settings = find_settings("manager", connection)
-    shown, problems = asyncio.run(_show(settings, workload, roster()))
+    shown, problems = run_interruptible(_show(settings, workload, roster()))
     groups = _by_workload(shown)
     if out is not None:
         if len(groups) != 1 or groups[0]["merged"] is None:

@@ -35,11 +35,9 @@ def turn(
 
     The same knobs are parameters for tuners: `ascar.sharp.knobs`.
     """
-    import asyncio
-
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
-    from ascar.messaging import find_settings, token
+    from ascar.messaging import find_settings, run_interruptible, token
     from ascar.sharp.deployment import Expected
 
     wanted = _wanted(values)
@@ -48,7 +46,7 @@ def turn(
     known = roster()
     before = known.expected(workload)
     expected = () if before is None else before.controllers
-    done, rules = asyncio.run(_turn(settings, workload, wanted, expected))
+    done, rules = run_interruptible(_turn(settings, workload, wanted, expected))
     assert done.rules is not None
     known.write(Expected(workload=workload, rules=done.rules, controllers=done.controllers))
     if json:

@@ -51,11 +51,10 @@ def serve(
     Unless a message server is named, one is started on 127.0.0.1 with passwords made for this run; it ends
     with this command, however that ends.
     """
-    import asyncio
     import os
 
     from ascar.cli.sim.options import scenario_of
-    from ascar.messaging import MessageServer, find_settings, runtime_directory
+    from ascar.messaging import MessageServer, find_settings, run_interruptible, runtime_directory
     from ascar.sharp.deployment.messages import controller_user, manager_user
     from ascar.study import duration
 
@@ -73,7 +72,7 @@ def serve(
             server = stack.enter_context(MessageServer(runtime_directory() / "messages", users))
             reach = server.settings("controller")
         try:
-            asyncio.run(_run(wanted, reach, server, (speed, prefix, ticks, json)))
+            run_interruptible(_run(wanted, reach, server, (speed, prefix, ticks, json)))
         except KeyboardInterrupt:  # how it is meant to end
             return 0
     return 0
