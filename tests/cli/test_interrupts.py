@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ascar.cli import main
 from ascar.cli.interrupts import interruptible
 
 
@@ -123,3 +124,14 @@ def test_an_interrupt_out_of_code_made_from_text_is_a_status_too(tmp_path):
         [sys.executable, "-m", "inside"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (130, "error: interrupted; everything was put back\n")
+
+
+def test_a_module_that_is_interrupted_while_it_begins_is_an_interrupt(monkeypatch, capfd):
+    """As modules made with pybind11 tell it."""
+
+    def command(*_, **__):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setitem(main.__globals__, "app", command)
+    assert main(["doctor"]) == 130
+    assert capfd.readouterr().err == "error: interrupted; nothing was done\n"

@@ -58,6 +58,8 @@ def explain(error: BaseException) -> Problem:
         case KeyboardInterrupt() | Interrupted():
             kind, status = "Interrupted", INTERRUPTED
             message = str(error) or "interrupted; everything was put back"
+        case ImportError() if _is_interrupted(error):
+            kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
         case typer.Abort():
             kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
         case _UsageError():
@@ -68,6 +70,12 @@ def explain(error: BaseException) -> Problem:
         case _:
             kind, message, status = type(error).__name__, _crash(error), 1
     return Problem(kind, " ".join(message.split()), status)
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """Whether it came of an interrupt, as of one that comes while a module made with pybind11 begins."""
+    reason = error.__cause__ or error.__context__
+    return isinstance(reason, KeyboardInterrupt) or (reason is not None and _is_interrupted(reason))
 
 
 def _usage(error: BaseException) -> str:
