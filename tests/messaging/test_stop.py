@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -135,3 +137,13 @@ def test_ignored_signals_stay_ignored():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_what_cannot_begin_is_closed():
+    async def work():
+        await asyncio.sleep(0)
+
+    unbegun = work()
+    with ThreadPoolExecutor() as pool, pytest.raises((RuntimeError, ValueError)):
+        pool.submit(run_interruptible, unbegun).result()  # signals are heard in the main thread alone
+    assert inspect.getcoroutinestate(unbegun) == inspect.CORO_CLOSED

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def run_interruptible(work: Coroutine[Any, Any, Result]) -> Result:
             await asyncio.wait((task, waiting))
         return task
 
-    ended = run_until_asked(watched)
+    with closing(work):  # a signal before it has begun leaves it unbegun
+        ended = run_until_asked(watched)
     if ended.cancelled():
         raise KeyboardInterrupt
     return ended.result()
