@@ -249,7 +249,7 @@ def test_compared_from_elsewhere_then_killed_at_once(session, knob):
         done = subprocess.run(
             ascar("prove", session.place, *words), capture_output=True, text=True, check=False
         )
-        if done.returncode == 0:
+        if done.returncode in (0, 3):  # 3: nothing is claimed
             break
     assert document(done)["pairs"] >= 1
     session.see(lambda state: state.mode == "automatic", "tuning goes on")
