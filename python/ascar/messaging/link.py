@@ -199,26 +199,18 @@ class Link:
         """
         found: list[Kind] = []
         late = 0
-        payload, inbox = encode(message), self._client.new_inbox()
+        payload = encode(message)
         with _as_ours(subject):
-            subscription = await self._client.subscribe(inbox)
-            try:
-                await self._client.publish(subject, payload, reply=inbox)
+            async with self._asking(subject, payload) as answers:
                 end_s = time.monotonic() + timeout_s
-                while (enough is None or len(found) < enough) and late < _LATE_MAX:
-                    left_s = end_s - time.monotonic()
-                    late += left_s < 0
-                    with _cancellable():
-                        answer = await subscription.next_msg(timeout=max(left_s, _LATE_S))
-                    if answer.headers and answer.headers.get("Status") == "503":
-                        break  # nobody listens
-                    with contextlib.suppress(MessagingError):
-                        found.append(self._read_reply(subject, answer.data, reply))
-            except TimeoutError:  # the client's own is one, too
-                pass
-            finally:
-                with _cancellable(), contextlib.suppress(Exception):
-                    await subscription.unsubscribe()
+                # The client's own time-out is a TimeoutError, too.
+                with contextlib.suppress(TimeoutError, nats.errors.NoRespondersError):
+                    while (enough is None or len(found) < enough) and late < _LATE_MAX:
+                        left_s = end_s - time.monotonic()
+                        late += left_s < 0
+                        answer = await _next(answers, max(left_s, _LATE_S))
+                        with contextlib.suppress(MessagingError):
+                            found.append(self._read_reply(subject, answer.data, reply))
         return found
 
     async def publish_payload(self, subject: str, payload: bytes) -> None:
@@ -296,20 +288,22 @@ class Link:
         Raises:
             MessagingError: nobody answers, or no further part comes in time.
         """
-        inbox = self._client.new_inbox()
         with _as_ours(subject, timeout_s):
-            subscription = await self._client.subscribe(inbox)
-            try:
-                await self._client.publish(subject, payload, reply=inbox)
+            async with self._asking(subject, payload) as answers:
                 while True:
-                    with _cancellable():
-                        part = await subscription.next_msg(timeout=timeout_s)
-                    if part.headers and part.headers.get("Status") == "503":
-                        raise nats.errors.NoRespondersError
-                    yield part.data
-            finally:
-                with _cancellable(), contextlib.suppress(Exception):
-                    await subscription.unsubscribe()
+                    yield (await _next(answers, timeout_s)).data
+
+    @contextlib.asynccontextmanager
+    async def _asking(self, subject: str, payload: bytes) -> AsyncGenerator[Subscription]:
+        """Ask; meanwhile every answer is heard."""
+        inbox = self._client.new_inbox()
+        answers = await self._client.subscribe(inbox)
+        try:
+            await self._client.publish(subject, payload, reply=inbox)
+            yield answers
+        finally:
+            with _cancellable(), contextlib.suppress(Exception):
+                await answers.unsubscribe()
 
     async def _answer(self, payload: bytes, kind: type[Kind], handler: Handler[Kind]) -> Message | None:
         try:
@@ -358,6 +352,20 @@ def _cancellable() -> Any:
     yield
     if task and task.cancelling() > before:
         raise asyncio.CancelledError
+
+
+async def _next(answers: Subscription, timeout_s: float) -> Msg:
+    """The next answer.
+
+    Raises:
+        NoRespondersError: nobody listens.
+        TimeoutError: none comes in time.
+    """
+    with _cancellable():
+        answer = await answers.next_msg(timeout=timeout_s)
+    if answer.headers and answer.headers.get("Status") == "503":
+        raise nats.errors.NoRespondersError
+    return answer
 
 
 @contextlib.contextmanager

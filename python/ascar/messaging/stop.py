@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from types import TracebackType
 
-__all__ = ["Stop", "run_interruptible", "run_until_asked"]
+__all__ = ["run_interruptible", "run_until_asked"]
 
 Result = TypeVar("Result")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INTERRUPTED = 130
 
 
-class Stop:
+class _Stop:
     """While it lasts the first signal asks for the end; the third gives up waiting.
 
     Args:
@@ -70,7 +70,7 @@ def run_until_asked(work: Callable[[asyncio.Event], Coroutine[Any, Any, Result]]
     Args:
         work: given the event.
     """
-    with asyncio.Runner() as runner, Stop(runner.get_loop()) as stop:
+    with asyncio.Runner() as runner, _Stop(runner.get_loop()) as stop:
         return runner.run(work(stop.asked))
 
 
