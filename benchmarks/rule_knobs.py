@@ -5,12 +5,12 @@
 From the rule that a search begins with (m = 1, b = 0, tau = 20 ms), on the simulated cluster with 5 clients
 and 4 servers: 20 virtual minutes of `ascar sharp learn` with its three numbers as knobs, then its comparison
 in turns with the beginning. "fresh" is what the rules at the end bring over those of the beginning on 20
-seeds that nobody has seen, each run anew; "refine" the same of `ascar sharp refine` from the same rule, by
-its default course, and the system hours that it took.
+seeds that nobody has seen, each run anew.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +20,6 @@ from ascar.capes.surfaces.modern import Modern
 from ascar.cli.sharp.rule_system import RuleSystem
 from ascar.sharp import RuleSet, objective_of
 from ascar.sharp.plan import FIRST
-from ascar.sharp.refinement import Course, Refiner
 from ascar.sharp.running import SimulatedRunning
 from ascar.sharp.turns import Proof
 from ascar.simulation import preset
@@ -36,31 +35,28 @@ OBJECTIVE = objective_of("throughput")
 
 
 def main() -> None:
-    """Learn, refine, measure, print."""
+    """Learn, measure, print."""
     benchmark = Benchmark.from_arguments(str(__doc__), "15min")
     found = benchmark.run(
-        Piece(f"{name} {how} {seed}", lambda n=name, r=run, s=seed: r(n, s))
+        Piece(f"{name} learn {seed}", partial(learned, name, seed))
         for seed in range(1, SEEDS + 1)
         for name in SCENARIOS
-        for how, run in (("learn", learned), ("refine", refined))
     )
     lines: list[list[str]] = []
     for name in SCENARIOS:
-        for how in ("learn", "refine"):
-            own = [found[key] for seed in range(1, SEEDS + 1) if (key := f"{name} {how} {seed}") in found]
-            if len(own) < 2:
-                continue
-            lines.append(
-                [
-                    name,
-                    how,
-                    f"{sum(one['improved'] for one in own)} of {len(own)}",
-                    rows.signed(mean([one["fresh"] for one in own])),
-                    f"{min(one['fresh'] for one in own):+.1%} to {max(one['fresh'] for one in own):+.1%}",
-                    f"{np.mean([one['hours'] for one in own]):.1f}",
-                ]
-            )
-    table(["scenario", "by", "kept", "gain, fresh runs (95%)", "least and most", "system hours"], lines)
+        own = [found[key] for seed in range(1, SEEDS + 1) if (key := f"{name} learn {seed}") in found]
+        if len(own) < 2:
+            continue
+        lines.append(
+            [
+                name,
+                f"{sum(one['improved'] for one in own)} of {len(own)}",
+                rows.signed(mean([one["fresh"] for one in own])),
+                f"{min(one['fresh'] for one in own):+.1%} to {max(one['fresh'] for one in own):+.1%}",
+                f"{np.mean([one['hours'] for one in own]):.1f}",
+            ]
+        )
+    table(["scenario", "kept", "gain, fresh runs (95%)", "least and most", "system hours"], lines)
 
 
 def learned(name: str, seed: int) -> dict[str, Any]:
@@ -76,14 +72,6 @@ def learned(name: str, seed: int) -> dict[str, Any]:
     means, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
     proof = Proof.of(system, OBJECTIVE, FIRST, turned.rules_at(list(places)[int(np.argmax(means))]))
     return _result(name, proof.after, system.time_s - begun_s)
-
-
-def refined(name: str, seed: int) -> dict[str, Any]:
-    """By hill climbing."""
-    system = _system(name, seed)
-    begun_s = system.time_s
-    found = Refiner(system, OBJECTIVE, course=Course(seed=seed)).refine(FIRST, 0)
-    return _result(name, found.rules, system.time_s - begun_s)
 
 
 def _system(name: str, seed: int) -> SimulatedRunning:

@@ -5,23 +5,6 @@ from __future__ import annotations
 from ascar.sharp.search import SCHEDULES
 from schema.words import COUNT, FLAG, INTEGER, NUMBER, TEXT, Schema, about, items, maybe, record, table
 
-ACTION = record(
-    m_x100=about({"type": "integer"}, "what the window is multiplied by, times 100; below 0: not at all"),
-    b_x100=about({"type": "integer"}, "requests added to the window, times 100"),
-    tau_us=about(COUNT, "least gap between requests"),
-)
-
-REFINEMENT_STEP = record(
-    kind={"enum": ["better", "worse", "no-difference", "loss", "verified", "put-back"]},
-    restart=about(COUNT, "jumps before it"),
-    old=ACTION,
-    new=ACTION,
-    gain_relative=about(maybe(NUMBER), "above 0 is better; null where the loss ended it at once"),
-    gain_low=about(maybe(NUMBER), "lower end of its interval, at all looks together"),
-    gain_high=maybe(NUMBER),
-    pairs=about(COUNT, "of intervals"),
-)
-
 RULE: dict[str, Schema] = {
     "region": about(table(items(COUNT)), "by indicator: from, and less than; 2147483647: no bound"),
     "m_x100": about(INTEGER, "times the window; below zero: do not multiply"),
@@ -201,21 +184,6 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                     tree=about(items(TEXT), "a regression tree of gains, indented lines"),
                 )
             ),
-        },
-    ),
-    "sharp-refine": (
-        "What refining a rule while it runs came to.",
-        {
-            "rule": about(COUNT, "number of the rule, from 1"),
-            "before": about(TEXT, "id of the rules in force at the beginning"),
-            "rules": about(TEXT, "id of those at the end"),
-            "rule_set": record(**RULE_SET),
-            "stopped": {"enum": ["summits", "steps", "time"]},
-            "intervals": about(COUNT, "measured"),
-            "verification": about(
-                maybe(REFINEMENT_STEP), "the end against the beginning; null where nothing was changed"
-            ),
-            "steps": items(REFINEMENT_STEP),
         },
     ),
     "sharp-search": (

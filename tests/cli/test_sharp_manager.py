@@ -232,38 +232,26 @@ def test_knobs_of_the_rules_in_force(ascar: Callable[..., Any], served: Served, 
         assert (refused.status, words in refused.error) == (2, True)
 
 
-def test_refinement_over_the_wire(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
-    """A few quick steps: what is told fits the schema, and nobody is left on trial."""
+def test_numbers_learned_over_the_wire(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
+    """A few quick ticks: what is told fits the schema, and nobody is left on trial."""
     ascar("sharp", "stop", "--workload", "writers")
-    none = ascar("sharp", "refine", "--workload", "writers")
+    none = ascar("sharp", "learn", "--workload", "writers")
     assert (none.status, none.error) == (2, "rules: none are in force; `ascar sharp deploy` some first")
     before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
     for wrong, words in (
         (("--objective", "latency:99"), "--objective names 'latency_ms_p99'"),
-        (("--rule", "2"), "--rule = 2"),
-        (("--m", "0.1,9"), "--m = '0.1,9': must be two numbers from 0 to 2"),
+        (("--rule", "2"), "rule 2: there are rules 1 to 1"),
+        (("--fields", "window"), "fields: window; allowed"),
     ):
-        refused = ascar("sharp", "refine", "--workload", "writers", *wrong)
+        refused = ascar("sharp", "learn", "--workload", "writers", *wrong)
         assert (refused.status, words in refused.error) == (2, True)
-    outside = ascar("sharp", "refine", "--workload", "writers", "--m", "1.5,2")
-    assert (outside.status, "is outside of the bounds; widen them" in outside.error) == (2, True)
-    short = ascar(
-        "sharp", "refine", "--workload", "writers", "--interval", "1 s", "--settle", "1 ms",
-        "--budget", "3 s", "--tau-us", "15000,25000", "--m", "1,1", "--b", "0,0", "--json",
-    )  # fmt: skip
-    assert short.status == 0, short.err
-    assert short.document["stopped"] == "time"  # of the system: a step takes three pairs of a second at least
-    assert len([one for one in short.document["steps"] if one["kind"] not in ("verified", "put-back")]) == 1
-    before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
     done = ascar(
-        "sharp", "refine", "--workload", "writers", "--steps", "2", "--restarts", "0", "--settle", "1 ms",
-        "--interval", "1 s", "--tau-us", "15000,25000", "--m", "1,1", "--b", "0,0", "--json",
+        "sharp", "learn", "--workload", "writers", "--for", "20 s", "--fields", "tau_us", "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
     document = done.document
     assert document["before"] == before["rules"]
-    assert 1 <= len(document["steps"]) <= 4
-    assert all(15_000 <= step["new"]["tau_us"] <= 25_000 for step in document["steps"])
+    assert 5 <= document["ticks"] <= 20  # a tick is a second
     shown = ascar("sharp", "show", "--json")
     assert in_force(shown.document)["writers"] == {document["rules"]}
     assert not any(at["on_trial"] for one in shown.document["workloads"] for at in one["controllers"])
@@ -308,14 +296,14 @@ def alive(pid: int) -> bool:
 
 def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
     with runtime(tmp_path):
-        for command in (("deploy", rules), ("show",), ("stop",), ("refine",)):
+        for command in (("deploy", rules), ("show",), ("stop",), ("learn",)):
             done = ascar("sharp", *command)
             assert done.status == 2
             assert "no message server" in done.error
 
 
 def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
-    """No server of their own: both sides are told by connection files; ^C ends a refinement as it began."""
+    """No server of their own: both sides are told by connection files; ^C ends learning as it began."""
     scenario = tmp_path / "two.toml"
     scenario.write_text(TWO_LOADS)
     with (
@@ -339,20 +327,20 @@ def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Pat
             manager,
             "--json",
         ).document
-        refining = subprocess.Popen(
+        learning = subprocess.Popen(
             [
-                sys.executable, "-m", "ascar", "sharp", "refine", "--workload", "writers",
-                "--interval", "2 s", "--settle", "1 s", "--connection", str(manager),
+                sys.executable, "-m", "ascar", "sharp", "learn", "--workload", "writers",
+                "--for", "10 h", "--connection", str(manager),
             ],
             stderr=subprocess.PIPE,
             text=True,
         )  # fmt: skip
-        with refining:
-            assert refining.stderr is not None
-            refining.stderr.readline()  # the first step is done
-            refining.send_signal(signal.SIGINT)
-            told = refining.stderr.read()
-            assert refining.wait(WAIT_S) == 130, told
+        with learning:
+            assert learning.stderr is not None
+            assert "s left" in learning.stderr.readline()  # knobs were turned for a minute
+            learning.send_signal(signal.SIGINT)
+            told = learning.stderr.read()
+            assert learning.wait(WAIT_S) == 130, told
         shown = ascar("sharp", "show", "--workload", "writers", "--connection", manager, "--json").document
         assert in_force(shown) == {"writers": {before["rules"]}}
         assert not any(at["on_trial"] for at in shown["workloads"][0]["controllers"])

@@ -52,7 +52,6 @@ SCHEMAS: dict[str, int] = {
     "sharp-library-ls": 1,
     "sharp-library-predict": 1,
     "sharp-library-show": 1,
-    "sharp-refine": 1,
     "sharp-search": 1,
     "sharp-show": 1,
     "sharp-split": 1,

@@ -1,4 +1,4 @@
-"""How far the numbers of a rule are varied while it runs: by hill climbing, a learner or a study."""
+"""How far the numbers of a rule are varied while it runs: by a learner or a study."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ if TYPE_CHECKING:
     from ascar.sharp.candidates import Steps
     from ascar.sharp.rules import Action
 
-__all__ = ["FIELDS", "LIMITS", "numbers", "ranges", "sets_window"]
+__all__ = ["FIELDS", "numbers", "ranges", "sets_window"]
 
 FIELDS: Final[dict[str, Steps]] = {"m100": M100, "b100": B100, "tau_us": TAU_US}
 """Fields of an action that can be turned, each with its range and steps of table 3.2."""
-
-LIMITS: Final[dict[str, tuple[int, int]]] = {
-    "m100": (0, int(M100.upper)),
-    "b100": (-6_400, 6_400),
-    "tau_us": (0, 1_000_000),
-}
-"""Where somebody may set bounds of their own."""
 
 _WINDOWS_X100 = (100, 6_400)
 _ONCE_X100 = 100  # what "do not multiply" multiplies by
@@ -34,7 +27,7 @@ def ranges(action: Action) -> dict[str, tuple[int, int]]:
     """
     found = {name: (int(steps.lower), int(steps.upper)) for name, steps in FIELDS.items()}
     if sets_window(action):
-        found |= {"m100": LIMITS["m100"], "b100": _WINDOWS_X100}
+        found |= {"m100": (0, int(M100.upper)), "b100": _WINDOWS_X100}
     own = numbers(action)
     return {name: (min(low, own[name]), max(high, own[name])) for name, (low, high) in found.items()}
 

@@ -1,4 +1,4 @@
-"""A system at work whose rules can be changed: what refinement needs of it, and the simulated one."""
+"""A system at work whose rules can be changed: what is needed of it, and the simulated one."""
 
 from __future__ import annotations
 

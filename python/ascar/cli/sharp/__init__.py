@@ -8,7 +8,6 @@ from ascar.cli.sharp import (
     explain,
     learn,
     library,
-    refine,
     search,
     show,
     split,
@@ -37,7 +36,6 @@ app.command("learn", epilog=learn.EXAMPLES, short_help="Learn the numbers of rul
     learn.learn
 )
 app.add_typer(library.app, name="library")
-app.command("refine", epilog=refine.EXAMPLES, short_help="Improve a rule while it runs.")(refine.refine)
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
 app.command("set", epilog=turn.EXAMPLES, short_help="Change numbers of the rules in force.")(turn.turn)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)

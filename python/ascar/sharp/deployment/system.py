@@ -209,7 +209,7 @@ class ManagedSystem:
 
     async def _open(self, settings: Settings) -> tuple[Link, Manager, tuple[str, ...]]:
         self._came = asyncio.Event()
-        link = await Link.open(settings, name="ascar refine")
+        link = await Link.open(settings, name="ascar rules")
         manager = Manager(link)
         found: Sequence[Here] = await manager.find(self._workload, least=1)
         if not found:
