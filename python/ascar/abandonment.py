@@ -71,7 +71,7 @@ class Shortfall:
         worse_relative: share of the best trial's level by which the mean of its readings so far is worse.
         worse_least: the same, less both kinds of noise and what a rise may still bring: it is worse by at
             least this much.
-        measurement: of the candidate's readings so far.
+        measurement: the measurement of the candidate's readings so far.
     """
 
     seconds: float
@@ -86,13 +86,13 @@ class Rival:
 
     Attributes:
         number: the trial's.
-        scores: its unit readings of the objective.
-        measurement: of these.
+        scores: the trial's unit readings of the objective.
+        measurement: the measurement of these readings.
         sign: 1: more is better; -1: less is.
         margin: share of its level by which a candidate must be worse: what runs may differ.
         warm_up_s: the longest warm-up of the study's complete trials.
         usual_s: the age at which their loads ended, the median.
-        load_s: how long their loads took, start and end included, the median.
+        load_s: the median length of the trials' loads, start and end included.
         level: probability, over all looks, of abandoning a candidate that is as good.
     """
 
@@ -111,8 +111,8 @@ class Rival:
         """The best usable trial of a search; None where there is none with readings to compare with.
 
         Args:
-            trials: of the study.
-            objective: which way is better.
+            trials: the trials of the study.
+            objective: the objective, which gives the direction.
             level: see `level`; 0: there is never one.
         """
         tried = [

@@ -22,7 +22,7 @@ def load(group: str, name: str, key: str) -> Any:
     Args:
         group: entry-point group, e.g. "ascar.optimizers".
         name: the kind asked for.
-        key: where the name came from, for the error, e.g. "optimizer.kind".
+        key: the key that the name came from, for the error, e.g. "optimizer.kind".
 
     Raises:
         StudyError: no such kind; names the nearest one.

@@ -81,7 +81,7 @@ class Drawing:
 
     Attributes:
         figure: the figure.
-        alt: one or two sentences with its main numbers.
+        alt: one or two sentences that give the figure's main numbers.
     """
 
     figure: Figure
@@ -127,7 +127,7 @@ def svg(drawing: Drawing, name: str) -> str:
     the light ones as fallback; text stays text.
 
     Args:
-        drawing: what to draw.
+        drawing: the drawing to embed.
         name: letters, digits and "-"; unique within the page.
     """
     target = io.StringIO()

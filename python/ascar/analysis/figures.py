@@ -37,7 +37,7 @@ def best_so_far(frame: pl.DataFrame, objective: Objective, default_score: float 
     """The best score found so far over time, and every trial as a dot (Cao Fig. 5.2).
 
     Args:
-        frame: of `trials_frame`.
+        frame: a frame made by `trials_frame`.
         objective: labels the axis.
         default_score: the default's mean, drawn as a line; None: not measured.
     """
@@ -114,7 +114,7 @@ def distribution(
     configurations only, are left out.
 
     Args:
-        trials: of one run.
+        trials: the trials of one run.
         objective: labels the axis.
         default: the configuration to mark; None: none.
     """
@@ -205,8 +205,8 @@ def readings(trial: Trial, objective: Objective, name: str) -> Drawing | None:
     """The unit readings of one trial, the stable phase shaded, its mean with the interval.
 
     Args:
-        trial: with its series.
-        objective: what the readings are of.
+        trial: the trial, together with its series.
+        objective: the objective that the readings measure.
         name: "best" or "default": the colour.
     """
     series = objective.series(trial.series, trial.metrics)

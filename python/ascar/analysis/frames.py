@@ -29,7 +29,7 @@ def trials_frame(trials: Sequence[Trial], objective: Objective) -> pl.DataFrame:
             null before the first.
 
     Args:
-        trials: of one run, by number.
+        trials: the trials of one run, in the order of their numbers.
         objective: says which score is better.
     """
     best: list[float | None] = []

@@ -37,11 +37,11 @@ class Marginal:
     """The scores that went along with each value of one parameter.
 
     Attributes:
-        parameter: its name.
+        parameter: the parameter's name.
         rows: each value's label, and the scores of the trials that had it, in the values' order.
-        share: how telling the values are: the R squared of section 5.4, adjusted for their number, times the
-            share of trials that the parameter applies to. It orders the figures, and is no measure of
-            importance: the trials of a search are no random sample.
+        share: how much the values tell: the R squared of section 5.4, adjusted for the number of values,
+            times the share of trials to which the parameter applies. It orders the figures and does not
+            measure importance, because the trials of a search are not a random sample.
     """
 
     parameter: str
@@ -70,7 +70,7 @@ def marginal_figure(marginal: Marginal, objective: Objective, span: tuple[float,
     """A row a value: trials as dots, the middle half a box, the median a line, the mean a diamond.
 
     Args:
-        marginal: what to draw.
+        marginal: the parameter to draw.
         objective: labels the axis.
         span: lowest and highest score of the study, so that figures side by side have one scale.
     """

@@ -29,9 +29,9 @@ class Point:
     """A configuration in the space of the objectives.
 
     Attributes:
-        configuration: what was measured.
+        configuration: the measured configuration.
         scores: means over its trials, one an objective.
-        trials: their numbers.
+        trials: the numbers of its trials.
         intervals: 95% intervals of the scores, one an objective: between trials where there are several, else
             of the one trial's unit readings; None where nothing says.
     """
@@ -85,8 +85,8 @@ def pareto_set(points: Sequence[Point], objectives: Sequence[Objective]) -> list
     """The points that no other beats in one objective without losing in another; the best in the first first.
 
     Args:
-        points: of `points_of`.
-        objectives: their directions.
+        points: the result of `points_of`.
+        objectives: the objectives, which give the directions.
     """
     signs = np.array([objective.sign for objective in objectives], np.float64)
     values = np.array([point.scores for point in points], np.float64).reshape(len(points), len(signs)) * signs

@@ -43,7 +43,7 @@ def write_report(run: Run, outcome: Outcome, out_dir: Path) -> Path:
 
     Args:
         run: the run, finished or not.
-        outcome: what it came to, e.g. `run.outcome()`.
+        outcome: the run's outcome, e.g. `run.outcome()`.
         out_dir: the page is NAME-run-ID.html in it; an older one of the same run is replaced.
 
     Raises:
@@ -79,7 +79,7 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
 
     Args:
         run: the run.
-        outcome: what it came to.
+        outcome: the run's outcome, e.g. `run.outcome()`.
         commands: lines by form ("shell", "fstab", ...) that put the recommendation in force.
     """
     trials, objective, space = run.trials(), run.objective, run.space

@@ -49,7 +49,8 @@ class Sheet:
     """How a frame is read.
 
     Attributes:
-        parameters: its columns that were set; empty: all but the objective that take two values at least.
+        parameters: the columns that were set. Empty: every column that takes at least two values, except the
+            objective.
         bins_max: ranges that a numeric column is cut into at most.
     """
 
@@ -69,9 +70,9 @@ def importance(
     Args:
         frame: a row an evaluation.
         objective: the column that was measured.
-        rules: when to end, and how much to resample.
-        sheet: how the frame is read.
-        seed: of the resampling.
+        rules: when the selection ends, and how often it resamples.
+        sheet: the roles of the frame's columns.
+        seed: the seed of the resampling.
 
     Raises:
         InputError: the frame is empty, has no such columns, or holds text where numbers belong.
@@ -124,7 +125,7 @@ def factor_of(column: pl.Series, ranges: int, bins_max: int) -> Factor:
 
     Args:
         column: numbers, text or booleans.
-        ranges: that numbers are cut into where they take more than `bins_max` values.
+        ranges: the number of ranges for a column with more than `bins_max` numeric values.
         bins_max: see `ranges`.
 
     Raises:
@@ -190,7 +191,7 @@ def sampled_rows(observations: Observations, count: int, rng: np.random.Generato
 
     Args:
         observations: the table.
-        count: of rows; all of them where there are no more.
+        count: the number of rows to choose; all rows where the table has no more.
         rng: draws.
 
     Returns:
@@ -220,10 +221,10 @@ def evaluated(
     """A Latin hypercube sample of a space, measured on a live system.
 
     Args:
-        space: of the configurations.
+        space: the space to sample.
         evaluate: measures one; None where that failed.
-        count: of configurations.
-        seed: of the sample.
+        count: the number of configurations to measure.
+        seed: the seed of the sample.
 
     Returns:
         A row a configuration: its parameters (null where one does not apply) and "objective", for
@@ -242,10 +243,10 @@ class FixedValues:
     """The rows in which some parameters have certain values: a point of Figs 7.2 and 7.3.
 
     Attributes:
-        values: what is fixed, by parameter.
-        rows: how many.
-        mean: of the objective.
-        rsd: its relative standard deviation (6.2).
+        values: the fixed values, by parameter.
+        rows: the number of rows.
+        mean: the mean of the objective over these rows.
+        rsd: the relative standard deviation of the objective over these rows (6.2).
     """
 
     values: tuple[tuple[str, str], ...]

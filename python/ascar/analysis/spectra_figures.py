@@ -41,8 +41,8 @@ def fixed_figure(sets: Mapping[int, Sequence[FixedValues]], objective: str) -> F
     """A dot a set of rows in which N values are fixed: mean to the right, relative deviation upwards.
 
     Args:
-        sets: by N, at most four of them.
-        objective: what was measured.
+        sets: the sets of rows by N, for at most four values of N.
+        objective: the measured quantity.
     """
     with styled(figure_facecolor="white", savefig_facecolor="white"):
         figure, axes = axes_of(4.2)

@@ -27,7 +27,7 @@ def read_frame(path: Path, shown: str) -> pl.DataFrame:
 
     Args:
         path: ends with .parquet or .pq, or is CSV.
-        shown: what the user called it, for messages, e.g. "--table = 'results.csv'".
+        shown: the file as the user named it, for messages, e.g. "--table = 'results.csv'".
 
     Raises:
         InputError: there is none, or it cannot be read.

@@ -74,7 +74,7 @@ def relative_standard_deviation(values: ArrayLike, confidence: float = 0.95) -> 
 
     Args:
         values: (n,) one number a run, n >= 2; their mean is not 0.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
 
     Raises:
         InputError: too few values, values that are not finite numbers, a mean of 0.
@@ -114,8 +114,8 @@ def range_coverage(runs: int, confidence: float = 0.95) -> float:
     p for which 1 - n p^(n-1) + (n-1) p^n is the confidence. For the chapter's 10 runs it is 61%.
 
     Args:
-        runs: how many there are, n >= 2.
-        confidence: of the statement.
+        runs: the number of runs, n >= 2.
+        confidence: the confidence of the statement.
 
     Raises:
         InputError: fewer than 2 runs, or an impossible confidence.
@@ -152,7 +152,7 @@ def throughput_ranges(runs: Sequence[ArrayLike], window: int) -> NDArray[np.floa
     """The relative range over runs of each window's throughput (section 6.6.3.1, Fig. 6.7 and 6.8).
 
     Args:
-        runs: at least 2 of rates over equal times; where one is longer, its end is not used.
+        runs: the rates of at least two runs over equal times; the end of a longer run is not used.
         window: readings a window.
 
     Returns:
@@ -192,7 +192,7 @@ def latency_distance(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Es
     Args:
         a: (n,) latencies, in any unit.
         b: (m,) latencies, in the same.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
 
     Raises:
         InputError: no latencies, latencies that are not finite numbers, an impossible confidence.
@@ -205,7 +205,7 @@ def latency_range(samples: Sequence[ArrayLike], confidence: float = 0.95) -> Est
 
     Args:
         samples: latencies of at least 2 runs, in one unit.
-        confidence: of the interval, which is that of `latency_distance` for all samples at once.
+        confidence: the confidence of the interval, which holds for the distances of all samples together.
 
     Raises:
         InputError: as for `latency_distance`, or fewer than 2 samples.
@@ -238,7 +238,7 @@ def latency_throughput_correlations(
     Args:
         throughput: (n,) relative range of the throughput, one a configuration.
         latency: (n,) `latency_range` of the same configurations, by operation.
-        confidence: of each interval.
+        confidence: the confidence of each interval.
 
     Returns:
         By operation, the most strongly correlated first; operations whose range does not vary are left out.

@@ -28,9 +28,9 @@ class Advice:
 
     Attributes:
         cause: the check's.
-        title: what it is, in a few words.
+        title: the cause in a few words.
         evidence: the numbers, with the test.
-        action: what to do.
+        action: what the user should do.
     """
 
     cause: str
@@ -44,7 +44,7 @@ def advice_of(checks: Sequence[Check], settled: Sequence[Settling] = ()) -> list
 
     Args:
         checks: all of a study.
-        settled: how long runs must be, for the advice on their length.
+        settled: the run lengths that the groups need, for the advice on run length.
     """
     held = {one.cause: one for one in checks if one.held}
     if held.keys() & {"order", "first-run"}:

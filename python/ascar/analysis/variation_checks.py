@@ -58,10 +58,10 @@ class Check:
     Attributes:
         cause: "first-run", "order", "start", "drift", "lazy-initialization", "levels", "set-ups",
             "two-levels", "time-of-day", "neighbours".
-        result: of its test.
-        p_adjusted: over all checks of the study.
-        effect: how large it is: a share of the mean, or a correlation (levels, neighbours), or the share of
-            variance between set-ups.
+        result: the result of the statistical test.
+        p_adjusted: the p-value, adjusted for all checks of the study.
+        effect: the size of the effect: a share of the mean, a correlation (levels, neighbours), or the share
+            of the variance between set-ups.
         held: whether there is evidence that is large enough to matter.
         said: numbers that an advice needs, by name.
     """
@@ -78,9 +78,9 @@ def checks_of(runs: Runs, spread: Spread, seed: int = 1) -> list[Check]:
     """Every check that the study has data for.
 
     Args:
-        runs: its runs.
+        runs: the study's runs.
         spread: theirs; checks by correlation say nothing where runs hardly differ.
-        seed: of tests by permutation.
+        seed: the seed of the permutation tests.
     """
     rng = np.random.default_rng(seed)
     found: list[Check | None] = []

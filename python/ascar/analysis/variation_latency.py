@@ -48,7 +48,7 @@ class Percentiles:
     """What is known of the latencies of an operation.
 
     Attributes:
-        operation: its name; "all" for all together.
+        operation: the operation's name; "all" for all operations together.
         unit: "ns", "us", "ms" or "s".
         levels: float64 (q,), ascending, the greatest 1 where it is the maximum.
         values: float64 (n, q), a row a run; NaN where unknown.
@@ -107,9 +107,9 @@ class Correlated:
     """How the latency variation of an operation goes with the throughput's (Fig. 6.11).
 
     Attributes:
-        group: of configurations.
-        operation: its name.
-        configurations: that it rests on.
+        group: the name of the group of configurations.
+        operation: the operation's name.
+        configurations: the number of configurations behind the correlation.
         estimate: the correlation of Pearson, with its interval.
     """
 

@@ -37,9 +37,9 @@ class Layout:
         order: the column that sorts runs by time: numbers, or instants in ISO 8601; None: unknown.
         setup: the column that names the set-up of a run (which format, which image); None: unknown.
         series: readings of each row, None where there are none; empty: of no row.
-        title: what was measured, for people; empty: the column's name.
-        rate: what the readings are of.
-        note: what a reader of the readings must know; empty: nothing.
+        title: the measured quantity as people call it; empty: the column's name.
+        rate: the name and unit of the rate that the readings give.
+        note: a caveat about the readings for the reader; empty: none.
         lazily: whether a file system may have been initialised after its set-up; None: unknown.
     """
 
@@ -60,7 +60,7 @@ class Runs:
 
     Attributes:
         objective: the column that was measured.
-        names: of the parameters.
+        names: the parameters' names.
         values: (k, names) what the configurations are; null where a parameter does not apply.
         bounds: intp (k + 1,); the runs of configuration i are those from bounds[i] to bounds[i + 1], in the
             order of time where that is known, else in that of the table.

@@ -56,7 +56,7 @@ class Asked:
         by: the parameter to group by; None: that with which variation goes most surely, if there is one.
         windows_s: lengths of windows; empty: about five, from a reading to a run.
         tolerance: share of its end within which the cumulative throughput counts as settled.
-        seed: of tests by permutation.
+        seed: the seed of the permutation tests.
     """
 
     by: str | None = None
@@ -70,20 +70,20 @@ class Variation:
     """What was found.
 
     Attributes:
-        runs: what it is of.
-        asked: what was asked.
+        runs: the runs that were analysed.
+        asked: the request.
         by: the parameter of the groups; None: one group.
-        names: of the groups.
+        names: the groups' names.
         of: intp (k,), the group of each configuration.
-        spread: of each configuration.
+        spread: how much the runs of each configuration differ.
         groups: variation at a glance.
-        links: what variation goes with.
-        settled: how long runs must be.
+        links: the parameters that go with the variation.
+        settled: the run length that each group needs.
         windows: ranges by length of window.
         latencies: percentiles by operation.
-        correlations: of latencies and throughput.
+        correlations: the correlations of latency variation with throughput variation.
         checks: causes that were looked for.
-        advice: on those that were found.
+        advice: the advice on the causes that were found.
     """
 
     runs: Runs
@@ -107,7 +107,7 @@ def examined(runs: Runs, asked: Asked, step: Callable[[str], None] = lambda _: N
 
     Args:
         runs: see `ascar.analysis.variation_runs`.
-        asked: what for.
+        asked: the request.
         step: is told what comes next.
 
     Raises:

@@ -47,7 +47,7 @@ class Spread:
     """How each configuration's runs differ, float64 (k,) each.
 
     Attributes:
-        mean: of its runs.
+        mean: the mean of each configuration's runs.
         low: the least.
         high: the greatest.
         rsd: relative standard deviation, eq. 6.2.
@@ -89,13 +89,13 @@ class Group:
 
     Attributes:
         name: the value; "all" where there is one group.
-        configurations: how many.
+        configurations: the number of configurations in the group.
         runs: least and greatest number of runs of one.
         mean: least and greatest mean.
         rsd: median, 90% quantile and greatest relative standard deviation.
         range: the same of the relative range.
         large: share of configurations beyond `RSD_LARGE` and `RANGE_LARGE`.
-        coverage: what the range of that few runs promises (`range_coverage`).
+        coverage: the share of all runs that the range of so few runs covers (`range_coverage`).
     """
 
     name: str
@@ -114,7 +114,7 @@ def grouped(runs: Runs, by: str | None) -> tuple[tuple[str, ...], NDArray[np.int
     Numbers of many values are grouped by range; what does not apply is a group of its own.
 
     Args:
-        runs: of the configurations.
+        runs: the runs of the configurations.
         by: a parameter; None: one group.
 
     Raises:
@@ -167,11 +167,11 @@ class Link:
     """How a parameter goes with the relative standard deviation, by Kruskal and Wallis (1952).
 
     Attributes:
-        parameter: its name.
+        parameter: the parameter's name.
         statistic: H, corrected for ties.
-        groups: that were compared.
-        p_value: by the limit distribution.
-        p_adjusted: over all parameters (Holm 1979).
+        groups: the number of groups compared.
+        p_value: the p-value from the limit distribution.
+        p_adjusted: the p-value adjusted for all parameters (Holm 1979).
     """
 
     parameter: str

@@ -40,10 +40,10 @@ class Result:
     """What a test says.
 
     Attributes:
-        name: of the statistic, as it is written before its value.
-        statistic: its value.
-        p_value: of a statistic as extreme where there is nothing.
-        sample: what it rests on, e.g. "402 runs".
+        name: the statistic's symbol, as it is written before the value.
+        statistic: the statistic's value.
+        p_value: the probability of a statistic at least as extreme when there is no effect.
+        sample: the data behind the test, e.g. "402 runs".
     """
 
     name: str

@@ -77,9 +77,9 @@ class Settling:
     """How long runs of a group must be.
 
     Attributes:
-        group: its name.
-        runs: with enough readings.
-        run_s: how long they were, the median.
+        group: the group's name.
+        runs: the number of runs that have enough readings.
+        run_s: the median length of these runs.
         median_s: seconds after which half of them stay within the tolerance of their ends.
         most_s: 90% of them.
         late: share that settles in the second half of the run only; such runs may be too short.
@@ -120,9 +120,9 @@ class Windowed:
     """Relative ranges over runs of the windows of one length (Fig. 6.8).
 
     Attributes:
-        group: whose configurations.
+        group: the name of the group of configurations.
         window_s: length of the windows.
-        configurations: that have at least two runs as long as the window.
+        configurations: the number of configurations that have at least two runs as long as the window.
         idle: windows left out because nothing was done in them in any run.
         ranges: float64, one a window and configuration, ascending.
     """

@@ -46,7 +46,7 @@ def cumulative_figure(
     """Cumulative throughput over time, over its end, a line a run (Fig. 6.1).
 
     Args:
-        runs: of the study.
+        runs: the study's runs.
         chosen: configurations, each with its group's name; the first four with readings are drawn.
         tolerance: share of the end, drawn as a band.
         settled: the numbers, for the description.
@@ -208,7 +208,7 @@ def latency_figure(known: Sequence[Percentiles], runs: Runs, place: int) -> Draw
 
     Args:
         known: the percentiles of each operation; the one whose runs differ most is drawn for all runs.
-        runs: of the study.
+        runs: the study's runs.
         place: the configuration.
     """
     rows = runs.of(place)

@@ -52,7 +52,7 @@ def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.
     """A frame of a run's trials, and what its columns are.
 
     Args:
-        run: of the history.
+        run: a run of the history.
         trials: all of its trials with their readings; None: they are read.
     """
     every = run.trials() if trials is None else trials

@@ -32,9 +32,10 @@ def parse_blkparse(lines: Iterable[str], action: str | None = None) -> Trace:
     """A trace from what blkparse prints.
 
     Args:
-        lines: its lines; those that tell of no request (plugging, remapping, the summary) are passed over.
-        action: which event of a request counts: "Q" queued, "I" inserted, "D" issued, "C" completed;
-            None: the first of these that occurs.
+        lines: the lines that blkparse printed. Lines that tell of no request (plugging, remapping, the
+            summary) are passed over.
+        action: the event of a request that counts: "Q" queued, "I" inserted, "D" issued, "C" completed; None:
+            the first of these that occurs.
 
     Raises:
         InputError: no line tells of a request.

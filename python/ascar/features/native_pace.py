@@ -35,7 +35,7 @@ def at_native_pace(trace: Trace, slowdown: float) -> Trace:
     distribution is not, for all gaps are divided alike.
 
     Args:
-        trace: of system calls.
+        trace: a trace of system calls.
         slowdown: pace without tracing over pace with it; 1 or less leaves the trace as it is.
     """
     if not slowdown > 1 or len(trace) == 0:

@@ -49,8 +49,8 @@ class Size:
     """Sizes of the requests of some runs: constant, or a gamma distribution.
 
     Attributes:
-        mean_bytes: their mean.
-        deviation_bytes: their standard deviation; 0: all are alike.
+        mean_bytes: the mean size.
+        deviation_bytes: the standard deviation of the sizes; 0: all sizes are equal.
         round_bytes: all are multiples of this.
     """
 
@@ -69,10 +69,10 @@ class Run:
     """Operations without a gap.
 
     Attributes:
-        operations: how many.
-        jumps: it begins by a jump inside the file; otherwise in another file.
-        size: of its requests.
-        grows: it begins at its file's end, which is not where a file just made is filled.
+        operations: the number of operations.
+        jumps: whether the run begins by a jump inside the file; otherwise it begins in another file.
+        size: the sizes of its requests.
+        grows: whether the run begins at its file's end, which is not where a file just made is filled.
     """
 
     operations: int
@@ -92,7 +92,7 @@ class Flow:
     """The reads, or the writes, of a loop.
 
     Attributes:
-        runs: those that begin in another file first.
+        runs: the runs; those that begin in another file come first.
         jump_bytes: mean size of a jump.
     """
 
@@ -109,14 +109,14 @@ class Signature:
     """A loop that each of some threads goes round.
 
     Attributes:
-        threads: how many.
+        threads: the number of threads.
         counts: operations of each type in a loop.
-        flows: of read and write, where there are any.
-        opening: how runs come to their files.
+        flows: the flows of reads and of writes, where there are any.
+        opening: the way in which runs come to their files.
         files: different files that are read or written.
         file_bytes: mean extent of these files, as far as they were touched.
         think_s: time in a loop in which nothing is asked for; None where latencies are not known.
-        operations_per_s: of all threads.
+        operations_per_s: the rate of all threads together.
     """
 
     threads: int
@@ -189,7 +189,7 @@ class _Loop:
     Attributes:
         counts: operations of each type.
         runs: runs of the types that come in runs.
-        error: how far shares and lengths of runs lie from the trace's, at most, relatively.
+        error: the greatest relative deviation of shares and run lengths from the trace's.
     """
 
     counts: dict[Operation, int]

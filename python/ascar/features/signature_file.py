@@ -31,8 +31,8 @@ def signature_workload(trace: Trace, *, seconds: int = RUN_S, file_bytes_max: in
     Of positional and temporal gaps the means are reproduced, of sizes the deviation too.
 
     Args:
-        trace: from a block trace, a record of `ascard load`, or a sampled process.
-        seconds: how long the file says to run.
+        trace: the trace of a block device, a record of `ascard load`, or a sampled process.
+        seconds: the run time that the file states.
         file_bytes_max: no file set gets larger; jumps that need more room become shorter than in the trace.
 
     Raises:

@@ -33,8 +33,8 @@ class FileSets:
     - `names`: files that are made, removed, and asked about.
 
     Attributes:
-        signature: whose.
-        seconds: how long it is run.
+        signature: the signature that uses the file sets.
+        seconds: the run time of the signature.
         bytes_max: no set gets larger.
     """
 

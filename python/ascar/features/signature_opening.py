@@ -25,7 +25,7 @@ class Opening:
     Attributes:
         created: runs of writes that fill a file just made.
         shared: runs of reads whose file a run of writes goes on with, before it is closed.
-        held: by operation: runs whose file is open all the time.
+        held: the runs whose file is open all the time, by operation.
         lone: files that are made, and closed without a byte.
         opened: times that a file is opened, those just made included.
     """
@@ -41,7 +41,7 @@ def opening_of(switches: Mapping[Operation, int], creates: int, opens: int) -> O
     """How the runs of a loop come to their files.
 
     Args:
-        switches: by operation, read or write: runs of the loop that begin in another file.
+        switches: the runs of the loop that begin in another file, by operation (read or write).
         creates: files that the loop makes.
         opens: files that the loop of the trace opens, those it makes included.
     """

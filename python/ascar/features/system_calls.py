@@ -53,7 +53,7 @@ class _State:
     Attributes:
         under: only files below this directory count, where one is given.
         directory: the working directory that was last told.
-        sizes: of files when the trace began, by path, where that is known.
+        sizes: the known sizes of files when the trace began, by path.
     """
 
     under: str | None = None
@@ -73,9 +73,9 @@ def parse_system_calls(
     """A trace from strace's lines.
 
     Args:
-        lines: its lines.
+        lines: the lines of strace's output.
         under: only files below this directory count, an absolute path; None: all.
-        sizes: in bytes, of files when the trace began, by path, where that is known.
+        sizes: the known sizes in bytes of files when the trace began, by path.
 
     Raises:
         InputError: no line tells of file I/O.

@@ -62,8 +62,8 @@ def parse_trace(content: bytes, form: str | None = None) -> tuple[str, Trace]:
     """The form of a trace, and the trace.
 
     Args:
-        content: of its file.
-        form: one of `TRACE_FORMS`; None: told by the content.
+        content: the content of the trace's file.
+        form: one of `TRACE_FORMS`; None: the content tells.
 
     Raises:
         InputError: the form is not known, or the content is not of this form.

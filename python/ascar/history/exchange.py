@@ -49,7 +49,7 @@ def write_runs(path: Path, runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]
     Args:
         path: ends with .json, .parquet or .csv.
         runs: each as a record without its trials, and its trials.
-        readings: with unit readings, which are most of the size.
+        readings: include the unit readings, which are most of the size.
 
     Raises:
         InputError: the name's ending is none of these.

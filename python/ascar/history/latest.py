@@ -23,7 +23,7 @@ class Latest:
     """The readings of one study's running trial.
 
     Args:
-        directory: where lock files lie.
+        directory: the directory of the lock files.
         name: the study's.
     """
 

@@ -27,9 +27,9 @@ class StudyLock:
     that is no longer there takes another: two processes never hold locks on two files of one name.
 
     Args:
-        directory: where lock files lie; made when missing.
+        directory: the directory of the lock files, which is made when missing.
         name: the study's.
-        since: when this run began, for whoever is refused.
+        since: the start of this run, for the message to whoever is refused.
 
     Raises:
         Refused: another process runs this study; names it.

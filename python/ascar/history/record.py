@@ -105,20 +105,20 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         format: "ascar-history".
-        version: of this form.
+        version: the version of this format.
         name: the study's.
-        digest: of the study file's meaning.
-        state: how the run stood.
+        digest: a digest of the study file's meaning.
+        state: the state of the run.
         objective: "maximize FORMULA" or "minimize FORMULA".
-        seed: of every random choice.
+        seed: the seed of every random choice.
         text: the study file.
-        space: what was searched.
-        machine: what results are valid for.
-        versions: of the programs that took part.
+        space: the space of the search.
+        machine: the machine that the results are valid for.
+        versions: the versions of the programs that took part.
         started_at: ISO 8601, UTC.
         finished_at: the same; empty where it did not end.
-        outcome: what the run came to; None where it did not end.
-        trials: by number; empty where they stand in the rows of a table.
+        outcome: the outcome; None where the run did not end.
+        trials: the trials by number; empty where they stand in the rows of a table.
     """
 
     format: str
@@ -142,8 +142,8 @@ def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
     """A trial as plain JSON values, which `TrialRecord` reads.
 
     Args:
-        trial: one that has ended.
-        readings: with its unit readings.
+        trial: a trial that has ended.
+        readings: include its unit readings.
     """
     parts = ("number", "purpose", "state", "started_at", "score", "measurement", "metrics", "change")
     record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure", "abandonment")}
@@ -159,7 +159,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     """A run from outside, checked in every part.
 
     Args:
-        table: what its JSON says.
+        table: the decoded JSON of the run.
         where: the file, for messages.
 
     Raises:

@@ -50,7 +50,7 @@ class Moment:
 
     Attributes:
         now: the time, ISO 8601, UTC.
-        boot_id: which boot of which machine this is; another one means that the machine went down since.
+        boot_id: the id of the machine's present boot; another id means that the machine went down since.
     """
 
     now: Callable[[], str]
@@ -81,8 +81,8 @@ class Run:
     Attributes:
         id: the run's id.
         name: the study's name.
-        machine: what the result is valid for, as the target described it.
-        versions: of the programs that took part.
+        machine: the machine that the result is valid for, as the target described it.
+        versions: the versions of the programs that took part.
         started_at: ISO 8601, UTC.
         text: the study file.
     """
@@ -228,7 +228,7 @@ class Run:
         """Every trial that has ended, by number.
 
         Args:
-            readings: with their unit readings; without, thousands of trials are read in a moment.
+            readings: include their unit readings; without these, thousands of trials are read in a moment.
         """
         with self._database.read() as connection:
             return self._trials.read(

@@ -51,12 +51,12 @@ class RunSummary:
         name: the study's.
         state: a run that claims to be running but whose process is gone is interrupted.
         pid: the process that runs it now, or None.
-        objective: what was to be reached.
+        objective: the objective of the study.
         started_at: ISO 8601, UTC.
         finished_at: the same; empty while it runs.
         counts: trials by how they ended.
         best_score: the best usable trial's, verification left out; None where there is none.
-        verdict: of the last comparison; None while the run has not ended.
+        verdict: the verdict of the last comparison; None while the run has not ended.
     """
 
     id: int
@@ -147,9 +147,9 @@ class History:
 
         Args:
             study: the study.
-            space: what is searched, as the study restricts it.
-            machine: what results are valid for; JSON-ready.
-            versions: of programs that take part, beside ascar's and Python's.
+            space: the space of the search, as the study restricts it.
+            machine: the machine that the results are valid for; JSON-ready.
+            versions: the versions of programs that take part, beside ascar's and Python's.
 
         Raises:
             Refused: another process runs a study of this name.
@@ -295,8 +295,8 @@ class History:
 
         Args:
             ids: the runs'.
-            path: what is there is replaced.
-            readings: with every unit reading, which are most of the size.
+            path: the file to write; an existing file is replaced.
+            readings: include every unit reading; these are most of the size.
 
         Raises:
             InputError: a run is not there, or the name ends otherwise.

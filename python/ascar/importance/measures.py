@@ -45,8 +45,8 @@ def conditional_importance(
     """CPI (7.3, 7.4) of a parameter given one or several others.
 
     Args:
-        observations: what was measured.
-        name: of the parameter.
+        observations: the measured rows.
+        name: the parameter's name.
         given: the parameters whose values are fixed; none: PI.
         across: "max": the greatest over the combinations of their values (7.4); "mean": weighted by rows.
 

@@ -23,9 +23,9 @@ class Factor:
     """A parameter's column.
 
     Attributes:
-        name: of the parameter.
+        name: the parameter's name.
         codes: int (rows,), the place of each row's value in `labels`; -1 where the parameter does not apply.
-        labels: what its values are called.
+        labels: the names of the parameter's values.
     """
 
     name: str

@@ -32,16 +32,16 @@ class Rules:
     """How parameters are chosen.
 
     Attributes:
-        rsd_max: they are chosen until no combination of their values has a greater relative standard
-            deviation.
-        across: how a parameter's importance inside each combination of the chosen ones' values becomes one
+        rsd_max: the selection ends when no combination of the chosen parameters' values has a greater
+            relative standard deviation.
+        across: the reduction of a parameter's importance inside each combination of the chosen values to one
             number: "max", the greatest (7.4), or "mean", weighted by rows.
         evidence: end, too, when the interval of the most important one left reaches 0, or when an analysis
             of variance does not find it significant (at 1 - `confidence`, by Bonferroni's rule over all
             parameters left and all combinations).
         count_max: choose at most so many; None: any number.
-        resamples: of the bootstrap; 0: no intervals, no stability.
-        confidence: of the intervals.
+        resamples: the number of bootstrap resamples; 0: no intervals and no stability.
+        confidence: the confidence of the intervals.
     """
 
     rsd_max: float = 0.02
@@ -57,7 +57,7 @@ class Importance:
     """How much a parameter matters.
 
     Attributes:
-        parameter: its name.
+        parameter: the parameter's name.
         importance: reduction in variance, in the objective's unit squared: PI, or CPI given `conditional_on`.
         ci_low: lower end of its interval; None without resampling. The interval allows for the bias of few
             rows, which make any parameter look important: it may lie below `importance`.
@@ -92,9 +92,9 @@ class Selection:
             as many as were asked for; "too-fine": there are too many combinations to go on.
         stability: share of the resamples in which the chosen ones are chosen in this order (where none is:
             in which the first of the ranking is first); None without resampling.
-        rows: how many.
-        mean: of the rows.
-        variance: of the rows (7.1).
+        rows: the number of rows.
+        mean: the mean of the rows.
+        variance: the variance of the rows (7.1).
         rsd: relative standard deviation of the rows (6.2).
         rsd_left: the greatest of any combination of the chosen ones' values.
     """
@@ -120,9 +120,9 @@ def select(observations: Observations, rules: Rules, rng: np.random.Generator) -
     Unlike there, none is chosen where all rows are alike from the start, and none without evidence.
 
     Args:
-        observations: what was measured.
-        rules: when to end, and how much to resample.
-        rng: of the resampling.
+        observations: the measured rows.
+        rules: when the selection ends, and how often it resamples.
+        rng: the random generator of the resampling.
     """
     values = centred(observations)
     blocks = Blocks.draw(len(values), rules.resamples, rng) if rules.resamples else None

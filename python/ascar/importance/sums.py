@@ -77,7 +77,7 @@ class Blocks:
 
     Attributes:
         of_row: int (rows,), each row's block.
-        count: of blocks.
+        count: the number of blocks.
         weights: float64 (resamples, blocks), how often each is drawn.
     """
 

@@ -59,8 +59,9 @@ class Benchmark:
         problems: tables first.
         checkpoints: evaluations after which recommendations are judged; the greatest ends a run.
         runs: a problem and optimizer.
-        seed: of the first run.
-        runs_slow: of an optimizer that takes longer than `slow_s` a run; None: as many as the others.
+        seed: the seed of the first run.
+        runs_slow: the number of runs for an optimizer that takes longer than `slow_s` a run; None: the same
+            number as for the others.
         slow_s: seconds.
     """
 
@@ -76,7 +77,7 @@ class Benchmark:
         """Read a file.
 
         Args:
-            path: of the benchmark, TOML.
+            path: the benchmark's TOML file.
             tables: the directory that its tables' names are relative to.
 
         Raises:

@@ -53,7 +53,7 @@ class Stops:
     """A stopping rule over many runs (Cao Fig. 9.5 and 9.6).
 
     Attributes:
-        setting: of the rule: its window, or mutations after convergence.
+        setting: the rule's setting: its window, or the number of mutations after convergence.
         stopped: share of runs that it ended before the last evaluation.
         successful: share of runs that it ended early within K% of what the whole run finds.
         evaluations: mean over runs of the evaluations made.
@@ -83,9 +83,10 @@ def near_optimal(values: NDArray[np.float64], problem: Problem, level: float) ->
     """(n,): share of runs whose best so far reaches `level` of the best value, such as 0.99 (Cao Fig. 5.3).
 
     Args:
-        values: of `best_values`, or at points in time.
+        values: the result of `best_values`, or values at points in time.
         problem: tells the best.
-        level: where less is better, 0.99 is a value of at most the best over 0.99.
+        level: the share of the best value to reach. Where less is better, 0.99 asks for a value of at most
+            the best over 0.99.
     """
     best = problem.sign * problem.best
     ratio = values / best if problem.sign < 0 else best / values
@@ -98,7 +99,7 @@ def over_time(
     """Times (m,) and values (runs, m) at them, by what the evaluations took on the recorded system.
 
     Args:
-        runs: with known seconds.
+        runs: the runs, which must have known evaluation times.
         values: (runs, n), one an evaluation.
         end_s: the last time; None: when half of the runs have ended.
 
@@ -129,7 +130,7 @@ def stops_by_window(
     """Ending a search when nothing better was measured within so many evaluations (Cao Fig. 9.5).
 
     Args:
-        runs: of one optimizer.
+        runs: the runs of one optimizer.
         problem: tells the unit.
         windows: evaluations.
         within: K, e.g. 0.05: success is a best value at most 5% worse than the whole run's.

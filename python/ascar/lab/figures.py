@@ -41,9 +41,10 @@ def best_so_far(lines: Lines, problem: Problem, unit: str, *, timed: bool = Fals
 
     Args:
         lines: runs by optimizer.
-        problem: what they searched.
-        unit: of the objective, for the axis.
-        timed: over the time that evaluations took on the recorded system instead of over evaluations.
+        problem: the problem that the runs searched.
+        unit: the objective's unit, for the axis.
+        timed: draw the values over the seconds that the evaluations took on the recorded system instead of
+            over their number.
 
     Returns:
         None where the time is wanted and not known.
@@ -78,9 +79,9 @@ def near_optimum(
 
     Args:
         lines: runs by optimizer.
-        problem: what they searched.
+        problem: the problem that the runs searched.
         level: 0.99: within 1% of the best value.
-        timed: over time.
+        timed: draw the shares over time instead of over the number of evaluations.
         graded: the lines are one setting at rising values: colours follow them.
 
     Returns:
@@ -176,8 +177,8 @@ def stopping(curves: Mapping[str, Sequence[Stops]], setting: str) -> Figure:
     """Share of runs that a rule stopped early and well enough (Cao Fig. 9.5, 9.6).
 
     Args:
-        curves: by K ("K = 5%"), one value a setting of the rule.
-        setting: what the settings are, for the axis.
+        curves: one value for each setting of the rule, by K ("K = 5%").
+        setting: the name of the setting, for the axis.
     """
     with styled(figure_facecolor="white"):
         figure, axes = axes_of()
@@ -208,7 +209,7 @@ def alleles(generations: Sequence[Generation], shown: int = 10) -> Figure:
     """How many members of each generation carry each value; darker is more (Cao Fig. 5.6).
 
     Args:
-        generations: of one genetic search.
+        generations: the generations of one genetic search.
         shown: the first so many.
     """
     first = list(generations[:shown])

@@ -31,7 +31,7 @@ class Noise:
 
     Attributes:
         replicates: a table's own rows are drawn at random; else its mean is taken.
-        relative_sd: of Gaussian noise on top, over the value.
+        relative_sd: the standard deviation of additional Gaussian noise, relative to the value.
     """
 
     replicates: bool = False
@@ -61,8 +61,8 @@ class Problem(Protocol):
     """A system with a known truth; losses are lower where better.
 
     Attributes:
-        name: for tables and plots.
-        space: what is searched.
+        name: the problem's name in tables and plots.
+        space: the space to search.
         start: configurations that searches begin with; empty: as each optimizer likes.
         sign: -1 where the measured value is maximised (the loss is its negative), else 1.
         best: the lowest true loss.
@@ -89,7 +89,7 @@ class Specification(Protocol):
     """A recipe for a problem: small, and sent to workers in place of it.
 
     Attributes:
-        name: for tables and plots.
+        name: the problem's name in tables and plots.
     """
 
     @property
@@ -114,9 +114,9 @@ class TableSpecification:
         file: CSV or Parquet, or `dataset:NAME`.
         objective: the column to optimise.
         maximize: whether more is better.
-        columns: which columns are parameters; see `Columns` (its metrics are set to the objective).
-        noise: on top of, or drawn from, the table.
-        label: for tables and plots; empty: the file's stem.
+        columns: the columns that are parameters; see `Columns` (its metrics are set to the objective).
+        noise: the noise added to the table's values, or drawn from its replicates.
+        label: the problem's name in tables and plots; empty: the file's stem.
         fixed: parameters that are not changed, with their values as text; what is found is still judged by
             the whole table.
         start: configurations that searches begin with, as pairs of name and text.
@@ -201,11 +201,11 @@ class SyntheticSpecification:
     """A made-up system of many parameters, few of them effective; see `Landscape`.
 
     Attributes:
-        name: for tables and plots.
-        parameters: how many.
-        effective: how many matter.
-        seed: of the system.
-        noise: of an evaluation.
+        name: the problem's name in tables and plots.
+        parameters: the number of parameters.
+        effective: the number of parameters that have an effect.
+        seed: the seed of the synthetic system.
+        noise: the noise of an evaluation.
     """
 
     name: str

@@ -22,12 +22,12 @@ class Comparison:
     """Two optimizers on one problem, by the regrets of the same seeds.
 
     Attributes:
-        problem: its name.
+        problem: the problem's name.
         one: an optimizer.
         other: another.
-        runs: how many seeds both have.
+        runs: the number of seeds that both optimizers ran with.
         difference: mean regret of the one less that of the other: below zero, the one is better.
-        p_value: of Wilcoxon's signed-rank test, two-sided.
+        p_value: the two-sided p-value of Wilcoxon's signed-rank test.
         p_value_holm: corrected for all pairs of optimizers on all problems (Holm 1979).
     """
 
@@ -47,8 +47,8 @@ class Rank:
     Attributes:
         name: the optimizer.
         rank_mean: mean over problems of its rank by mean regret, 1 the best; equals share their rank.
-        problems: how many.
-        first: on how many no other has a lower mean regret.
+        problems: the number of problems.
+        first: the number of problems on which no other optimizer has a lower mean regret.
     """
 
     name: str
@@ -61,7 +61,7 @@ def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Co
     """All pairs of optimizers on each problem.
 
     Args:
-        regrets: by problem, optimizer and seed.
+        regrets: the regrets by problem, optimizer and seed.
     """
     found: list[tuple[str, str, str, int, float, float]] = []
     for problem, by_name in regrets.items():

@@ -25,8 +25,9 @@ class Results:
     """See the module.
 
     Attributes:
-        problems: by problem and optimizer, one summary a checkpoint, the last evaluation's last.
-        overall: by optimizer, one summary a checkpoint: means over the problems it has runs on.
+        problems: one summary for each checkpoint, by problem and optimizer; the last evaluation's summary
+            comes last.
+        overall: one summary for each checkpoint, by optimizer: means over the problems that it has runs on.
         comparisons: pairs of optimizers on each problem, after the last evaluation.
         ranks: optimizers by their mean rank, the best first.
     """

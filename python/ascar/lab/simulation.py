@@ -40,9 +40,9 @@ class Contender:
     """An optimizer and its options.
 
     Attributes:
-        kind: its registered name.
-        options: of its `[optimizer]` table.
-        name: for tables and plots; empty: the kind.
+        kind: the optimizer's registered name.
+        options: the keys of its `[optimizer]` table.
+        name: the name in tables and plots; empty: the kind.
     """
 
     kind: str
@@ -65,9 +65,9 @@ class Budget:
 
     Attributes:
         runs: searches.
-        evaluations: in each.
+        evaluations: the number of evaluations in each search.
         checkpoints: evaluations after which the recommendation is judged; the last one always is.
-        seed: of the first run; each next one has the next number.
+        seed: the seed of the first run; each further run has the next number.
     """
 
     runs: int
@@ -88,7 +88,7 @@ class Run:
     Attributes:
         contender: the optimizer's label.
         problem: the problem's name.
-        seed: of the run.
+        seed: the run's seed.
         truth: float64 (n,), the true loss of each configuration evaluated.
         observed: float64 (n,), the loss that the optimizer was told; NaN where the evaluation failed.
         seconds: float64 (n,), what each evaluation took on the recorded system; NaN where unknown.
@@ -119,9 +119,9 @@ def simulate(
     """Simulate searches, and judge what each recommends by the truth.
 
     Args:
-        specification: of the problem.
+        specification: the problem's recipe.
         contender: the optimizer.
-        budget: how much.
+        budget: the number of searches and evaluations.
         workers: processes; None: one a core; 0: in this process.
         each: told of each run as it ends, in the order of the seeds.
 

@@ -28,10 +28,10 @@ class Summary:
     Attributes:
         contender: the optimizer's label.
         problem: the problem's name.
-        runs: how many.
-        evaluations: after how many it is judged.
+        runs: the number of runs.
+        evaluations: the number of evaluations at the checkpoint.
         regret_mean: (truth of the recommended - best) / (median - best): 0 is the best, 1 the middling.
-        regret_ci: its 95% interval over runs (Student's t).
+        regret_ci: the 95% interval of the mean regret over runs (Student's t).
         near_optimal_share: share of runs whose recommendation is truly within 1% of the best value.
         recommended_true_over_best: true value of the recommended over the best value (its inverse where the
             objective is minimised), so that 1 is the best.
@@ -70,8 +70,8 @@ def summarize(runs: Sequence[Run], problem: Problem, evaluations: Sequence[int])
     """One summary a checkpoint.
 
     Args:
-        runs: of one contender on one problem.
-        problem: what they searched.
+        runs: the runs of one optimizer on one problem.
+        problem: the problem that the runs searched.
         evaluations: the checkpoints, in the order of `Run.recommended`.
     """
     return [_summary(runs, problem, index, at) for index, at in enumerate(evaluations)]

@@ -22,7 +22,7 @@ class Sweep:
     Attributes:
         kind: the optimizer.
         option: a key of its `[optimizer]` table.
-        values: what it is set to.
+        values: the values that the option is set to.
     """
 
     kind: str

@@ -48,8 +48,8 @@ class Landscape:
     Attributes:
         space: all parameters, effective or not.
         effective: names of those that matter.
-        alone: by name, float64 (levels,): g.
-        paired: by pair of names, h of the first and of the second.
+        alone: the effect g of each parameter by name, float64 (levels,).
+        paired: the interactions by pair of names: h of the first and h of the second parameter.
         best: the greatest value.
     """
 
@@ -64,9 +64,10 @@ class Landscape:
         """A landscape from a seed.
 
         Args:
-            parameters: how many there are; their kinds take turns.
-            effective: how many matter; at most 7, so that the optimum can be found exactly.
-            seed: of everything.
+            parameters: the number of parameters; their kinds take turns.
+            effective: the number of parameters with an effect; at most 7, so that the optimum can be found
+                exactly.
+            seed: the seed of the whole landscape.
         """
         assert 0 < effective <= min(parameters, 7), "the optimum is found by looking at all combinations"
         rng = np.random.default_rng([seed, parameters, effective])

@@ -32,9 +32,9 @@ class Experiment:
     """A contender on a problem.
 
     Attributes:
-        specification: of the problem.
+        specification: the problem's recipe.
         contender: the optimizer.
-        budget: how many runs of how many evaluations.
+        budget: the number of runs and of evaluations in each.
     """
 
     specification: Specification
@@ -55,7 +55,7 @@ class Conduct:
         budget_s: nothing is begun later than this; None: no limit.
         workers: processes; None: one a core; 0: in this process.
         slow_s: an optimizer that takes longer than this a run is given fewer runs.
-        runs_slow: that many; None: as many as the others.
+        runs_slow: the number of runs that such an optimizer is given; None: the same number as the others.
     """
 
     budget_s: float | None = None
@@ -72,7 +72,7 @@ class Standing:
         done: runs that are finished, those of earlier times included.
         wanted: runs in all.
         left_s: seconds that the rest will take; None while unknown.
-        latest: what was finished last, for people.
+        latest: the run that finished last, for people.
     """
 
     done: int
@@ -125,8 +125,8 @@ def carry_out(
     """Simulate what the archive does not have; seeds go first to the experiments that have the fewest.
 
     Args:
-        experiments: what is wanted.
-        archive: of finished runs; None: nothing is kept.
+        experiments: the experiments to complete.
+        archive: the archive of finished runs; None: nothing is kept.
         conduct: budget and processes.
         each: told as runs finish.
 

@@ -30,10 +30,10 @@ class Learner:
     """See the module.
 
     Args:
-        sizes: of the state, the hidden layers, and the actions.
-        rng: of the first weights.
-        rate: of Adam.
-        discount: what a reward one step later is worth.
+        sizes: the sizes of the state, the hidden layers, and the actions.
+        rng: the random generator of the first weights.
+        rate: the learning rate of Adam.
+        discount: the worth of a reward one step later.
 
     Attributes:
         network: the present one.

@@ -38,8 +38,8 @@ def initialized(sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.fl
     2010, equation 16.
 
     Args:
-        sizes: of the input, the hidden layers and the output.
-        rng: of the weights.
+        sizes: the sizes of the input, the hidden layers and the output.
+        rng: the random generator of the weights.
     """
     parts: list[NDArray[np.float32]] = []
     for inputs, outputs in pairwise(sizes):
@@ -65,7 +65,7 @@ def forward(network: Network, inputs: Any, xp: Any = np) -> Any:
     """(n, outputs) for inputs (n, inputs).
 
     Args:
-        network: its arrays belong to `xp`.
+        network: the network; its arrays belong to `xp`.
         inputs: likewise.
         xp: the array library: NumPy, or one with its interface.
     """

@@ -23,8 +23,8 @@ class Transition(NamedTuple):
 
     Attributes:
         state: float32 (inputs,).
-        action: its index.
-        reward: what it brought.
+        action: the action's index.
+        reward: the reward of the action.
         following: float32 (inputs,).
         allowed: bool (actions,).
         end: whether nothing follows.
@@ -43,7 +43,7 @@ class Replay:
 
     Args:
         inputs: width of a state.
-        actions: how many there are.
+        actions: the number of actions.
         capacity: transitions that are kept.
     """
 

@@ -11,8 +11,8 @@ class RequestRefused(MessagingError):
     """The other side was reached, and will not do it.
 
     Args:
-        subject: of the request.
-        reason: its words.
+        subject: the subject of the request.
+        reason: the reason in the responder's words.
     """
 
     def __init__(self, subject: str, reason: str) -> None:

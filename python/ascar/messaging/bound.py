@@ -27,6 +27,6 @@ def bound(words: Sequence[str], number: int) -> list[str]:
 
     Args:
         words: the program's path, and its arguments.
-        number: of the signal.
+        number: the number of the signal.
     """
     return [sys.executable, "-I", "-S", "-c", _BOUND, str(int(number)), str(os.getpid()), *words]

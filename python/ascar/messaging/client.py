@@ -24,7 +24,7 @@ class GuardedClient(Client):
     and it goes where a server sends it. This is asked before each greeting, reconnections included.
 
     Args:
-        url: that was asked for.
+        url: the requested URL.
     """
 
     def __init__(self, url: str) -> None:

@@ -76,9 +76,9 @@ class Link:
         """Connect.
 
         Args:
-            settings: where, and who we are.
-            name: of this client, for the server's log.
-            timeout_s: for all of it.
+            settings: the address and the credentials.
+            name: the name of this client, for the server's log.
+            timeout_s: the time limit for connecting.
 
         Raises:
             InputError: the settings are wrong.
@@ -188,10 +188,10 @@ class Link:
         """Ask everybody who listens; answers that cannot be understood are counted, refusals left out.
 
         Args:
-            subject: of the request.
-            message: of the request.
+            subject: the subject of the request.
+            message: the request.
             reply: kind of the answers.
-            timeout_s: for which answers are waited.
+            timeout_s: the time to wait for answers.
             enough: return as soon as so many have come; None: wait all the time.
 
         Raises:
@@ -236,7 +236,7 @@ class Link:
         """Hear whatever comes, as bytes.
 
         Args:
-            subject: with wildcards, if need be.
+            subject: the subject, with wildcards if need be.
             take: called with each message's subject and payload.
 
         Raises:
@@ -260,8 +260,8 @@ class Link:
         kind is counted, and answered by a `Refusal` too.
 
         Args:
-            subject: with wildcards, if need be.
-            kind: of the messages.
+            subject: the subject, with wildcards if need be.
+            kind: the type of the messages.
             handler: takes a message, and gives the answer, or None.
 
         Raises:
@@ -281,9 +281,9 @@ class Link:
         """The parts of a reply that comes in several, unread, until the caller has enough.
 
         Args:
-            subject: of the request.
-            payload: of the request.
-            timeout_s: for each part.
+            subject: the subject of the request.
+            payload: the payload of the request.
+            timeout_s: the time limit for each part.
 
         Raises:
             MessagingError: nobody answers, or no further part comes in time.

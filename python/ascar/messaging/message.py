@@ -33,7 +33,7 @@ class Refusal(Message, frozen=True, tag="refusal/1"):
     """The answer of a responder that will not do what it was asked.
 
     Attributes:
-        reason: one line.
+        reason: the reason in one line.
     """
 
     reason: str
@@ -62,7 +62,7 @@ def decode(payload: bytes, kind: type[Kind] | UnionType) -> Any:
     """The message in a payload.
 
     Args:
-        payload: as it came.
+        payload: the payload as it came.
         kind: a message class, or a union of several.
 
     Raises:

@@ -32,7 +32,7 @@ def find_settings(
     """How to connect: by the file that is named, the environment, or the server that runs on this machine.
 
     Args:
-        user: whose connection file counts, of a server that ascar has started here.
+        user: the user whose connection file is taken, where ascar has started the server here.
         named: a connection file; None: as the environment says.
         environment: None: that of this process.
 

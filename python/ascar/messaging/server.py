@@ -63,10 +63,11 @@ class MessageServer:
     same passwords, so that clients find it again; five times a minute at most.
 
     Args:
-        directory: for its files, made if need be, readable by us alone; one server a directory.
-        users: who may connect, each by a connection file NAME.toml in the directory.
-        limits: what is allowed.
-        start_timeout_s: until it must answer.
+        directory: the directory for the server's files, which is made if need be and is readable only by us;
+            one server a directory.
+        users: the users who may connect, each by a connection file NAME.toml in the directory.
+        limits: the limits that the server enforces.
+        start_timeout_s: the time within which the server must answer.
 
     Raises:
         EnvironmentLacks: there is no nats-server.

@@ -37,9 +37,9 @@ class ServerLimits:
     """What a server allows.
 
     Attributes:
-        payload_bytes: of one message.
-        connections: at a time.
-        pending_bytes: that wait for one slow reader, before it is cut off.
+        payload_bytes: the largest message.
+        connections: the greatest number of connections at a time.
+        pending_bytes: the bytes that may wait for one slow reader before it is cut off.
     """
 
     payload_bytes: int = MESSAGE_BYTES_MAX
@@ -53,10 +53,10 @@ def config_text(
     """The text of a configuration file.
 
     Args:
-        directory: for the log, and for the file that says which port it is.
+        directory: the directory for the log and for the file that gives the port.
         port: -1: any that is free.
         passwords: every user with the password.
-        limits: what is allowed.
+        limits: the limits that the server enforces.
     """
     # nats-server's configuration language includes JSON, so that nothing needs to be quoted by hand.
     return json.dumps(

@@ -30,7 +30,7 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         ca: certificates of who signs servers' certificates; None: those that the system trusts.
         certificate: our own, for servers that ask for one.
-        key: of our own certificate.
+        key: the private key of our own certificate.
     """
 
     ca: str | None = None
@@ -44,10 +44,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     Attributes:
         url: nats://HOST:PORT, loopback addresses alone; tls://HOST:PORT anywhere.
         user: account name.
-        password: of the user.
+        password: the user's password.
         token: instead of both.
         credentials: a .creds file of the server's operator, instead of these.
-        tls: of a tls:// URL.
+        tls: the certificates for a tls:// URL.
     """
 
     url: str = f"nats://127.0.0.1:{_PORT}"

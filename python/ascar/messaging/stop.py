@@ -28,7 +28,7 @@ class _Stop:
     """While it lasts the first signal asks for the end; the third gives up waiting.
 
     Args:
-        loop: on which the signals are heard, of the main thread.
+        loop: the main thread's event loop, which hears the signals.
 
     Attributes:
         asked: set by the first signal.

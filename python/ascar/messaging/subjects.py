@@ -15,7 +15,7 @@ def token(what: str, text: str) -> str:
     """A name that may stand in a subject.
 
     Args:
-        what: it names, for the message.
+        what: the thing that the name stands for, for the message.
         text: the name.
 
     Raises:

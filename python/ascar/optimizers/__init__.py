@@ -21,14 +21,14 @@ class Evaluation:
     """What an optimizer learns of one trial.
 
     Attributes:
-        configuration: what was tried.
+        configuration: the configuration of the trial.
         state: complete, pruned, failed, interrupted or quarantined.
         loss: lower is better: the score with the objective's sign turned; None where nothing was measured.
-        standard_error: of the loss; None where unknown.
-        seconds: what the trial cost.
-        losses: of a study with several objectives, each one's; `loss` is that of their compromise.
-        change_s: of the seconds, what went on putting the configuration in force: the change from the one
-            before, the fill, the settling; None where that is not told apart.
+        standard_error: the standard error of the loss; None where unknown.
+        seconds: the seconds that the trial took.
+        losses: the loss of each objective in a study with several; `loss` is that of their compromise.
+        change_s: the part of the seconds that went on putting the configuration in force: the change from the
+            previous one, the fill, the settling; None where it is not known apart.
     """
 
     configuration: Configuration
@@ -68,8 +68,8 @@ def open_optimizer(
 
     Args:
         options: the table; "kind" says which, the other keys are that kind's own.
-        space: what it searches.
-        seed: of its random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations to propose first (defaults, known good ones).
 
     Raises:

@@ -40,7 +40,7 @@ class AnnealingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         cooling: "linear": the temperature falls evenly to zero within `steps`; "geometric": by `rate` a step.
-        temperature: at the start, over the standard deviation of the losses known so far.
+        temperature: the temperature at the start, over the standard deviation of the losses known so far.
         steps: evaluations until a linear schedule ends; afterwards only improvements are accepted.
         rate: a geometric schedule's factor a step.
     """
@@ -75,8 +75,8 @@ class SimulatedAnnealing(Stateful):
     """See `AnnealingOptions`; it begins at the first start configuration, else at the space's default.
 
     Args:
-        space: what is searched.
-        seed: of the random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations to propose first.
         options: the study's `[optimizer]` table without its kind.
 

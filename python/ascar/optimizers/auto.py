@@ -59,9 +59,9 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         design: configurations measured before the model guides.
-        initialization: how they are drawn.
+        initialization: the way in which they are drawn.
         remeasure: whether a measured configuration may be proposed again (`Auto.reason` then says so).
-        acquisition: what the next evaluation is chosen by.
+        acquisition: the criterion that chooses the next evaluation.
         hyperparameters: drawn from their posterior at each step, or the most probable ones.
         rough: whether the model has a part that no neighbour tells of.
         logarithmic: whether the loss may be modelled on a logarithmic scale.

@@ -43,9 +43,9 @@ class DeepQNetworkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     Attributes:
         epsilon: chance of a random action (Cao 5.2: 0.2).
-        discount: what a reward one action later is worth.
-        width: of each of the two hidden layers.
-        rate: of learning (Adam).
+        discount: the worth of a reward one action later.
+        width: the width of each of the two hidden layers.
+        rate: the learning rate (Adam).
         batch: transitions in a learning step.
         steps: learning steps an evaluation.
         renewal: evaluations between two renewals of the network that targets are taken from.
@@ -82,8 +82,8 @@ class DeepQNetwork(Stateful):
     """See `DeepQNetworkOptions`; it begins at the first start configuration, else at the space's default.
 
     Args:
-        space: what is searched.
-        seed: of the random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations to propose first.
         options: the study's `[optimizer]` table without its kind.
 

@@ -34,11 +34,11 @@ def frozen_parameters(
     """Which parameters explain hardly anything, as far as the evidence goes.
 
     Args:
-        evidence: what was measured.
+        evidence: the measured configurations.
         columns: the encoding of the space.
-        share: of the losses' variance; a parameter is frozen where the upper end of the 95% interval of its
-            (conditional) importance, eq. 7.2 to 7.4, lies below it.
-        rng: of the resampling.
+        share: a share of the losses' variance. A parameter is frozen where the upper end of the 95% interval
+            of its (conditional) importance, eq. 7.2 to 7.4, lies below it.
+        rng: the random generator of the resampling.
 
     Returns:
         bool (genes,), in the order of `columns.names`.

@@ -73,7 +73,7 @@ class Genes:
 
     Attributes:
         space: the space.
-        domains: by name, in the space's order.
+        domains: the values of each gene by name, in the space's order.
         free: names of the free ones; see `free_parameters`.
     """
 
@@ -101,8 +101,8 @@ class Genes:
 
         Args:
             configuration: valid.
-            name: of the gene, active in it.
-            rng: of the random choices.
+            name: the name of the gene, which must be active.
+            rng: the random generator.
             draw: gives the new value, from the domain and the old one.
         """
         other = draw(self.domains[name], configuration[name], rng)

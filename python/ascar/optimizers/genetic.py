@@ -48,10 +48,10 @@ class GeneticOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mutation: chance of each gene of a child to mutate.
         crossover: chance of a pair of parents to be crossed rather than copied.
         elite: best members that live on into the next generation.
-        selection: how parents are chosen: "tournament" of two, "rank" (chances fall linearly with the rank),
+        selection: the choice of parents: "tournament" of two, "rank" (chances fall linearly with the rank),
             or "roulette" (chances grow with the distance from the worst).
         mutation_towards: "any" other value alike, or "unvisited": rarely tried ones first (Cao 9.6).
-        initialization: of the first generation (Cao 9.5).
+        initialization: the way in which the first generation is drawn (Cao 9.5).
     """
 
     population: int = 8
@@ -88,8 +88,8 @@ class GeneticAlgorithm(Stateful):
     """Selection, crossover, mutation, elitism; see `GeneticOptions`.
 
     Args:
-        space: what is searched.
-        seed: of the random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations of the first generation.
         options: the study's `[optimizer]` table without its kind.
 

@@ -30,8 +30,8 @@ class GaussianSearchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
     Attributes:
         design: configurations measured before the model guides (the thesis' prior points).
-        initialization: how they are drawn (Cao 9.5).
-        acquisition: what the next evaluation is chosen by (Cao 5.5).
+        initialization: the way in which they are drawn (Cao 9.5).
+        acquisition: the criterion that chooses the next evaluation (Cao 5.5).
     """
 
     design: int = 10

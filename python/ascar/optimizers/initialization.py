@@ -31,9 +31,9 @@ def initial(
     them (Cao 9.5: why it beats simple sampling on Storage V3, whose constraints favour large blocks).
 
     Args:
-        space: what is searched.
-        rng: of the random choices.
-        n: how many configurations are wanted; fewer come back where the space is small.
+        space: the space to search.
+        rng: the random generator.
+        n: the number of configurations wanted; fewer come back where the space is small.
         method: "random", each configuration as likely as any other; "latin-hypercube"; "maximin", of several
             Latin hypercubes the one whose two nearest configurations are farthest apart; "sobol" or "halton",
             a scrambled low-discrepancy sequence over the valid configurations.

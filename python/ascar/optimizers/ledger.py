@@ -34,11 +34,11 @@ class Record:
     """All that was told of one configuration.
 
     Attributes:
-        losses: of its complete evaluations, in the order told.
-        standard_errors: one a loss; None where unknown.
+        losses: the losses of its complete evaluations, in the order told.
+        standard_errors: the standard error of each loss; None where unknown.
         bounds: losses of pruned evaluations, of the readings until then: worse than the best at that time.
         failures: failed evaluations, also those that broke a constraint on results.
-        quarantined: it must not be tried again.
+        quarantined: whether the configuration must not be tried again.
     """
 
     losses: list[float] = field(default_factory=list[float])
@@ -81,10 +81,10 @@ class Ledger:
     """The state of a search.
 
     Attributes:
-        space: what is searched.
-        seed: of every random choice.
+        space: the space to search.
+        seed: the seed of every random choice.
         start: configurations to propose first.
-        records: what was told, by configuration, in the order first told.
+        records: everything told, by configuration, in the order first told.
         pending: asked for and not yet told, with how often.
         told: evaluations told so far, all states.
         history: every evaluation, in the order told.

@@ -29,7 +29,7 @@ class Moves:
 
     Attributes:
         codes: the coding that actions are expressed in.
-        genes: how they are carried out.
+        genes: the genes that carry out the actions.
         gene: int (actions,), the parameter that each one changes.
         value: float64 (actions,), the code it is set to; NaN where it moves by `shift`.
         shift: float64 (actions,), by how much the code moves.
@@ -67,9 +67,9 @@ class Moves:
         """Where an action leads: a valid configuration, as near as constraints allow.
 
         Args:
-            configuration: where it is taken; the action is allowed there.
-            action: its index.
-            rng: of the values of parameters that become active by it.
+            configuration: the configuration in which the action is taken; the action must be allowed there.
+            action: the action's index.
+            rng: the random generator for the values of parameters that the action makes active.
         """
         gene = self.codes.genes[int(self.gene[action])]
         code = self.codes.rows([configuration])[0][self.gene]

@@ -47,8 +47,9 @@ class Prices:
         ranks: int (D,), rank of the cost of changing the parameter that each column belongs to.
         in_force: float64 (D,), what is in force, encoded.
         changes: float64 (costs + 1,), of a change of each rank; the last one of no change.
-        loads: of the logarithm of loads' seconds over the usual ones; None: all take the usual ones.
-        spread: how much of that logarithm the model counts as 1.
+        loads: a model of the logarithm of the loads' seconds over the usual ones; None: all loads take the
+            usual time.
+        spread: the amount of that logarithm that the model counts as 1.
     """
 
     ranks: NDArray[np.intp]
@@ -83,7 +84,7 @@ class Pricing:
     `space.change_cost_s` is not looked at: it is what a move counts for once, where the result is used.
 
     Attributes:
-        ledger: what is known.
+        ledger: the state of the search.
         columns: the encoding.
     """
 

@@ -29,8 +29,8 @@ class RandomSearch:
     """Each proposal is uniform over the valid configurations that are left, after the start configurations.
 
     Args:
-        space: what is searched.
-        seed: of the random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations to propose first.
         options: the study's `[optimizer]` table without its kind.
 

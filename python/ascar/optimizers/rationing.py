@@ -36,7 +36,7 @@ class _Standing:
     """Where a search stands.
 
     Attributes:
-        held: what is in force.
+        held: the configuration in force.
         spent: changes made, by cost.
         stale: evaluations since the last gain or the last change of an expensive parameter.
     """
@@ -53,7 +53,7 @@ class Rationed:
 
     Args:
         make: opens the optimizer of a space.
-        space: what is searched; its default is in force at first.
+        space: the space to search; its default is in force at first.
         limits: changes allowed, by cost; each at least 2: one to try, one to go back.
     """
 

@@ -20,8 +20,9 @@ class Recommendation:
 
     Attributes:
         configuration: measured, never failed.
-        loss: what is expected of it.
-        standard_error: of that expectation; None where the optimizer has no model of its noise.
+        loss: the expected loss.
+        standard_error: the standard error of that expectation; None where the optimizer has no model of its
+            noise.
     """
 
     configuration: Configuration

@@ -50,8 +50,8 @@ class RemainingGains:
     up to 1,000 configurations it is sought among all.
 
     Args:
-        space: what is searched.
-        seed: of the draws.
+        space: the space of the search.
+        seed: the seed of the draws.
     """
 
     def __init__(self, space: Space, seed: int) -> None:

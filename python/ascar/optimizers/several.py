@@ -43,8 +43,8 @@ class SeveralObjectives:
 
     Args:
         make: opens the optimizer of a space.
-        space: what is searched.
-        seed: of the weights.
+        space: the space to search.
+        seed: the seed of the weights.
     """
 
     def __init__(self, make: Callable[[Space], Optimizer], space: Space, seed: int) -> None:

@@ -24,8 +24,8 @@ def start_configurations(
 
     Args:
         start: the study's `[start]` table.
-        space: what is searched.
-        seed: of what is drawn.
+        space: the space to search.
+        seed: the seed of the draws.
         similar: the best of a similar study, the best first; what is not valid here gives way to the nearest.
 
     Returns:

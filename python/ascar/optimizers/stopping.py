@@ -43,8 +43,8 @@ class Generation:
     """One generation of a genetic search, as far as stopping and plots need it (Cao Fig. 5.6).
 
     Attributes:
-        alleles: how many members carry each value, by parameter, most frequent first. A parameter that
-            does not apply to a member counts under None.
+        alleles: the number of members that carry each value, by parameter, most frequent first. A parameter
+            that does not apply to a member counts under None.
         size: members.
         mutations: genes mutated in the children asked for since this generation was selected.
     """
@@ -80,7 +80,7 @@ class Progress:
         trials_without_gain: trials that have ended since the best loss last fell.
         loss_best: the lowest loss of a complete trial; None before the first.
         targets_met: the formulas that a usable trial met, as text.
-        generations: of a genetic search, oldest first; empty for other optimizers.
+        generations: the generations of a genetic search, oldest first; empty for other optimizers.
         remaining: tells what is left to gain; None where nobody does.
     """
 
@@ -163,7 +163,7 @@ class TargetReached:
 
     Attributes:
         loss: the search ends at this loss or below; None where only the formula decides.
-        formula: of the study's own, as text, which the loop reports as met (`Progress.targets_met`).
+        formula: a formula of the study, as text; the loop reports it as met (`Progress.targets_met`).
     """
 
     loss: float | None = None
@@ -186,7 +186,7 @@ class Diversity:
     Attributes:
         members_percent: M.
         genes_percent: N.
-        mutations: that shall follow convergence.
+        mutations: the number of mutations that must follow convergence.
     """
 
     members_percent: float = 80.0

@@ -36,10 +36,10 @@ class TreesOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "trees".
 
     Attributes:
-        trees: in the ensemble.
+        trees: the number of trees in the ensemble.
         leaf: the fewest configurations in a leaf.
         design: configurations measured before the model guides.
-        initialization: how they are drawn (Cao 9.5).
+        initialization: the way in which they are drawn (Cao 9.5).
     """
 
     trees: int = 50

@@ -31,8 +31,8 @@ class Harvest:
     """What a program's output has told so far; bounded, whatever it prints.
 
     Attributes:
-        extractors: where each metric is found.
-        time: where a line says when it was taken; None: when it arrives.
+        extractors: the place of each metric in the output.
+        time: the place of the time in a line; None: the time at which the line arrives.
         lines: lines heard.
     """
 

@@ -49,12 +49,12 @@ class Program:
     Attributes:
         stage: name of the trial's stage, for errors: "fill" or "load".
         argv: the program and its arguments.
-        time_limit_s: it is killed when it runs longer than this.
-        stdin: what it reads, at most STDIN_BYTES_MAX.
-        interrupt_after_s: it is asked to end (SIGINT) after so long; None: never.
+        time_limit_s: the program is killed when it runs longer than this.
+        stdin: the standard input, at most STDIN_BYTES_MAX.
+        interrupt_after_s: the program is asked to end (SIGINT) after this time; None: never.
         interrupt_group: whether its process group is asked, as Ctrl-C does, or the program alone.
         grace_s: once asked, it is killed unless it ends within this.
-        output_bytes_max: it is killed when it writes more than this to stdout.
+        output_bytes_max: the program is killed when it writes more than this to stdout.
         environment: variables set on top of ours.
     """
 
@@ -76,7 +76,7 @@ class Ended:
     Attributes:
         status: exit status; negative: the signal that killed it.
         stderr: the last STDERR_BYTES_MAX bytes of its standard error, as text.
-        seconds: how long it ran.
+        seconds: the run time.
         interrupted: whether it was asked to end.
     """
 
@@ -92,8 +92,8 @@ def run_program(
     """Run a program in a workspace: in its directory, as its user, inside its control group.
 
     Args:
-        program: what to run.
-        workspace: where.
+        program: the program to run.
+        workspace: the place to run it in.
         hear: called with each piece of standard output and the seconds since the start; True asks the
             program to end.
 

@@ -52,9 +52,9 @@ class Level:
 
     Attributes:
         name: the parameter.
-        domain: its values, as restricted.
-        values: its values one by one; None where it is free.
-        condition: when it is active; None: always.
+        domain: the parameter's values, as restricted.
+        values: the parameter's values one by one; None where the parameter is free.
+        condition: the condition under which the parameter is active; None: always.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Diagram:
     Attributes:
         levels: the parameters in the order of decision: a condition's parameters before what depends on them.
         root: the first state; its mass is 0 where no configuration is valid.
-        edges: how many edges were looked at.
+        edges: the number of edges that were looked at.
     """
 
     levels: tuple[Level, ...]

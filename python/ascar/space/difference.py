@@ -20,7 +20,8 @@ class Difference:
     """What it takes to get from one configuration to another.
 
     Attributes:
-        parameters: those whose value differs, or that are active in only one, in the space's order.
+        parameters: the parameters whose value differs, or that are active in only one of the two, in the
+            space's order.
         cost: the highest change cost among them; None where nothing differs.
     """
 

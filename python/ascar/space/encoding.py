@@ -46,7 +46,7 @@ class Column:
     """One coordinate.
 
     Attributes:
-        parameter: whose.
+        parameter: the parameter that the coordinate encodes.
         meaning: "active", "choice" (one-hot), "special" (one-hot) or "position".
         value: the value that a "choice" or "special" column stands for; None for the others.
     """
@@ -61,7 +61,7 @@ class Encoding:
     """The layout of a space's vectors, and the way there and back.
 
     Attributes:
-        columns: what each coordinate means.
+        columns: the meaning of each coordinate.
         starts: the first column of each parameter's values, by name.
         flags: the column that says whether a parameter is active, by name; only of those with a condition.
     """

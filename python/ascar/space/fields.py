@@ -20,7 +20,7 @@ class Fields:
     """A table whose keys are known.
 
     Attributes:
-        table: what was read.
+        table: the table that was read.
         path: the table's own key, for messages.
     """
 

@@ -33,7 +33,7 @@ class Weaker:
     Attributes:
         relation: "==" for one value; "<", "<=", ">", ">=" for all numbers on that side of it.
         value: the value, or the limit.
-        guarantees: what these values weaken.
+        guarantees: the guarantees that these values weaken.
     """
 
     relation: str

@@ -110,7 +110,7 @@ def share_out(allowed: Sequence[Sequence[int]], rng: np.random.Generator) -> lis
     """Give each sample one of its allowed strata so that the counts are as even as they can be.
 
     Args:
-        allowed: for each sample the strata it may take, at least one.
+        allowed: the strata that each sample may take, at least one for each.
         rng: decides among equally even assignments.
 
     Returns:

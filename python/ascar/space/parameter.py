@@ -40,12 +40,12 @@ class Parameter:
         name: a letter, then letters, digits and "_"; the unit comes last (`read_ahead_kb`).
         domain: the values it can take.
         default: the value in force where nobody chose another.
-        cost: what changing it costs (Cao 9.4).
-        condition: when it is active; None: always. An inactive parameter is absent from a configuration
-            (Cao's "n/a"). A condition that mentions an inactive parameter is not met.
+        cost: the cost of changing it (Cao 9.4).
+        condition: the condition under which it is active; None: always. An inactive parameter is absent from
+            a configuration (Cao's "n/a"). A condition that mentions an inactive parameter is not met.
         weaker: values that promise less than the default does.
         special: the meaning of values that are no plain quantity ("0": "mkfs decides").
-        unit: for people, e.g. "bytes"; empty where there is none.
+        unit: the unit for people, e.g. "bytes"; empty where there is none.
         description: one line for people.
     """
 

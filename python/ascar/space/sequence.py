@@ -30,9 +30,9 @@ def sequence(solver: Solver, rng: np.random.Generator, n: int, kind: str) -> lis
     """`n` configurations of a scrambled sequence; where a constraint on a range turns a point down, the next.
 
     Args:
-        solver: of the space.
-        rng: of the scrambling.
-        n: how many.
+        solver: the solver of the space.
+        rng: the random generator of the scrambling.
+        n: the number of configurations.
         kind: "sobol" or "halton".
 
     Raises:

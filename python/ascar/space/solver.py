@@ -40,8 +40,8 @@ class Solver:
     """The compiled space.
 
     Attributes:
-        parameters: in the space's order.
-        domains: their values as pins and guarantees leave them, by name.
+        parameters: the parameters, in the space's order.
+        domains: the values that pins and guarantees leave to each parameter, by name.
         order: the levels, in the order of decision.
         checked: constraints that are in the diagram.
         drawn: constraints that each draw has to satisfy by itself.
@@ -243,7 +243,7 @@ class Solver:
         """A configuration chosen level by level; ranges move where constraints outside the diagram say so.
 
         Args:
-            choose: one of the choices that a state leaves.
+            choose: selects one of the choices that a state leaves.
             value: the value of a free range.
 
         Raises:

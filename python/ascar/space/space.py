@@ -46,7 +46,7 @@ class Space:
         pinned: parameters fixed at a value by policy.
         allow_weaker: which values that promise less than the default may be used: guarantees
             ("durability") or values ("btrfs_data_mode=nodatacow"); None: all of them.
-        name: of the preset or target it comes from.
+        name: the name of the preset or target that the space comes from.
     """
 
     parameters: tuple[Parameter, ...] = ()

@@ -50,17 +50,17 @@ class Study(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the study's name.
-        objective: what to reach; of several objectives, the compromise between them.
+        objective: the objective; where there are several, the compromise between them.
         objectives: all of them; one where there is only that.
-        constraints: what a recommended configuration must satisfy.
+        constraints: the constraints that a recommended configuration must satisfy.
         budget_s: seconds for the whole study.
-        seed: of every random choice.
+        seed: the seed of every random choice.
         target: the `[target]` table; its keys are the target kind's own.
         space: the `[space]` table.
         workload: the `[workload]` table; its keys are the workload kind's own.
-        measurement: when one evaluation is good enough.
+        measurement: the precision that one evaluation must reach.
         optimizer: the `[optimizer]` table.
-        start: what is tried first.
+        start: the configurations to try first.
         stop: reasons to end early.
         stop_targets: the formulas of its targets, by their text.
         verify: the last comparison.
@@ -148,8 +148,8 @@ def study_text(path: Path, advice: str) -> str:
     """The text of a study file.
 
     Args:
-        path: of the file.
-        advice: what to do where it cannot be read.
+        path: the path of the file.
+        advice: the advice to give where the file cannot be read.
 
     Raises:
         StudyError: it cannot be read, is too large, or is no text.

@@ -39,7 +39,7 @@ def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:
     """A table of the file as a value of type `kind`.
 
     Args:
-        table: what TOML gave.
+        table: the table that TOML gave.
         kind: a frozen msgspec Struct that forbids unknown fields.
         section: the table's own key, for messages; empty at the top.
 

@@ -34,9 +34,9 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         objective: "maximize FORMULA" or "minimize FORMULA" over metrics; or a list of several of them.
         budget: time for the whole study, the verification included.
         constraints: formulas over metrics that a recommended configuration must satisfy.
-        weights: of several objectives, in their order: what a relative gain in each is worth in the
-            compromise that is recommended; left out: the same.
-        seed: of every random choice.
+        weights: the worth of a relative gain in each of several objectives, in their order, in the compromise
+            that is recommended; left out: the same for all.
+        seed: the seed of every random choice.
     """
 
     name: str
@@ -54,9 +54,10 @@ class StartSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         configurations: known good ones: tables of values; every other parameter has its default.
         study: a similar study in the history, by its name (the latest run) or a run's number: its best
             configurations, or the nearest to them that are valid here.
-        study_trials: so many of them.
+        study_trials: the number of trials to take from it.
         preferred: parameters with a list of values each that are likely to be good ones.
-        preferred_trials: so many configurations of preferred values, the other parameters at random.
+        preferred_trials: the number of configurations that take the preferred values, the other parameters at
+            random.
     """
 
     configurations: tuple[dict[str, Any], ...] = ()
@@ -71,11 +72,11 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     Attributes:
         preset: "quick", "normal" or "strict": sets interval_width and readings_min (Pilot's presets).
-        interval_width: of the mean's interval, over the mean, e.g. 0.1; None: the preset's.
-        confidence: of the intervals.
+        interval_width: the width of the mean's interval over the mean, e.g. 0.1; None: the preset's.
+        confidence: the confidence of the intervals.
         readings_min: the fewest readings in the stable phase; None: the preset's.
         load_min: the load runs at least this long, unless it is abandoned.
-        load_max: and at most this long.
+        load_max: the greatest length of a load.
         reading: time between unit readings.
         abandon: the load of a search trial is ended as soon as it is worse than the best so far; so often, at
             most, that happens to one that is as good; 0: never.

@@ -26,7 +26,7 @@ class DiversityStop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         members_percent: a parameter has converged when so many percent of the members share its value (M).
         genes_percent: the population has when so many percent of the parameters have (N).
-        mutations: that shall follow, for they may still lead out of a local optimum.
+        mutations: the number of mutations that must follow, since they may still lead out of a local optimum.
     """
 
     members_percent: float = 80.0
@@ -40,7 +40,7 @@ class RemainingGainStop(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     Attributes:
         below: the share of the objective's value that the best configuration of the whole space is ahead of
             the one that would be recommended now: the search ends once it is not more than this.
-        confidence: with which that must be so.
+        confidence: the confidence that the remaining gain is below the limit.
     """
 
     below: float = 0.02
@@ -51,14 +51,15 @@ class StopSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[stop]`: reasons to end the search before the budget does; any of them suffices.
 
     Attributes:
-        trials: so many search trials were made.
-        trials_without_gain: so many in a row brought nothing better (Cao 9.6, sliding window).
+        trials: end after this number of search trials.
+        trials_without_gain: end after this number of trials in a row without anything better (Cao 9.6,
+            sliding window).
         time: the study has taken so long; the verification follows.
         target: a formula over metrics that a usable trial meets (Cao 9.6, user-specified).
         diversity: the population has converged; keys members_percent (80), genes_percent (80) and mutations
             (9), Cao 9.6's M, N and mutations after convergence. Of the genetic optimizer.
-        remaining_gain: by a model of what was measured, the best configuration of all is ahead of the one
-            recommended by no more than the share `below` (0.02), with `confidence` (0.9).
+        remaining_gain: end when, by a model of the measurements, the best configuration of all is ahead of
+            the recommended one by no more than the share `below` (0.02), with `confidence` (0.9).
         any: tables like this one, any of which suffices.
         all: tables like this one, all of which must hold at the same time.
     """

@@ -69,7 +69,7 @@ class Target(Protocol):
         """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned").
 
         Args:
-            configuration: what is to be put in force.
+            configuration: the configuration to put in force.
             chosen: the parameters to speak of (see `Space.departures`); the others are the system's own
                 defaults, and stay as they are. Forms with nothing to say are empty or missing.
         """

@@ -28,8 +28,8 @@ class Counters:
 
     Args:
         devices: kernel names of block devices, by the prefix of their counters.
-        sys: where sysfs is.
-        proc: where procfs is.
+        sys: the mount point of sysfs.
+        proc: the mount point of procfs.
     """
 
     def __init__(self, devices: Mapping[str, str], *, sys: Path = _SYS, proc: Path = _PROC) -> None:

@@ -57,7 +57,7 @@ class Keeper:
     Args:
         owner: the study's name; others who are refused a lock are told it.
         ascard: the binary; found beside this Python or in PATH when None.
-        state_dir: where the journal is; the machine's own place when None.
+        state_dir: the directory of the journal; None: the machine's own place.
         hold: keep the knobs as they are after `close`; `restore_all(everything=True)` undoes them. Such a
             keeper only sets knobs.
     """
@@ -218,9 +218,9 @@ class Keeper:
         Args:
             fs: the file system.
             options: such as "noatime", "commit=30".
-            device: when the session has several.
+            device: the device to mount, needed when the session has several.
             owner: uid and gid of whoever runs the load; the invoking user when None.
-            timeout_s: how long it may take.
+            timeout_s: the time limit.
         """
         fields: dict[str, Any] = {"fs": fs, "options": options} | _on(device)
         if owner is not None:

@@ -56,7 +56,7 @@ class Device:
         path: e.g. /dev/loop0.
         name: the kernel's name for it, e.g. loop0.
         owner: uid and gid of whom the files belong to; None: the caller.
-        limit_s: of each step.
+        limit_s: the time limit of each step.
     """
 
     def __init__(

@@ -32,21 +32,22 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     Attributes:
         image: path of the image file that becomes the disk; it must not exist yet and is removed at the end.
             None: a file in ~/.cache/ascar.
-        size: of the image file, at least 320 MiB; so much must be free on the disk.
+        size: the size of the image file, at least 320 MiB; the disk must have so much free space.
         device: a block device to use instead of an image. Everything on it is lost.
         confirmed_device: the same path again, as the confirmation; --format-device sets it.
         memory: page cache and memory that the load may use; "none" for no limit.
         dataset_to_memory: instead of memory: how many times as large as the memory the load's data is.
-        state: how trials start. "fresh": on a new file system. "restored": on the filled image, saved after
-            its first fill and copied back. "auto": whichever of the two is measured to be faster. "reuse": on
-            what the trial before left, formatted only where a parameter needs it: faster, and biased by age.
+        state: the state in which each trial starts. "fresh": a new file system. "restored": the filled image,
+            saved after its first fill and copied back. "auto": whichever of the two is measured to be faster.
+            "reuse": the state that the previous trial left, formatted only where a parameter needs it:
+            faster, and biased by age.
         saved: disk space for saved images.
-        file_systems: those to compare. None: all that this machine can make and mount.
+        file_systems: the file systems to compare. None: all that this machine can make and mount.
         user: account that the load runs as. None: the account that runs ascar.
         direct_io: whether the image bypasses the page cache of the disk below it, as a real disk does.
-        iops: so many reads and so many writes a second are let through while the load runs, as a cloud volume
-            of that class does; the journal's are counted too. None: as fast as the disk below, whose cache
-            may acknowledge a flush for free. Needs version 1 of the control group blkio.
+        iops: the limit on reads a second and on writes a second while the load runs, as a cloud volume of
+            that class has; the journal's writes count too. None: as fast as the disk below, whose cache may
+            acknowledge a flush for free. Needs version 1 of the control group blkio.
         machine_wide: whether the study may touch what the whole machine shares: it tunes `vm.*`, and drops
             all caches before each load. If not, `vm.*` stays as it is, and the device's own caches are
             forgotten by unmounting it, so that two such studies can run side by side.
@@ -76,8 +77,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The options, read: sizes in bytes, durations in seconds.
 
     Attributes:
-        options: as given.
-        size_bytes: of the image.
+        options: the options as given.
+        size_bytes: the size of the image.
         memory_bytes: limit on the load; None where there is none, or none yet.
         saved_bytes: disk space for saved images.
         step_limit_s: limit on each step.

@@ -32,8 +32,8 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
     """The space of a device of so many bytes.
 
     Args:
-        size_bytes: of the device.
-        file_systems: those to compare; None: all that this machine can make.
+        size_bytes: the size of the device.
+        file_systems: the file systems to compare; None: all that this machine can make.
 
     Raises:
         EnvironmentLacks: one that was asked for cannot be made here.

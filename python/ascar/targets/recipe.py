@@ -29,10 +29,10 @@ class Recipe:
         fs: the file system.
         format: the keeper's mkfs options, by name.
         mount: mount options.
-        remount: those of them that a remount changes, with what takes back their alternatives.
+        remount: the mount options that a remount can change, with the options that undo them.
         knobs: values by knob, with "DEV" for the device's name, in an order in which no write undoes another
             ("scheduler" resets "nr_requests").
-        mounted_knobs: ditto, of knobs that exist only while the file system is mounted.
+        mounted_knobs: the knobs that exist only while the file system is mounted, with their values.
     """
 
     fs: str

@@ -34,10 +34,11 @@ class Recording:
     """A table of measurements.
 
     Attributes:
-        space: of a table of ascar's own the one that was measured; else every combination of the parameters'
-            values. The table may hold fewer configurations.
+        space: the space. A table that ascar made brings the space that was measured; for any other table it
+            is every combination of the parameters' values. The table may hold fewer configurations.
         configurations: the distinct ones in the table, in the order of their first rows.
-        values: by metric, float64 (rows,), sorted by configuration; NaN where an evaluation failed.
+        values: the values of each metric, float64 (rows,), sorted by configuration; NaN where an evaluation
+            failed.
         seconds: float64 (rows,), what each evaluation took; None where unknown.
         starts: int (configurations + 1,), where each configuration's rows begin.
     """
@@ -56,8 +57,8 @@ class Recording:
         """Read a CSV or Parquet file.
 
         Args:
-            path: of the file, or `dataset:NAME`; what does not end in .parquet or .pq is read as CSV.
-            columns: what its columns are.
+            path: the file, or `dataset:NAME`. A file that does not end in .parquet or .pq is read as CSV.
+            columns: the roles of the file's columns.
             listed_max: a numeric parameter with more distinct values becomes a range.
 
         Raises:

@@ -35,8 +35,10 @@ class Columns:
     combination of their values may be asked for, and what does not apply makes no difference.
 
     Attributes:
-        parameters: what was set; empty: all that is neither metric, nor ignored, nor constant.
-        metrics: what was measured; empty: every other numeric column. One of the two must be named.
+        parameters: the columns that were set; empty: all columns that are neither metric, nor ignored, nor
+            constant.
+        metrics: the measured columns; empty: every other numeric column. Either parameters or metrics must be
+            named.
         ignore: columns that are neither.
         seconds: the column that tells what one evaluation took; None: unknown.
     """

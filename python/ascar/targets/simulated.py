@@ -51,12 +51,12 @@ class SimulatedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metrics: formula over parameters, by metric.
         noise_relative_sd: standard deviation of a unit reading over its level.
         run_relative_sd: standard deviation of a run's level over the formula's value.
-        autocorrelation: of successive readings' noise, lag 1.
-        warm_up: how long readings rise.
+        autocorrelation: the lag-1 autocorrelation of successive readings' noise.
+        warm_up: the time during which readings rise.
         warm_up_from: the share of the level at which they begin.
         fails_when: a formula; where it is true, the load fails.
         change_s: seconds that a change takes, by category.
-        seed: of the noise.
+        seed: the seed of the noise.
     """
 
     metrics: dict[str, str]

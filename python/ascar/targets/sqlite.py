@@ -149,7 +149,7 @@ class SqliteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[target]` of kind "sqlite".
 
     Attributes:
-        directory: where the database is made, in a new directory of its own. None: ~/.cache/ascar.
+        directory: the directory in which a new directory is made for the database. None: ~/.cache/ascar.
         exclusive: whether the application may be the only one to open the database (locking_mode).
     """
 

@@ -46,11 +46,11 @@ class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ignore: columns that are neither.
         seconds: column that tells what one evaluation took; else an evaluation takes `load_min`.
         noise_relative_sd: standard deviation of added Gaussian noise over the value.
-        unknown: what becomes of a configuration that was not measured: "snap" to the nearest that was (see
-            `Recording.nearest`), or "refuse": a failed trial.
+        unknown: the treatment of a configuration that was not measured: "snap" takes the nearest measured one
+            (see `Recording.nearest`); "refuse" makes the trial fail.
         default: the configuration in force, by parameter; else the first row's.
         change_s: seconds that a change takes, by category.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
 
     file: str

@@ -54,8 +54,8 @@ class VirtualSystem:
     """What targets on paper share: a clock, an empty directory, changes that take their time.
 
     Attributes:
-        space: its own parameters; empty where the study's `[space.parameters]` are all there is.
-        clock: of its time.
+        space: the system's own parameters; empty where the study's `[space.parameters]` are all there is.
+        clock: the clock of the system's time.
         default_workload: None: it is its own.
 
     Args:

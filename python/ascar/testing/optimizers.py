@@ -50,7 +50,7 @@ class OptimizerContract:
     Attributes:
         make: the optimizer's class, or a function with its arguments.
         options: the `[optimizer]` table's other keys.
-        trials: how many evaluations the longer tests make.
+        trials: the number of evaluations in the longer tests.
     """
 
     make: ClassVar[Any]

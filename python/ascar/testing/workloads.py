@@ -26,8 +26,8 @@ class WorkloadContract:
     """Subclass it, and say in `make` how the load is made.
 
     Attributes:
-        pace: how long the load runs in these tests.
-        grace_s: how much longer than its pace it may take, starting and ending.
+        pace: the length of the load in these tests.
+        grace_s: the extra time that the load may take to start and end.
     """
 
     pace = Pace(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, enough=lambda series: False)  # noqa: ARG005

@@ -51,9 +51,9 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
         POST /api/explore       the table in the body, as columns; nothing is kept
 
     Args:
-        subject: what it is about.
+        subject: the tables or runs that the server shows.
         host: the address that is listened on; it decides which names requests may call it by.
-        poll_s: how often a run is looked at.
+        poll_s: the time between two looks at a run.
     """
     known: dict[str, tuple[int, bytes]] = {}
 
@@ -108,7 +108,7 @@ async def _answer(make: Callable[[], bytes], media_type: str, *, yet: bool = Fal
 
     Args:
         make: may take its time.
-        media_type: of what it makes.
+        media_type: the media type of the answer.
         yet: whether there may be nothing yet, which is no error: 204.
     """
     try:

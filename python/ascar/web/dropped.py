@@ -23,7 +23,7 @@ def inspected(content: bytes, name: str) -> dict[str, Any]:
     """The table's columns, each with the role that it seems to have.
 
     Args:
-        content: of a CSV or Parquet file.
+        content: the bytes of a CSV or Parquet file.
         name: the file's, for messages.
 
     Raises:
@@ -48,7 +48,7 @@ def explored(content: bytes, name: str, asked: Mapping[str, str]) -> Exploration
     """The table as columns.
 
     Args:
-        content: of a CSV or Parquet file.
+        content: the bytes of a CSV or Parquet file.
         name: the file's.
         asked: "objective", "direction" ("min", "max" or nothing), and "parameters", "metrics", "ignore" as
             JSON lists' text, names with newlines between them.

@@ -42,14 +42,14 @@ class Dimension:
     """Something that was set, or was given: a parameter, the workload, the device.
 
     Attributes:
-        name: of its column.
+        name: the column's name.
         kind: "text", "boolean", "integer", "number".
         codes: uint16 (rows,), the place of each row's value in `labels`, or `ABSENT`.
-        labels: what its values, or ranges of them, are called; in order.
+        labels: the names of the values, or of ranges of values, in order.
         values: the values, JSON-ready; empty where they are cut into ranges.
         raw: float64 (rows,), the values where they are cut into ranges, NaN where there is none; else None.
-        cost: what changing it costs (`ascar.space.ChangeCost`); None: unknown.
-        category: of that cost, 0 to 3.
+        cost: the cost of a change (`ascar.space.ChangeCost`); None: unknown.
+        category: the category of that cost, 0 to 3.
         given: whether it is what was measured under (load, device, study), and nothing that can be set.
     """
 
@@ -75,7 +75,7 @@ class Metric:
     """Something that was measured.
 
     Attributes:
-        name: of its column.
+        name: the column's name.
         values: float64 (rows,); NaN where it was not measured.
         minimize: whether less is better, as far as its name says.
     """
@@ -90,8 +90,8 @@ class Origin:
     """Where rows come from.
 
     Attributes:
-        name: of the file or the run.
-        run_id: of the run in the history; None: a table.
+        name: the name of the file or the run.
+        run_id: the run's id in the history; None: a table.
     """
 
     name: str
@@ -104,15 +104,15 @@ class Exploration:
 
     Attributes:
         name: a heading.
-        dimensions: what was set or given; one at least takes two values.
-        metrics: what was measured.
+        dimensions: the columns that were set or given; at least one takes two values.
+        metrics: the measured columns.
         objective: the name of the metric to begin with.
         minimize: whether less of it is better.
         configurations: uint32 (rows,), equal where all dimensions are.
-        origins: where rows come from.
+        origins: the files and runs that the rows come from.
         origin: uint16 (rows,), each row's place in `origins`.
         trials: int32 (rows,), trial numbers; -1: none.
-        notes: what was left out, one line each.
+        notes: one line for each thing that was left out.
         changes: uint8 (rows,), bit c set where a change from the default configuration is of category c
             (Cao, Table 9.1); `UNKNOWN` where there is no telling. None: nowhere.
     """
@@ -151,7 +151,7 @@ class Exploration:
         """Parts side by side; columns that only some of them have are absent in the others.
 
         Args:
-            parts: at least one.
+            parts: the parts to show side by side, at least one.
             objective: a metric of one of them.
             minimize: whether less of it is better; None: as its name says.
 

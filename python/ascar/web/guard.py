@@ -39,7 +39,7 @@ class Guard:
     """Middleware: refuses what is not meant for this server, and adds `HEADERS` to every answer.
 
     Args:
-        app: what is guarded.
+        app: the guarded application.
         host: the address that is listened on.
     """
 

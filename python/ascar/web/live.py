@@ -29,7 +29,7 @@ def standing(history: History, run: Run, now: datetime | None = None) -> dict[st
     over the median of the last trials, and no more than `[stop] trials` leaves.
 
     Args:
-        history: where it is.
+        history: the history that holds the run.
         run: the run.
         now: the time; None: this moment.
     """

@@ -62,13 +62,13 @@ class Part:
     Attributes:
         origin: the place.
         frame: a row an evaluation.
-        dimensions: its columns that were set or given.
-        given: those of them that are no parameters: load, device, study.
-        metrics: its columns that were measured.
-        space: that was searched; None: unknown.
+        dimensions: the columns that were set or given.
+        given: the dimensions that are not parameters: load, device, study.
+        metrics: the measured columns.
+        space: the space of the search; None: unknown.
         objective: the metric it is about.
         minimize: whether less of it is better; None: not said.
-        notes: what was left out.
+        notes: one line for each thing that was left out.
         changes: uint8 (rows,), bit c set where a parameter of category c (Cao, Table 9.1) departs from its
             default; None: unknown.
     """
@@ -118,9 +118,9 @@ def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> Part:
     take more than 32 values: those were measured.
 
     Args:
-        frame: as it was read.
-        name: what it is called.
-        roles: what the user says.
+        frame: the table as it was read.
+        name: the table's name.
+        roles: the roles that the user gave to columns.
 
     Raises:
         InputError: no such column, or the objective holds something else than numbers.

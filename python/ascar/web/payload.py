@@ -34,9 +34,9 @@ def payload(whole: Exploration, *, version: int = 0, everything: bool = False) -
     """All of it, but metrics that are not needed at first where they are large.
 
     Args:
-        whole: what is explored.
-        version: of the data; a live run's grows.
-        everything: with all metrics, however large.
+        whole: the exploration to encode.
+        version: the version of the data, which grows while a run is live.
+        everything: include all metrics, however large.
     """
     arrays: dict[str, NDArray[Any]] = {"configuration": whole.configurations}
     if len(whole.origins) > 1:

@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
     """Serves one application.
 
     Args:
-        app: as `ascar.web.application` makes it; its event streams end when the server does.
+        app: an application made by `ascar.web.application`; its event streams end when the server does.
     """
 
     def __init__(self, app: Starlette) -> None:

@@ -36,9 +36,10 @@ class Watched:
     with other passwords.
 
     Args:
-        session: its name.
-        settings: how to connect now; may raise an AscarError where the session does not run.
-        silence_s: without any message for so long, it is connected anew.
+        session: the session's name.
+        settings: returns the present connection settings; may raise an AscarError where the session does not
+            run.
+        silence_s: the subject connects anew after so many seconds without a message.
     """
 
     def __init__(self, session: str, settings: Callable[[], Settings], silence_s: float = _SILENCE_S) -> None:

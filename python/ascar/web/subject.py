@@ -69,8 +69,8 @@ class Recorded:
     """Runs of the history, beside tables; read only.
 
     Args:
-        history: where they are.
-        runs: at least one; the last is the one that is watched while it runs.
+        history: the history that holds the runs.
+        runs: the runs, at least one; the last one is watched while it runs.
         tables: shown beside them.
         objective: a metric; None: what the runs were to reach.
         minimize: whether less of it is better; None: as the runs, or its name, say.

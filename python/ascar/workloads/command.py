@@ -33,8 +33,8 @@ class CommandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             workspace and for how long the load should run. No shell reads it.
         metrics: "regex:..." or "json:..." by metric name.
         prepare: a program that fills the workspace, or none.
-        time: where a line says when it was taken, in seconds since the load began: "regex:..." or
-            "json:..."; without it, when the line arrives.
+        time: the place of the time in a line, in seconds since the load began: "regex:..." or "json:...";
+            without it, the time at which the line arrives.
         dataset_bytes: size of the load's data, for the record.
         stop_early: whether the program may be interrupted (SIGINT) once there are readings enough.
         fill_limit: the fill is killed when it takes longer.

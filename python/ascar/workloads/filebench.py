@@ -37,8 +37,9 @@ class FilebenchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         personality: a built-in workload; `ascard load --list` names them.
         wml: path of a file in Filebench's language.
         scale: times the workload's data set.
-        threads: in all, shared out in the workload's proportion; None: the workload's own.
-        seed: of file sizes, places and choices.
+        threads: the total number of threads, shared out in the workload's proportion; None: the workload's
+            own number.
+        seed: the seed of file sizes, positions and choices.
         fill_limit: the fill is killed when it takes longer.
         overrun_limit: the load is killed when it runs so much longer than it should.
     """

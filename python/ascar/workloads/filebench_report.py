@@ -117,7 +117,7 @@ class Lines:
     """Splits the output into lines and keeps what they say.
 
     Attributes:
-        readings: so far.
+        readings: the readings so far.
         summary: the last line, once it came.
         fill: the line that ends a fill, once it came.
     """

@@ -112,7 +112,7 @@ def checked_options(key: str, options: Mapping[str, object]) -> dict[str, str]:
     """A table of options as fio's own words.
 
     Args:
-        key: where the table stands in the study, e.g. "workload.options".
+        key: the place of the table in the study, e.g. "workload.options".
         options: strings, numbers and booleans.
 
     Raises:
@@ -138,8 +138,8 @@ def parse_job(key: str, text: str) -> FioJob:
     """Read a job file.
 
     Args:
-        key: where it was named, with its path, for errors.
-        text: its content.
+        key: the key that names the job file, with its path, for errors.
+        text: the content of the job file.
 
     Raises:
         StudyError: a line that is none, or an option or a value that a load may not use.

@@ -83,9 +83,9 @@ class Operations:
     Attributes:
         count: operations done.
         bytes: bytes moved.
-        latency_sum_ns: of all of them.
-        latency_max_ns: of the slowest.
-        bins: how many took about so many nanoseconds.
+        latency_sum_ns: the sum of all latencies.
+        latency_max_ns: the latency of the slowest operation.
+        bins: the number of operations by approximate latency in nanoseconds.
     """
 
     count: int = 0
@@ -100,12 +100,12 @@ class Totals:
     """What one document says, over all jobs.
 
     Attributes:
-        runtime_s: how long the jobs have been doing I/O.
-        operations: by direction: "read", "write", "trim", "fsync".
-        cpu_user_percent: of one processor, the mean over the jobs.
-        cpu_system_percent: ditto, in the kernel.
+        runtime_s: the seconds that the jobs have been doing I/O.
+        operations: the totals by direction: "read", "write", "trim", "fsync".
+        cpu_user_percent: the share of one processor in user mode, mean over the jobs.
+        cpu_system_percent: the share of one processor in the kernel, mean over the jobs.
         error: the first job's error number that is not 0.
-        failed_job: that job's name.
+        failed_job: the name of the job that failed.
     """
 
     runtime_s: float

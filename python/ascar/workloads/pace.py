@@ -18,8 +18,8 @@ class Count:
     """Reads and writes so far.
 
     Attributes:
-        at_s: when, on the monotonic clock.
-        calls: by process id: reads and writes since it began.
+        at_s: the time of the count, on the monotonic clock.
+        calls: the numbers of reads and writes since the process began, by process id.
     """
 
     at_s: float

@@ -43,9 +43,9 @@ class Recording:
     """How to record.
 
     Attributes:
-        seconds: for how long at most.
+        seconds: the greatest length of the recording.
         under: only files below this directory count; None: all.
-        keep: where strace's own record is kept; None: nowhere.
+        keep: the file for strace's own record; None: it is not kept.
     """
 
     seconds: float
@@ -58,8 +58,8 @@ class Recorded:
     """What a process did.
 
     Attributes:
-        trace: at the pace that the process has when it is not traced, as far as that is known.
-        slowdown: how much slower it went while it was traced; None where that is not known.
+        trace: the trace at the pace that the process has when it is not traced, as far as that pace is known.
+        slowdown: the factor by which tracing slowed the process; None where it is not known.
     """
 
     trace: Trace
@@ -74,8 +74,8 @@ def record_process(pid: int, recording: Recording) -> Recorded:
     not seen.
 
     Args:
-        pid: its process id.
-        recording: for how long, of which files.
+        pid: the process id.
+        recording: the length of the recording and the files to record.
 
     Raises:
         InputError: there is no such process, or it did no file I/O.
@@ -113,9 +113,9 @@ class _Begun:
     """What is to be recorded.
 
     Attributes:
-        who: for messages.
+        who: the name of the process in messages.
         begin: lets it begin.
-        before: its pace before it is traced; None where it did not run.
+        before: the pace of the process before it is traced; None where it did not run.
     """
 
     who: str

@@ -53,8 +53,8 @@ def replay(wml: str, directory: Path, seconds: float, *, recorded: bool = False)
 
     Args:
         wml: the workload file.
-        directory: where files can be made.
-        seconds: for how long.
+        directory: a directory in which files can be made.
+        seconds: the length of the replay.
         recorded: the original is such a record, with the time that recording takes.
 
     Raises:

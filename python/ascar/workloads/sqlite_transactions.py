@@ -33,8 +33,8 @@ class SqliteTransactionsOptions(msgspec.Struct, frozen=True, forbid_unknown_fiel
     """`[workload]` of kind "sqlite-transactions".
 
     Attributes:
-        rows: of the table, about 250 bytes each.
-        seed: of the rows that transactions choose.
+        rows: the number of rows in the table, about 250 bytes each.
+        seed: the seed that chooses the rows of transactions.
         fill_limit: the fill is killed when it takes longer.
         overrun_limit: the load is killed when it runs so much longer than it should.
     """
