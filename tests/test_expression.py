@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.errors import ExpressionError
-from ascar.expression import DEPTH_MAX, LENGTH_MAX, RESERVED, Expression, literal, parse
-from ascar.expression.tree import Literal, Name, Operation
+from ascar.expression import DEPTH_MAX, LENGTH_MAX, RESERVED, literal, parse
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "expression_vectors.json").read_text("utf-8"))
 
@@ -17,23 +16,20 @@ numbers = st.floats(min_value=0, allow_nan=False, allow_infinity=False).map(abs)
 texts = st.text(
     st.characters(codec="utf-8", exclude_characters="\x7f", exclude_categories=("Cc",)), max_size=8
 )
-leaves = st.one_of(numbers.map(Literal), texts.map(Literal), st.booleans().map(Literal), names.map(Name))
+leaves = st.one_of(numbers.map(literal), texts.map(literal), st.booleans().map(literal), names)
 
 
 def operations(operands):
-    two = st.tuples(operands, operands)
-    several = st.lists(operands, min_size=1, max_size=3).map(tuple)
+    """Texts with every operation in parentheses, so that they leave nothing to precedence."""
+    several = st.lists(operands, min_size=1, max_size=3).map(", ".join)
+    infix = ["+", "-", "*", "/", "**", "and", "or", "==", "!=", "<", "<=", ">", ">="]
     return st.one_of(
-        st.builds(Operation, st.sampled_from(["+", "-", "*", "/", "**", "and", "or"]), two),
-        st.builds(Operation, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), two),
-        st.builds(
-            Operation, st.sampled_from(["neg", "not", "abs", "log", "exp", "sqrt"]), st.tuples(operands)
-        ),
-        st.builds(Operation, st.sampled_from(["min", "max"]), several),
-        st.builds(
-            Operation, st.just("in"), st.tuples(operands, several).map(lambda pair: (pair[0], *pair[1]))
-        ),
-        st.builds(Operation, st.just("if"), st.tuples(operands, operands, operands)),
+        st.builds("({} {} {})".format, operands, st.sampled_from(infix), operands),
+        st.builds("({}{})".format, st.sampled_from(["-", "not "]), operands),
+        st.builds("{}({})".format, st.sampled_from(["abs", "log", "exp", "sqrt"]), operands),
+        st.builds("{}({})".format, st.sampled_from(["min", "max"]), several),
+        st.builds("({} {} ({}))".format, operands, st.sampled_from(["in", "not in"]), several),
+        st.builds("if({}, {}, {})".format, operands, operands, operands),
     )
 
 
@@ -66,14 +62,14 @@ def test_syntax_errors_name_the_position(vector):
 @given(trees)
 @settings(deadline=None)
 def test_any_tree_survives_its_text(tree):
-    expression = Expression(tree, ())
+    expression = parse(tree)
     assert parse(str(expression)) == expression
 
 
 @given(trees)
 @settings(deadline=None)
 def test_parse_is_stable(tree):
-    once = parse(str(Expression(tree, ())))
+    once = parse(tree)
     assert str(parse(str(once))) == str(once)
     assert parse(str(once)) == once
     assert hash(parse(str(once))) == hash(once)
@@ -137,7 +133,7 @@ values = st.dictionaries(
 @given(trees, values)
 @settings(deadline=None)
 def test_evaluation_gives_a_plain_value_or_an_expression_error(tree, known):
-    expression = parse(str(Expression(tree, ())))
+    expression = parse(tree)
     every = dict.fromkeys(expression.names, None) | known
     message = ""
     try:

@@ -1,9 +1,9 @@
 """The Rust half: Pilot's mathematics, trees, the simulated cluster.
 
-Refusals are ValueErrors: argument or key, value, what is allowed.
+Refusals are ValueErrors: argument or key, value, what is allowed. Those of formulas are ExpressionErrors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -216,6 +216,43 @@ class Forest:
     def predict(
         self, features: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+
+EXPRESSION_DEPTH_MAX: int
+EXPRESSION_LENGTH_MAX: int
+EXPRESSION_RESERVED: list[str]
+
+@final
+class Expression:
+    """A parsed formula. Equal where the trees are; `str` gives its canonical text, which parses to it."""
+
+    def __new__(cls, text: str) -> Expression:
+        """Parse a formula; an ExpressionError says where it goes wrong, and what was expected there."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it mentions, each once, in order of first mention."""
+
+    def evaluate_or_none(self, values: Mapping[str, float | str | bool | None]) -> float | str | bool | None:
+        """Its value; None where it is n/a.
+
+        Args:
+            values: a value for every name; None for a parameter that is not active.
+
+        Raises:
+            ExpressionError: a name has no value, a kind does not fit, or a result is not finite.
+        """
+
+    def evaluate(self, values: Mapping[str, float | str | bool | None]) -> float | str | bool:
+        """Its value, where n/a is an error too."""
+
+    def number(self, values: Mapping[str, float | str | bool | None]) -> float:
+        """Its value, where n/a and what is no number are errors too."""
+
+    def holds(self, values: Mapping[str, float | str | bool | None]) -> bool | None:
+        """Whether it is true; None where it is n/a. A result that is neither true nor false is an error."""
+
+def expression_literal(value: float | str | bool) -> str:
+    """A value as the text that parses to it (a negative number: to the minus of one)."""
 
 RuleValues: TypeAlias = tuple[
     Sequence[tuple[int, int]], tuple[int, int, int], tuple[int, Sequence[int]] | None

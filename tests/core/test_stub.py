@@ -12,8 +12,11 @@ STUB = ast.parse((Path(ascar.__file__).parent / "_core.pyi").read_text())
 
 def test_every_public_name_is_in_the_stub() -> None:
     declared = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    present = {name for name in dir(_core) if not name.startswith("_")}
-    assert declared == present
+    constants = {
+        node.target.id for node in STUB.body if isinstance(node, ast.AnnAssign) and node.value is None
+    }
+    present = {name for name in dir(_core) if not name.startswith("_") or name == "__version__"}
+    assert declared | constants == present
 
 
 def test_every_function_has_the_parameters_of_its_stub() -> None:

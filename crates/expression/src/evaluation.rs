@@ -1,161 +1,162 @@
-//! What a formula comes to.
+//! What a formula comes to with values for its names.
 
-use crate::parser::{Expression, Node};
+use crate::text::{literal, quoted};
+use crate::tree::{Node, Operator, Value};
 
-/// A value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A finite number.
-    Number(f64),
-    /// A word.
-    Text(String),
-    /// True or false.
-    Boolean(bool),
-    /// Not applicable: of a name that has no value now.
-    None,
+/// How many known names the error of an unknown one lists.
+const KNOWN_SHOWN: usize = 20;
+
+/// The error of a name that has no value.
+pub fn unknown(name: &str, mut known: Vec<String>) -> String {
+    known.sort_unstable();
+    known.truncate(KNOWN_SHOWN);
+    let known = if known.is_empty() {
+        "none".to_owned()
+    } else {
+        known.join(", ")
+    };
+    format!("unknown name {}; known here: {known}", quoted(name))
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(value) => write!(formatter, "{value}"),
-            Self::Text(value) => write!(formatter, "{value:?}"),
-            Self::Boolean(value) => write!(formatter, "{value}"),
-            Self::None => write!(formatter, "n/a"),
-        }
-    }
-}
-
-impl Expression {
-    /// The result with values for names; `lookup` is None for a name that nobody knows.
-    ///
-    /// # Errors
-    /// An unknown name, an operand of a wrong kind, a result that is not finite.
-    pub fn evaluate(&self, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Value, String> {
-        evaluate(&self.root, lookup).map_err(|error| format!("formula {:?}: {error}", self.text()))
-    }
-
-    /// Whether it is true; n/a is not.
-    ///
-    /// # Errors
-    /// As [`Self::evaluate`], or when it is neither true nor false.
-    pub fn holds(&self, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<bool, String> {
-        match self.evaluate(lookup)? {
-            Value::Boolean(value) => Ok(value),
-            Value::None => Ok(false),
-            other => Err(format!(
-                "formula {:?}: is {other}, neither true nor false",
-                self.text()
-            )),
-        }
-    }
-}
-
-fn evaluate(node: &Node, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Value, String> {
+/// The value of a tree.
+///
+/// # Errors
+/// What `lookup` refuses; a kind does not fit, or a result is not finite.
+pub(crate) fn evaluate<E: From<String>>(
+    node: &Node,
+    lookup: &dyn Fn(&str) -> Result<Value, E>,
+) -> Result<Value, E> {
     let (operator, operands) = match node {
         Node::Literal(value) => return Ok(value.clone()),
-        Node::Name(name) => return lookup(name).ok_or_else(|| format!("unknown name {name:?}")),
-        Node::Operation(operator, operands) => (*operator, operands),
+        Node::Name(name) => return lookup(name),
+        Node::Operation(operator, operands) => (*operator, operands.as_slice()),
     };
-    let value = |index: usize| evaluate(&operands[index], lookup);
+    let truth = |index: usize| -> Result<Option<bool>, E> {
+        match evaluate(&operands[index], lookup)? {
+            Value::Boolean(value) => Ok(Some(value)),
+            Value::None => Ok(None),
+            other => Err(E::from(format!(
+                "{} takes true or false, not {}; write a comparison",
+                quoted(operator.sign()),
+                literal(&other)
+            ))),
+        }
+    };
     match operator {
-        "and" | "or" => {
-            let decisive = operator == "or";
-            let first = truth(operator, value(0)?)?;
-            if first == Some(decisive) {
-                return Ok(Value::Boolean(decisive));
+        Operator::And | Operator::Or => {
+            // Kleene's: the decisive one settles it whatever the other operand is.
+            let decisive = Some(operator == Operator::Or);
+            let first = truth(0)?;
+            if first == decisive {
+                return Ok(of(first));
             }
-            let second = truth(operator, value(1)?)?;
-            return Ok(match (first, second) {
-                (_, Some(second)) if second == decisive => Value::Boolean(decisive),
-                (Some(_), Some(_)) => Value::Boolean(!decisive),
-                _ => Value::None,
-            });
+            let second = truth(1)?;
+            Ok(match first {
+                None if second != decisive => Value::None,
+                _ => of(second),
+            })
         }
-        "not" => {
-            return Ok(match truth(operator, value(0)?)? {
-                Some(value) => Value::Boolean(!value),
-                None => Value::None,
-            });
+        Operator::Not => Ok(of(truth(0)?.map(|value| !value))),
+        Operator::If => match truth(0)? {
+            Some(chosen) => evaluate(&operands[if chosen { 1 } else { 2 }], lookup),
+            None => Ok(Value::None),
+        },
+        _ => {
+            let values: Vec<Value> = operands
+                .iter()
+                .map(|operand| evaluate(operand, lookup))
+                .collect::<Result<_, E>>()?;
+            Ok(applied(operator, &values)?)
         }
-        "if" => {
-            return match truth(operator, value(0)?)? {
-                Some(true) => value(1),
-                Some(false) => value(2),
-                None => Ok(Value::None),
-            };
-        }
-        _ => {}
     }
-    let values: Vec<Value> = operands
-        .iter()
-        .map(|operand| evaluate(operand, lookup))
-        .collect::<Result<_, _>>()?;
-    if operator.ends_with("in") && operator != "min" {
-        let [wanted, elements @ ..] = values.as_slice() else {
-            return Err("in: has no elements".to_owned());
-        };
-        let found = if *wanted == Value::None {
-            None
-        } else if elements.contains(wanted) {
-            Some(true)
-        } else if elements.contains(&Value::None) {
-            None
-        } else {
-            Some(false)
-        };
-        return Ok(match found {
-            Some(found) => Value::Boolean(found == (operator == "in")),
-            None => Value::None,
-        });
+}
+
+fn of(truth: Option<bool>) -> Value {
+    truth.map_or(Value::None, Value::Boolean)
+}
+
+/// An operation that needs all its operands.
+fn applied(operator: Operator, values: &[Value]) -> Result<Value, String> {
+    if operator == Operator::In {
+        return Ok(member(&values[0], &values[1..]));
     }
     if values.contains(&Value::None) {
         return Ok(Value::None);
     }
     match operator {
-        "==" => return Ok(Value::Boolean(values[0] == values[1])),
-        "!=" => return Ok(Value::Boolean(values[0] != values[1])),
-        _ => {}
+        Operator::Equal => Ok(Value::Boolean(values[0] == values[1])),
+        Operator::Unequal => Ok(Value::Boolean(values[0] != values[1])),
+        Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+            ordered(operator, &values[0], &values[1]).map(Value::Boolean)
+        }
+        _ => computed(operator, values).map(Value::Number),
     }
-    let numbers: Vec<f64> = values
-        .iter()
-        .map(|value| match value {
-            Value::Number(number) => Ok(*number),
-            other => Err(format!("{operator} takes numbers, not {other}")),
-        })
-        .collect::<Result<_, _>>()?;
-    let (first, second) = (numbers[0], numbers.get(1).copied().unwrap_or(f64::NAN));
-    let result = match operator {
-        "<" => return Ok(Value::Boolean(first < second)),
-        "<=" => return Ok(Value::Boolean(first <= second)),
-        ">" => return Ok(Value::Boolean(first > second)),
-        ">=" => return Ok(Value::Boolean(first >= second)),
-        "+" => first + second,
-        "-" => first - second,
-        "*" => first * second,
-        "/" => first / second,
-        "**" => first.powf(second),
-        "neg" => -first,
-        "min" => numbers.iter().copied().fold(f64::INFINITY, f64::min),
-        "max" => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        "abs" => first.abs(),
-        "log" => first.ln(),
-        "exp" => first.exp(),
-        "sqrt" => first.sqrt(),
-        other => return Err(format!("{other}: is no operator")),
-    };
-    if !result.is_finite() {
-        return Err(format!(
-            "{operator} of {numbers:?} has no finite value: guard it with if(...)"
-        ));
-    }
-    Ok(Value::Number(result))
 }
 
-fn truth(operator: &str, value: Value) -> Result<Option<bool>, String> {
-    match value {
-        Value::Boolean(value) => Ok(Some(value)),
-        Value::None => Ok(None),
-        other => Err(format!("{operator} takes true or false, not {other}")),
+fn member(value: &Value, elements: &[Value]) -> Value {
+    if *value == Value::None {
+        Value::None
+    } else if elements.contains(value) {
+        Value::Boolean(true)
+    } else if elements.contains(&Value::None) {
+        Value::None
+    } else {
+        Value::Boolean(false)
     }
+}
+
+fn ordered(operator: Operator, left: &Value, right: &Value) -> Result<bool, String> {
+    let (Value::Number(first), Value::Number(second)) = (left, right) else {
+        return Err(format!(
+            "{} orders numbers, not {} and {}; use == or in",
+            quoted(operator.sign()),
+            literal(left),
+            literal(right)
+        ));
+    };
+    Ok(match operator {
+        Operator::Less => first < second,
+        Operator::LessOrEqual => first <= second,
+        Operator::Greater => first > second,
+        _ => first >= second,
+    })
+}
+
+fn computed(operator: Operator, values: &[Value]) -> Result<f64, String> {
+    let called = || quoted(operator.sign());
+    let mut numbers = Vec::with_capacity(values.len());
+    for value in values {
+        let Value::Number(number) = value else {
+            let found = literal(value);
+            return Err(format!("{} takes numbers, not {found}", called()));
+        };
+        numbers.push(*number);
+    }
+    let first = numbers[0];
+    let second = numbers.get(1).copied().unwrap_or(f64::NAN);
+    let rest = numbers[1..].iter().copied();
+    let result = match operator {
+        Operator::Add => first + second,
+        Operator::Subtract => first - second,
+        Operator::Multiply => first * second,
+        Operator::Divide => first / second,
+        Operator::Power => first.powf(second),
+        Operator::Negate => -first,
+        Operator::Min => rest.fold(first, |least, it| if it < least { it } else { least }),
+        Operator::Max => rest.fold(first, |most, it| if it > most { it } else { most }),
+        Operator::Abs => first.abs(),
+        Operator::Log => first.ln(),
+        Operator::Exp => first.exp(),
+        Operator::Sqrt => first.sqrt(),
+        other => unreachable!("{} takes no numbers alone", other.sign()),
+    };
+    if !result.is_finite() {
+        let shown: Vec<String> = values.iter().map(literal).collect();
+        return Err(format!(
+            "{} of {} has no finite value; guard it with if(...)",
+            called(),
+            shown.join(", ")
+        ));
+    }
+    Ok(result)
 }

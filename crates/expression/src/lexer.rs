@@ -3,23 +3,26 @@
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
+    /// May be infinite, when its digits are beyond what a number can be.
     Number(f64),
-    Name(String),
+    Name,
+    /// A string, without its quotes and escapes.
     Text(String),
     /// Operator, parenthesis or comma.
-    Sign(&'static str),
+    Sign,
     End,
 }
 
-/// A token and where it begins, in characters from one.
+/// A token, where it begins in characters from one, and how it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
     pub kind: Kind,
     pub position: usize,
+    pub text: String,
 }
 
-const SIGNS: [&str; 15] = [
-    "**", "==", "!=", "<=", ">=", "-", "+", "*", "/", "<", ">", "(", ")", ",", "",
+const SIGNS: [&str; 14] = [
+    "**", "==", "!=", "<=", ">=", "-", "+", "*", "/", "<", ">", "(", ")", ",",
 ];
 
 /// Cuts a text.
@@ -31,53 +34,58 @@ pub fn split(text: &str) -> Result<Vec<Token>, (usize, String)> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while at < characters.len() {
-        let first = characters[at];
-        if matches!(first, ' ' | '\t' | '\r' | '\n') {
+        if matches!(characters[at], ' ' | '\t' | '\r' | '\n') {
             at += 1;
             continue;
         }
         let rest = &characters[at..];
-        let (kind, length) = if let Some(found) = number(rest) {
-            found
-        } else if first.is_ascii_alphabetic() || first == '_' {
-            let length = rest
-                .iter()
-                .take_while(|it| it.is_ascii_alphanumeric() || **it == '_')
-                .count();
-            (Kind::Name(rest[..length].iter().collect()), length)
-        } else if first == '"' || first == '\'' {
-            string(rest).ok_or_else(|| {
-                let expected =
-                    "a string closed by the same quote, with no escapes but \\\\, \\\" and \\'";
-                (at + 1, expected.to_owned())
-            })?
-        } else {
-            let sign = SIGNS.iter().find(|sign| {
-                !sign.is_empty() && sign.chars().eq(rest.iter().copied().take(sign.len()))
-            });
-            match sign {
-                Some(sign) => (Kind::Sign(sign), sign.len()),
-                None if first == '=' => {
-                    return Err((at + 1, "'==' (equality has two signs)".to_owned()));
-                }
-                None => {
-                    let expected =
-                        format!("an operator, a number, a string or a name, not {first:?}");
-                    return Err((at + 1, expected));
-                }
-            }
-        };
+        let (kind, length) = token(rest).ok_or_else(|| (at + 1, expected(rest[0])))?;
         tokens.push(Token {
             kind,
             position: at + 1,
+            text: rest[..length].iter().collect(),
         });
         at += length;
     }
     tokens.push(Token {
         kind: Kind::End,
         position: characters.len() + 1,
+        text: "the end".to_owned(),
     });
     Ok(tokens)
+}
+
+fn token(rest: &[char]) -> Option<(Kind, usize)> {
+    if let Some(found) = number(rest) {
+        return Some(found);
+    }
+    match rest[0] {
+        '_' | 'a'..='z' | 'A'..='Z' => {
+            let length = rest
+                .iter()
+                .take_while(|it| it.is_ascii_alphanumeric() || **it == '_')
+                .count();
+            Some((Kind::Name, length))
+        }
+        '"' | '\'' => string(rest),
+        _ => SIGNS
+            .iter()
+            .find(|sign| sign.chars().eq(rest.iter().copied().take(sign.len())))
+            .map(|sign| (Kind::Sign, sign.len())),
+    }
+}
+
+fn expected(found: char) -> String {
+    match found {
+        '"' | '\'' => {
+            "a string closed by the same quote, with no escapes but \\\\, \\\" and \\'".to_owned()
+        }
+        '=' => "'==' (equality has two signs)".to_owned(),
+        other => format!(
+            "an operator, a number, a string or a name, not {}",
+            crate::quoted(&other.to_string())
+        ),
+    }
 }
 
 /// Digits with an optional point and exponent; an exponent without digits is not part of it.

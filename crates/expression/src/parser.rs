@@ -1,152 +1,102 @@
 //! Recursive descent; binary operators by precedence climbing.
 
-use crate::evaluation::Value;
 use crate::lexer::{Kind, Token, split};
-use crate::{DEPTH_MAX, LENGTH_MAX};
+use crate::text::quoted;
+use crate::tree::{Node, Operator, Value};
+use crate::{DEPTH_MAX, LENGTH_MAX, RESERVED};
 
-/// A tree.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Node {
-    Literal(Value),
-    Name(String),
-    Operation(&'static str, Vec<Node>),
-}
-
-/// A formula that was read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expression {
-    text: String,
-    pub(crate) root: Node,
-    names: Vec<String>,
-}
-
-/// Operators and how tightly they bind.
-const BINDINGS: [(&str, u8); 16] = [
-    ("or", 1),
-    ("and", 2),
-    ("==", 4),
-    ("!=", 4),
-    ("<", 4),
-    ("<=", 4),
-    (">", 4),
-    (">=", 4),
-    ("in", 4),
-    ("not in", 4),
-    ("+", 5),
-    ("-", 5),
-    ("*", 6),
-    ("/", 6),
-    ("neg", 7),
-    ("**", 8),
-];
-const COMPARISON: u8 = 4;
-const FUNCTIONS: [(&str, usize, usize); 7] = [
-    ("if", 3, 3),
-    ("min", 1, LENGTH_MAX),
-    ("max", 1, LENGTH_MAX),
-    ("abs", 1, 1),
-    ("log", 1, 1),
-    ("exp", 1, 1),
-    ("sqrt", 1, 1),
-];
 const OPERAND: &str = "a number, a string, a name, a function or '('";
+/// The longest text that an error shows whole, and how much of a longer one.
+const SHOWN_MAX: usize = 120;
+const SHOWN_OF_LONGER: usize = 117;
 
-fn binding(operator: &str) -> u8 {
-    BINDINGS
-        .iter()
-        .find(|it| it.0 == operator)
-        .map_or(0, |it| it.1)
+/// Reads the tree of a text, all of it.
+///
+/// # Errors
+/// One line with the text, the position and what was expected there.
+pub(crate) fn tree_of(text: &str) -> Result<Node, String> {
+    let wrong = |(position, expected): Fault| {
+        let longer = text.chars().count() > SHOWN_MAX;
+        let shown: String = if longer {
+            text.chars()
+                .take(SHOWN_OF_LONGER)
+                .chain("...".chars())
+                .collect()
+        } else {
+            text.to_owned()
+        };
+        let shown = quoted(&shown);
+        format!("formula {shown}, position {position}: expected {expected}")
+    };
+    let mut parser = Parser {
+        tokens: split(text).map_err(wrong)?,
+        index: 0,
+        level: 0,
+    };
+    parser.whole().map_err(wrong)
 }
 
-impl Expression {
-    /// Reads a formula.
-    ///
-    /// # Errors
-    /// The formula, where it goes wrong, and what was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if text.chars().count() > LENGTH_MAX {
-            return Err(format!(
-                "formula of more than {LENGTH_MAX} characters: write a shorter one"
-            ));
-        }
-        let wrong = |(position, expected): (usize, String)| {
-            format!("formula {text:?}, position {position}: expected {expected}")
-        };
-        let tokens = split(text).map_err(wrong)?;
-        let mut parser = Parser {
-            tokens,
-            index: 0,
-            level: 0,
-            names: Vec::new(),
-        };
-        let (root, _) = parser.binary(1).map_err(wrong)?;
-        if parser.next().kind != Kind::End {
-            return Err(wrong(parser.error("an operator or the end")));
-        }
-        let mut names = parser.names;
-        names.sort();
-        names.dedup();
-        Ok(Self {
-            text: text.to_owned(),
-            root,
-            names,
-        })
-    }
+/// A position, from one, and what was expected there.
+type Fault = (usize, String);
+/// A node and the depth of its tree.
+type Parsed = Result<(Node, usize), Fault>;
 
-    /// The names in it, sorted.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// As it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
+/// One parse of one text; `level` guards the stack.
 struct Parser {
     tokens: Vec<Token>,
     index: usize,
     level: usize,
-    names: Vec<String>,
 }
 
-type Parsed = Result<(Node, usize), (usize, String)>;
-
 impl Parser {
+    fn whole(&mut self) -> Result<Node, Fault> {
+        let (node, _) = self.binary(Operator::Or.binding())?;
+        match self.next().kind {
+            Kind::End => Ok(node),
+            _ => Err(self.error("an operator or the end")),
+        }
+    }
+
     fn next(&self) -> &Token {
         &self.tokens[self.index]
     }
 
     fn is_sign(&self, sign: &str) -> bool {
-        matches!(&self.next().kind, Kind::Sign(it) if *it == sign)
+        self.next().kind == Kind::Sign && self.next().text == sign
     }
 
     fn is_word(&self, word: &str) -> bool {
-        matches!(&self.next().kind, Kind::Name(it) if it == word)
+        self.next().kind == Kind::Name && self.next().text == word
     }
 
-    fn error(&self, expected: &str) -> (usize, String) {
-        (self.next().position, expected.to_owned())
-    }
-
-    fn operator(&self) -> Option<&'static str> {
-        let word: &str = match &self.next().kind {
-            Kind::Sign(sign) => sign,
-            Kind::Name(name) if name == "not" => {
-                let after = &self.tokens[self.index + 1].kind;
-                return matches!(after, Kind::Name(it) if it == "in").then_some("not in");
-            }
-            Kind::Name(name) => name,
-            _ => return None,
+    /// What was expected instead of the next token.
+    fn error(&self, expected: &str) -> Fault {
+        let Token {
+            kind,
+            position,
+            text,
+        } = self.next();
+        let found = match kind {
+            Kind::End => text.clone(),
+            _ => quoted(text),
         };
-        BINDINGS
-            .iter()
-            .find(|it| it.0 == word && word != "neg")
-            .map(|it| it.0)
+        (*position, format!("{expected}, found {found}"))
     }
 
-    /// An operand and each operator behind it that binds at least as tightly; and the depth of the tree.
+    /// The next tokens as an operator between two operands; "not in" is `Not`.
+    fn operator(&self) -> Option<Operator> {
+        let Token { kind, text, .. } = self.next();
+        match kind {
+            Kind::Name if text == "not" => {
+                let after = &self.tokens[self.index + 1];
+                (after.kind == Kind::Name && after.text == "in").then_some(Operator::Not)
+            }
+            Kind::Name | Kind::Sign => Operator::infix(text),
+            _ => None,
+        }
+    }
+
+    /// An operand and each operator behind it that binds at least as tightly.
     fn binary(&mut self, least: u8) -> Parsed {
         self.level += 1;
         if self.level > DEPTH_MAX {
@@ -154,137 +104,158 @@ impl Parser {
         }
         let (mut node, mut depth) = self.operand(least)?;
         let mut compared = false;
-        while let Some(operator) = self.operator().filter(|it| binding(it) >= least) {
-            let tightness = binding(operator);
-            if compared && tightness == COMPARISON {
+        while let Some(operator) = self.operator() {
+            let comparison = Operator::In.binding();
+            let binding = match operator {
+                Operator::Not => comparison,
+                other => other.binding(),
+            };
+            if binding < least {
+                break;
+            }
+            if compared && binding == comparison {
                 return Err(self.error("'and' (comparisons do not chain: write a < b and b < c)"));
             }
-            if compared && tightness > COMPARISON {
+            if compared && binding > comparison {
                 return Err(
                     self.error("'and', 'or' or the end (put the comparison in parentheses)")
                 );
             }
-            compared = tightness == COMPARISON;
-            self.index += if operator == "not in" { 2 } else { 1 };
-            let (operands, deepest) = if tightness == COMPARISON && operator.ends_with("in") {
-                let (elements, deepest) = self.arguments(binding("+"))?;
-                let mut operands = vec![node];
-                operands.extend(elements);
-                (operands, deepest)
-            } else {
-                let least = match operator {
-                    // To the right, and a minus may stand before the exponent.
-                    "**" => binding("neg"),
-                    _ => tightness + 1,
-                };
-                let (right, deepest) = self.binary(least)?;
-                (vec![node, right], deepest)
-            };
-            depth = depth.max(deepest) + 1;
-            node = Node::Operation(operator, operands);
-            if depth > DEPTH_MAX {
-                return Err(self.error(&format!("at most {DEPTH_MAX} levels of operations")));
-            }
+            compared = binding == comparison;
+            self.index += 1;
+            (node, depth) = self.join(operator, node, depth)?;
         }
         self.level -= 1;
         Ok((node, depth))
     }
 
-    fn operand(&mut self, least: u8) -> Parsed {
-        if self.is_word("not") {
-            if least > 3 {
-                return Err(self.error(&format!("{OPERAND} (put 'not ...' in parentheses)")));
+    /// The operation of an operator that was taken.
+    fn join(&mut self, operator: Operator, left: Node, depth: usize) -> Parsed {
+        let least = match operator {
+            Operator::In => return self.membership(left, depth),
+            Operator::Not => {
+                self.index += 1;
+                let (node, depth) = self.membership(left, depth)?;
+                return self.operation(Operator::Not, vec![node], depth);
             }
-            self.index += 1;
-            let (node, depth) = self.binary(3)?;
-            return self.operation("not", vec![node], depth);
-        }
-        if self.is_sign("-") {
-            self.index += 1;
-            let (node, depth) = self.binary(binding("neg"))?;
-            return self.operation("neg", vec![node], depth);
-        }
-        self.atom()
+            // To the right, and a minus may stand before the exponent; the others to the left.
+            Operator::Power => Operator::Negate.binding(),
+            other => other.binding() + 1,
+        };
+        let (right, deepest) = self.binary(least)?;
+        self.operation(operator, vec![left, right], depth.max(deepest))
     }
 
-    fn operation(&self, operator: &'static str, operands: Vec<Node>, depth: usize) -> Parsed {
-        if depth + 1 > DEPTH_MAX {
-            return Err(self.error(&format!("at most {DEPTH_MAX} levels of operations")));
-        }
-        Ok((Node::Operation(operator, operands), depth + 1))
+    fn membership(&mut self, left: Node, depth: usize) -> Parsed {
+        self.expect("(", "'(' and the values after 'in'")?;
+        let mut operands = vec![left];
+        let deepest = self.list(&mut operands, Operator::Add.binding())?;
+        self.operation(Operator::In, operands, depth.max(deepest))
+    }
+
+    fn operand(&mut self, least: u8) -> Parsed {
+        let operator = if self.is_word("not") {
+            if least > Operator::Not.binding() {
+                return Err(self.error(&format!("{OPERAND} (put 'not ...' in parentheses)")));
+            }
+            Operator::Not
+        } else if self.is_sign("-") {
+            Operator::Negate
+        } else {
+            return self.atom();
+        };
+        self.index += 1;
+        let (node, depth) = self.binary(operator.binding())?;
+        self.operation(operator, vec![node], depth)
     }
 
     fn atom(&mut self) -> Parsed {
-        let token = self.next().clone();
-        let node = match token.kind {
-            Kind::Number(number) if number.is_finite() => Node::Literal(Value::Number(number)),
-            Kind::Text(text) => Node::Literal(Value::Text(text)),
-            Kind::Sign("(") => {
+        let value = match &self.next().kind {
+            Kind::Number(number) if !number.is_finite() => {
+                return Err(self.error("a finite number"));
+            }
+            Kind::Number(number) => Value::Number(*number),
+            Kind::Text(text) => Value::Text(text.clone()),
+            Kind::Name => return self.named(),
+            Kind::Sign if self.is_sign("(") => {
                 self.index += 1;
-                let inner = self.binary(1)?;
-                self.expect(")")?;
+                let inner = self.binary(Operator::Or.binding())?;
+                self.expect(")", "')'")?;
                 return Ok(inner);
             }
-            Kind::Name(name) => return self.named(&name),
             _ => return Err(self.error(OPERAND)),
         };
         self.index += 1;
-        Ok((node, 1))
+        Ok((Node::Literal(value), 1))
     }
 
-    fn named(&mut self, name: &str) -> Parsed {
-        if name == "true" || name == "false" {
-            self.index += 1;
-            return Ok((Node::Literal(Value::Boolean(name == "true")), 1));
-        }
-        if matches!(self.tokens[self.index + 1].kind, Kind::Sign("(")) {
-            let Some((function, least, most)) = FUNCTIONS.iter().find(|it| it.0 == name) else {
-                return Err(self.error("a function: if, min, max, abs, log, exp, sqrt"));
-            };
-            let position = self.next().position;
-            self.index += 1;
-            let (operands, depth) = self.arguments(1)?;
-            if !(*least..=*most).contains(&operands.len()) {
-                return Err((
-                    position,
-                    format!("{least} arguments of {function}, not {}", operands.len()),
-                ));
-            }
-            return self.operation(function, operands, depth);
-        }
-        let node = match name {
-            "and" | "or" | "not" | "in" | "if" => return Err(self.error(OPERAND)),
-            _ => {
-                self.names.push(name.to_owned());
-                Node::Name(name.to_owned())
-            }
+    fn named(&mut self) -> Parsed {
+        let name = self.next().text.clone();
+        let after = &self.tokens[self.index + 1];
+        let node = match name.as_str() {
+            "true" | "false" => Node::Literal(Value::Boolean(name == "true")),
+            _ if after.kind == Kind::Sign && after.text == "(" => return self.call(&name),
+            "if" => return Err(self.error("if(condition, then, otherwise)")),
+            word if RESERVED.contains(&word) => return Err(self.error(OPERAND)),
+            _ => Node::Name(name),
         };
         self.index += 1;
         Ok((node, 1))
     }
 
-    fn arguments(&mut self, least: u8) -> Result<(Vec<Node>, usize), (usize, String)> {
-        self.expect("(")?;
-        let mut nodes = Vec::new();
+    fn call(&mut self, name: &str) -> Parsed {
+        let Some(function) = Operator::function(name) else {
+            let all = Operator::FUNCTIONS.map(Operator::sign).join(", ");
+            return Err(self.error(&format!("one of the functions {all}")));
+        };
+        let position = self.next().position;
+        let (fewest, most) = match function {
+            Operator::If => (3, 3),
+            Operator::Min | Operator::Max => (1, LENGTH_MAX),
+            _ => (1, 1),
+        };
+        self.index += 2;
+        let mut operands = Vec::new();
+        let depth = self.list(&mut operands, Operator::Or.binding())?;
+        let count = operands.len();
+        if !(fewest..=most).contains(&count) {
+            let plural = if fewest > 1 { "s" } else { "" };
+            let expected = format!("{name}(...) with {fewest} argument{plural}, not {count}");
+            return Err((position, expected));
+        }
+        self.operation(function, operands, depth)
+    }
+
+    /// Operands up to and with the closing parenthesis; the depth of the deepest.
+    fn list(&mut self, operands: &mut Vec<Node>, least: u8) -> Result<usize, Fault> {
         let mut deepest = 0;
         loop {
             let (node, depth) = self.binary(least)?;
-            nodes.push(node);
+            operands.push(node);
             deepest = deepest.max(depth);
             if !self.is_sign(",") {
                 break;
             }
             self.index += 1;
         }
-        self.expect(")")?;
-        Ok((nodes, deepest))
+        self.expect(")", "',' or ')'")?;
+        Ok(deepest)
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), (usize, String)> {
+    fn expect(&mut self, sign: &str, expected: &str) -> Result<(), Fault> {
         if !self.is_sign(sign) {
-            return Err(self.error(&format!("{sign:?}")));
+            return Err(self.error(expected));
         }
         self.index += 1;
         Ok(())
+    }
+
+    fn operation(&self, operator: Operator, operands: Vec<Node>, depth: usize) -> Parsed {
+        if depth >= DEPTH_MAX {
+            return Err(self.error(&format!(
+                "a formula of at most {DEPTH_MAX} levels of operations; split it"
+            )));
+        }
+        Ok((Node::Operation(operator, operands), depth + 1))
     }
 }

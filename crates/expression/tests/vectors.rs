@@ -1,6 +1,6 @@
 //! The vectors that every implementation keeps to.
 
-use ascar_expression::{Expression, Value};
+use ascar_expression::{Expression, Value, literal, quoted, unknown};
 use serde_json::Value as Json;
 
 fn value(json: &Json) -> Value {
@@ -23,8 +23,13 @@ fn vectors() -> Json {
 
 fn result(case: &Json) -> Result<Value, String> {
     let values = case["values"].clone();
-    Expression::parse(case["formula"].as_str().unwrap())?
-        .evaluate(&|name| values.get(name).map(value))
+    Expression::parse(case["formula"].as_str().unwrap())?.evaluate_or_none(&|name| {
+        let known = || values.as_object().unwrap().keys().cloned().collect();
+        values
+            .get(name)
+            .map(value)
+            .ok_or_else(|| unknown(name, known()))
+    })
 }
 
 #[test]
@@ -42,7 +47,7 @@ fn results_agree() {
             (Value::Number(a), Value::Number(b)) => (a - b).abs() <= 1e-12 * b.abs(),
             (a, b) => a == b,
         };
-        assert!(is_close, "{case}: {found}");
+        assert!(is_close, "{case}: {}", literal(&found));
     }
     assert!(count > 100);
 }
@@ -52,8 +57,12 @@ fn what_is_no_formula_is_refused_at_its_place() {
     let vectors = vectors();
     for case in vectors["syntax_errors"].as_array().unwrap() {
         let error = Expression::parse(case["formula"].as_str().unwrap()).unwrap_err();
-        let place = format!("position {}:", case["position"]);
+        let place = format!("position {}: expected", case["position"]);
         assert!(error.contains(&place), "{case}: {error}");
+        assert!(
+            error.contains(&quoted(case["formula"].as_str().unwrap())),
+            "{case}: {error}"
+        );
     }
 }
 
@@ -73,7 +82,10 @@ fn any_text_is_read_or_refused() {
             text.push_str(pieces[(state >> 33) as usize % pieces.len()]);
         }
         if let Ok(formula) = Expression::parse(&text) {
-            let _ = formula.evaluate(&|_| Some(Value::Number(1.0)));
+            let number = |_: &str| -> Result<Value, String> { Ok(Value::Number(1.0)) };
+            let _ = formula.evaluate(&number);
+            let again = Expression::parse(&formula.to_string()).unwrap();
+            assert_eq!(again, formula, "{text}");
         }
     }
     assert!(Expression::parse(&"(".repeat(4000)).is_err());

@@ -5,6 +5,7 @@ mod change_points;
 mod comparing;
 mod convert;
 mod credentials;
+mod expressions;
 mod forest;
 mod intervals;
 mod rule_sets;
@@ -33,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use super::credentials::sign_in;
     #[pymodule_export]
+    use super::expressions::{Expression, expression_literal};
+    #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
     use super::intervals::{
@@ -53,6 +56,9 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("EXPRESSION_DEPTH_MAX", ascar_expression::DEPTH_MAX)?;
+        module.add("EXPRESSION_LENGTH_MAX", ascar_expression::LENGTH_MAX)?;
+        module.add("EXPRESSION_RESERVED", ascar_expression::RESERVED)
     }
 }

@@ -11,9 +11,17 @@ use crate::config::Config;
 use crate::key::{Key, alias};
 use crate::setting::Values;
 
-/// Formulas, each with the reason that is told.
+/// A formula, as it was written, and the reason that is told.
 #[derive(Debug)]
-pub(super) struct Forbidden(Vec<(Expression, String)>);
+struct Rule {
+    formula: Expression,
+    text: String,
+    why: String,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Forbidden(Vec<Rule>);
 
 impl Forbidden {
     /// As configured.
@@ -36,7 +44,11 @@ impl Forbidden {
                     known.join(", ")
                 )));
             }
-            rules.push((formula, rule.why.clone()));
+            rules.push(Rule {
+                formula,
+                text: rule.forbid.clone(),
+                why: rule.why.clone(),
+            });
         }
         Ok(Self(rules))
     }
@@ -52,15 +64,15 @@ impl Forbidden {
         let mut after = situation.current.clone();
         after.extend(set.iter().map(|(key, value)| (key.clone(), value.clone())));
         for place in touched(set, &after) {
-            let lookup = |name: &str| {
+            let lookup = |name: &str| -> Result<Term, String> {
                 let metric = situation.metrics.get(name);
-                metric.map_or_else(|| value_at(&place, name, &after), |it| Some(number(*it)))
+                Ok(metric.map_or_else(|| value_at(&place, name, &after), |it| number(*it)))
             };
-            for (formula, why) in &self.0 {
+            for Rule { formula, text, why } in &self.0 {
                 match formula.holds(&lookup) {
-                    Ok(false) => {}
-                    Ok(true) => return Err(format!("rule: {} ({why})", formula.text())),
-                    Err(error) => return Err(format!("rule: {error}")),
+                    Ok(None | Some(false)) => {}
+                    Ok(Some(true)) => return Err(format!("rule: {text} ({why})")),
+                    Err(error) => return Err(format!("rule: {text}: {error}")),
                 }
             }
         }
@@ -95,17 +107,17 @@ fn number(value: f64) -> Term {
 }
 
 /// A knob's value at a place, by the name that formulas give it.
-fn value_at((node, stream): &Place, name: &str, setting: &Values) -> Option<Term> {
+fn value_at((node, stream): &Place, name: &str, setting: &Values) -> Term {
     let fits = |key: &Key| {
         alias(&key.knob) == name
             && (key.node.is_none() || key.node == *node)
             && (key.stream.is_none() || key.stream == *stream)
     };
     let found = setting.iter().find(|(key, _)| fits(&Key::parse(key)));
-    Some(match found.map(|it| it.1) {
-        Some(Value::Number(number)) => Term::Number(number.as_f64()?),
+    match found.map(|it| it.1) {
+        Some(Value::Number(value)) => value.as_f64().map_or(Term::None, number),
         Some(Value::String(word)) => Term::Text(word.clone()),
         Some(Value::Bool(value)) => Term::Boolean(*value),
         _ => Term::None,
-    })
+    }
 }

@@ -42,88 +42,25 @@ of a parameter that is not active. Semantics, exactly:
   is true. So `xfs_inode_size_bytes <= 2048` says nothing about ext4, and needs no guard.
 
 Limits: 4096 characters; 64 levels, both of nesting in the text and of operations in the tree.
-`tests/data/expression_vectors.json` holds vectors for other implementations.
+`crates/expression` implements it; `tests/data/expression_vectors.json` holds vectors for others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
-from ascar.errors import ExpressionError
-from ascar.expression.evaluation import Values, evaluate
-from ascar.expression.parser import DEPTH_MAX, LENGTH_MAX, RESERVED, Parser
-from ascar.expression.tree import Node, Result, literal, names_in, text_of
+from ascar import _core
+from ascar._core import Expression
+from ascar._core import expression_literal as literal
 
 __all__ = ["DEPTH_MAX", "LENGTH_MAX", "RESERVED", "Expression", "Result", "literal", "parse"]
 
+DEPTH_MAX: Final = _core.EXPRESSION_DEPTH_MAX
+LENGTH_MAX: Final = _core.EXPRESSION_LENGTH_MAX
+RESERVED: Final = frozenset(_core.EXPRESSION_RESERVED)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expression:
-    """A parsed formula. Equal where the trees are equal; `str` gives its canonical text, which parses to it.
-
-    Attributes:
-        root: the tree.
-        names: the names it mentions, each once, in order of first mention.
-    """
-
-    root: Node
-    names: tuple[str, ...]
-
-    def __eq__(self, other: object) -> bool:
-        return self.root == other.root if isinstance(other, Expression) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.root)
-
-    def __str__(self) -> str:
-        return text_of(self.root, 0)
-
-    def evaluate_or_none(self, values: Values) -> Result | None:
-        """Its value; None where it is n/a.
-
-        Args:
-            values: a value for every name; None for a parameter that is not active.
-
-        Raises:
-            ExpressionError: a name has no value, a kind does not fit, or a result is not finite.
-        """
-        return evaluate(self.root, values)
-
-    def evaluate(self, values: Values) -> Result:
-        """Its value, where n/a is an error.
-
-        Raises:
-            ExpressionError: as `evaluate_or_none`, and where the result is n/a.
-        """
-        result = evaluate(self.root, values)
-        if result is None:
-            absent = ", ".join(name for name in self.names if values.get(name) is None)
-            raise ExpressionError(f"{self} is n/a: {absent} not active; use it only where they are")
-        return result
-
-    def number(self, values: Values) -> float:
-        """Its value, which must be a number.
-
-        Raises:
-            ExpressionError: as `evaluate`, and where the result is no number.
-        """
-        result = self.evaluate(values)
-        if isinstance(result, float):
-            return result
-        raise ExpressionError(
-            f"{self} is {literal(result)}, not a number; write a formula that gives a number"
-        )
-
-    def holds(self, values: Values) -> bool | None:
-        """Whether it is true; None where it is n/a.
-
-        Raises:
-            ExpressionError: as `evaluate_or_none`, and where the result is neither true nor false.
-        """
-        result = evaluate(self.root, values)
-        if result is None or isinstance(result, bool):
-            return result
-        raise ExpressionError(f"{self} is {literal(result)}, not true or false; write a comparison")
+Result = float | str | bool
+"""What an expression evaluates to; None stands for n/a."""
 
 
 def parse(text: str) -> Expression:
@@ -132,14 +69,4 @@ def parse(text: str) -> Expression:
     Raises:
         ExpressionError: one line with the text, the position (from 1) and what was expected there.
     """
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ExpressionError(f"{text!r} is no formula: write it as a string")
-    if len(text) > LENGTH_MAX:
-        raise ExpressionError(f"formula {text[:40]!r}... has {len(text)} characters; at most {LENGTH_MAX}")
-    root = Parser(text).whole()
-    expression = Expression(root, names_in(root))
-    if len(str(expression)) > LENGTH_MAX:
-        raise ExpressionError(
-            f"formula {text[:40]!r}... has more than {LENGTH_MAX} characters when spaced; split it"
-        )
-    return expression
+    return Expression(text)
