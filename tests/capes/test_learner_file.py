@@ -33,8 +33,8 @@ from ascar.errors import InputError
             "modern.first_ticks = 1.5: must be a whole",
         ),
         ("objective = 'maximize x'\n[modern]\nbudget = nan", "modern.budget = nan"),
-        ("objective = ", "is no TOML"),
-        ("\x00", "is no TOML"),
+        ("objective = ", "is not TOML: "),
+        ("\x00", "is not TOML: "),
     ],
 )
 def test_mistakes_are_named(tmp_path, text, words):

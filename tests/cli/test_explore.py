@@ -191,8 +191,8 @@ def test_a_saved_configuration_is_exported(run, ascar, tmp_path):
         ('{"configuration": {}}', "schema '': must be 'ascar/configuration/1'"),
         ('{"schema": "ascar/configuration/2", "configuration": {}}', "must be 'ascar/configuration/1'"),
         ('{"schema": "ascar/configuration/1", "configuration": {"fs": "vfat"}}', "'vfat' is not allowed"),
-        ("x" * 1_000_001, "is larger than any configuration"),
-        (None, "cannot be read"),
+        ("x" * 1_000_001, "larger than 1000000 bytes; save one in"),
+        (None, "No such file or directory; save one in"),
     ],
 )
 def test_a_file_that_is_no_configuration(run, ascar, tmp_path, content, said):

@@ -57,7 +57,7 @@ def test_a_split_covers_what_was_split(ascar, rules):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["candidates", "missing.txt"], "missing.txt: cannot be read"),
+        (["candidates", "missing.txt"], "missing.txt: No such file or directory; give a rule file"),
         (["split", "RULES", "--rule", "3"], "--rule = 3: .* has rules 1 to 2"),
         (["split", "RULES", "--along", "rtt"], "--along = 'rtt': allowed: ack_ewma"),
     ],

@@ -72,7 +72,7 @@ def test_only_the_numbers_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"rules": "none.txt"}, "target.rules = 'none.txt': cannot be read"),
+        ({"rules": "none.txt"}, "target.rules = 'none.txt': No such file or directory; give a rule file"),
         ({"fields": ["window"]}, "fields: window; allowed: m100, b100, tau_us"),
         ({"at": [2]}, "rule 2: there are rules 1 to 1"),
         ({"at": [0]}, "rule 0: there are rules 1 to 1"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.cli.output import say
-from ascar.errors import InputError
+from ascar.small_file import SmallFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,19 +34,13 @@ def read_configuration(path: Path, space: Space) -> Configuration:
         InputError: it cannot be read, is of another form, or the space does not allow it.
     """
     where = f"--configuration = {str(path)!r}"
+    file = SmallFile(path, where, _BYTES_MAX, "save one in `ascar explore`")
     try:
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MAX + 1)
-    except OSError as error:
-        raise InputError(f"{where}: cannot be read: {error.strerror}; save one in `ascar explore`") from error
-    if len(content) > _BYTES_MAX:
-        raise InputError(f"{where}: is larger than any configuration; save one in `ascar explore`")
-    try:
-        found = msgspec.json.decode(content, type=_File)
+        found = msgspec.json.decode(file.content(), type=_File)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: is no configuration: {error}; save one in `ascar explore`") from error
+        raise file.refused(f"is no configuration: {error}") from error
     if found.schema != SCHEMA:
-        raise InputError(f"{where}: schema {found.schema!r}: must be {SCHEMA!r}; save one in `ascar explore`")
+        raise file.refused(f"schema {found.schema!r}: must be {SCHEMA!r}")
     strange = sorted(set(found.configuration) - set(space.names))
     if strange:
         say(f"warning: {where}: {', '.join(strange)}: no parameters of this study; left out")

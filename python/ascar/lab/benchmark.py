@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import msgspec
 from ascar.datasets import located
 from ascar.errors import StudyError
 from ascar.lab.problem import Noise, SyntheticSpecification, TableSpecification
+from ascar.small_file import SmallFile
 from ascar.study import FILE_BYTES_MAX, convert
 from ascar.targets.recording import Columns
 
@@ -83,18 +83,8 @@ class Benchmark:
         Raises:
             StudyError: it cannot be read, or a key is wrong.
         """
-        shown = f"benchmark {str(path)!r}"
-        try:
-            with path.open("rb") as stream:
-                content = stream.read(FILE_BYTES_MAX + 1)
-            if len(content) > FILE_BYTES_MAX:
-                raise StudyError(f"{shown}: larger than {FILE_BYTES_MAX} bytes; this is no benchmark file")
-            table = tomllib.loads(content.decode("utf-8"))
-        except OSError as error:
-            raise StudyError(f"{shown}: {error.strerror}; give a TOML file") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise StudyError(f"{shown}: is not TOML: {error}") from error
-        file = convert(table, _File)
+        source = SmallFile(path, f"benchmark {str(path)!r}", FILE_BYTES_MAX, "give a TOML file", StudyError)
+        file = convert(source.toml(), _File)
         _check(file)
         problems = (
             *(_table(one, tables) for one in file.table),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import ssl
 import stat
-import tomllib
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ascar.errors import InputError
+from ascar.small_file import SmallFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,21 +140,13 @@ def read_settings(path: Path) -> Settings:
         InputError: it cannot be read, others may read its secrets, or a key is wrong.
     """
     what = f"connection file {str(path)!r}"
+    table = SmallFile(path, what, _BYTES_MAX).toml()
     try:
-        with path.open("rb") as file:
-            status = path.stat()
-            content = file.read(_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{what}: {reason}; name a file that can be read") from None
-    if len(content) > _BYTES_MAX:
-        raise InputError(f"{what}: larger than {_BYTES_MAX} bytes; it is no connection file")
-    try:
-        settings = msgspec.convert(tomllib.loads(content.decode()), Settings)
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:  # no TOML, no text: ValueErrors
+        settings = msgspec.convert(table, Settings)
+    except msgspec.ValidationError as error:
         raise InputError(f"{what}: {str(error)[:300]}; allowed keys: {_keys()}") from None
     secret = settings.password is not None or settings.token is not None
-    if secret and stat.S_IMODE(status.st_mode) & 0o077:
+    if secret and stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise InputError(f"{what}: others can read the secret in it; `chmod 600` it")
     return _at(settings, path.parent).check()
 

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 from ascar import _core
 from ascar.errors import InputError
+from ascar.small_file import SmallFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ascar.errors import AscarError
 
 __all__ = ["INFINITY", "Action", "Interval", "Observed", "Rule", "RuleSet"]
+
+_FILE_BYTES_MAX = 1 << 20
 
 INFINITY = 2_147_483_647  # what stands for it in rule files
 
@@ -84,6 +90,25 @@ class RuleSet:
         """One rule that holds everywhere: where a search begins (algorithm 1, line 4)."""
         everywhere = (Interval(0, INFINITY), Interval(0, INFINITY), Interval(100, INFINITY))
         return cls((Rule(everywhere, action),))
+
+    @classmethod
+    def read(cls, path: Path, what: str, error: Callable[[str], AscarError] = InputError) -> RuleSet:
+        """Read a rule file.
+
+        Args:
+            path: the path of the file.
+            what: the file in the user's words, for errors.
+            error: the type of the errors.
+
+        Raises:
+            InputError: it cannot be read, or is no rule set: the file, the line, the field.
+        """
+        advice = "give a rule file of `ascar sharp search`"
+        text = SmallFile(path, what, _FILE_BYTES_MAX, advice, error).text()
+        try:
+            return cls.parse(text)
+        except InputError as problem:
+            raise error(f"{what}: {problem.message}") from None
 
     @classmethod
     def parse(cls, text: str) -> RuleSet:

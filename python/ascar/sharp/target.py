@@ -80,18 +80,7 @@ def read_rules(path: Path, key: str) -> RuleSet:
     Raises:
         StudyError: it cannot be read, or is no rule set.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_BYTES_MAX).decode("ascii")
-        return RuleSet.parse(text).bare()
-    except OSError as error:
-        raise StudyError(f"{key} = {str(path)!r}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise StudyError(
-            f"{key} = {str(path)!r}: is no rule file: give one of `ascar sharp search`"
-        ) from None
-    except InputError as error:
-        raise StudyError(f"{key} = {str(path)!r}: {error.message}") from None
+    return RuleSet.read(path, f"{key} = {str(path)!r}", StudyError).bare()
 
 
 class RuleKnobs:

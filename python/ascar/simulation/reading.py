@@ -12,6 +12,7 @@ from ascar import _core
 from ascar.errors import ScenarioError
 from ascar.simulation.explanation import explain, shown
 from ascar.simulation.scenario import Scenario
+from ascar.small_file import SmallFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,18 +64,7 @@ def read_text(path: Path, what: str) -> str:
     Raises:
         ScenarioError: it cannot be read, is too large, or is no text.
     """
-    try:
-        with path.open("rb") as file:  # a device has no size to look at
-            content = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ScenarioError(f"{what}: {reason}; name a file that can be read") from error
-    if len(content) > FILE_BYTES_MAX:
-        raise ScenarioError(f"{what}: larger than {FILE_BYTES_MAX} bytes; name another file")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{what}: is not UTF-8 text ({error.reason}); name another file") from error
+    return SmallFile(path, what, FILE_BYTES_MAX, error=ScenarioError).text()
 
 
 def scenario_of(table: Mapping[str, Any]) -> Scenario:

@@ -10,6 +10,7 @@ import msgspec
 
 from ascar.errors import StudyError
 from ascar.objective import Objective
+from ascar.small_file import SmallFile
 from ascar.study.keys import convert, duration, formula
 from ascar.study.sections import (
     MeasurementSection,
@@ -154,16 +155,4 @@ def study_text(path: Path, advice: str) -> str:
     Raises:
         StudyError: it cannot be read, is too large, or is no text.
     """
-    what = f"study file {str(path)!r}"
-    try:
-        with path.open("rb") as file:  # a device has no size to look at
-            content = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StudyError(f"{what}: {reason}; {advice}") from error
-    if len(content) > FILE_BYTES_MAX:
-        raise StudyError(f"{what}: larger than {FILE_BYTES_MAX} bytes; this is no study file")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{what}: is not UTF-8 text ({error.reason})") from error
+    return SmallFile(path, f"study file {str(path)!r}", FILE_BYTES_MAX, advice, StudyError).text()

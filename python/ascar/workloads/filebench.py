@@ -14,6 +14,7 @@ import msgspec
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.measurement import Readings
 from ascar.program import STDIN_BYTES_MAX, Program, check, run_program
+from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.filebench_report import Description, Lines, series_of, whole_run
 
@@ -194,12 +195,6 @@ def find_ascard() -> Path:
 
 
 def _read(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(STDIN_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise StudyError(f"workload.wml = {path!r}: {problem}; give the path of a workload file") from error
-    if len(content) >= STDIN_BYTES_MAX:
-        raise StudyError(f"workload.wml = {path!r}: has {STDIN_BYTES_MAX} bytes or more; no workload file")
-    return content
+    advice = "give the path of a workload file"
+    file = SmallFile(Path(path), f"workload.wml = {path!r}", STDIN_BYTES_MAX - 1, advice, StudyError)
+    return file.content()

@@ -15,6 +15,7 @@ import msgspec
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.measurement import Readings
 from ascar.program import Program, check, run_program
+from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
@@ -221,15 +222,8 @@ def _job(given: FioOptions) -> FioJob:
 
 
 def _read(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(JOB_BYTES_MAX + 1)
-        if len(content) > JOB_BYTES_MAX:
-            raise StudyError(f"workload.job = {path!r}: larger than {JOB_BYTES_MAX} bytes; no job file")
-        return content.decode("utf-8")
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise StudyError(f"workload.job = {path!r}: {problem}; give the path of a fio job file") from error
+    advice = "give the path of a fio job file"
+    return SmallFile(Path(path), f"workload.job = {path!r}", JOB_BYTES_MAX, advice, StudyError).text()
 
 
 def _version() -> str:

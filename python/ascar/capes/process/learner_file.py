@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,6 +14,7 @@ from ascar.capes.surfaces.modern import ModernOptions
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
+from ascar.small_file import SmallFile
 from ascar.study import convert, within
 
 if TYPE_CHECKING:
@@ -114,18 +114,7 @@ def read_plan(path: Path) -> Plan:
         InputError: it cannot be read, or a key is wrong: one line with the key, its value, what is allowed.
     """
     where = f"learner file {str(path)!r}"
-    try:
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{where}: {reason}; name a file that can be read") from None
-    if len(content) > _BYTES_MAX:
-        raise InputError(f"{where}: larger than {_BYTES_MAX} bytes; it is no learner's file")
-    try:
-        table = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: is no TOML: {str(error)[:300]}") from None
+    table = SmallFile(path, where, _BYTES_MAX).toml()
     try:
         return _planned(table, path.parent)
     except InputError as error:

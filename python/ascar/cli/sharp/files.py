@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ __all__ = ["RuleFile", "read", "rule_ready", "set_ready"]
 RuleFile = Annotated[
     Path, typer.Argument(metavar="RULESET", help="A rule file, with statistics; - reads standard input.")
 ]
-_BYTES_MAX = 1 << 20
 
 
 def read(path: Path) -> RuleSet:
@@ -25,20 +23,9 @@ def read(path: Path) -> RuleSet:
     Raises:
         InputError: it cannot be read, or is no rule set: the file, the line, the field.
     """
-    from ascar.errors import InputError
     from ascar.sharp import RuleSet
 
-    try:
-        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
-            text = file.read(_BYTES_MAX).decode("ascii")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is no rule file: only digits, commas and letters are allowed") from None
-    try:
-        return RuleSet.parse(text)
-    except InputError as error:
-        raise InputError(f"{path}: {error.message}") from None
+    return RuleSet.read(Path("/dev/stdin") if str(path) == "-" else path, str(path))
 
 
 def rule_ready(rule: Rule) -> dict[str, Any]:

@@ -66,14 +66,10 @@ def read_trace(path: Path, form: str | None) -> TracedFile:
     """
     from ascar.errors import InputError
     from ascar.features import parse_trace
+    from ascar.small_file import SmallFile
 
-    try:
-        with path.open("rb") as file:
-            content = file.read(TRACE_BYTES_MAX + 1)
-    except OSError as error:
-        raise InputError(f"{str(path)!r}: {error.strerror}; give a trace's file") from error
-    if len(content) > TRACE_BYTES_MAX:
-        raise InputError(f"{str(path)!r}: has more than {TRACE_BYTES_MAX} bytes; give a part of it")
+    advice = "give a trace's file, or a part of it"
+    content = SmallFile(path, repr(str(path)), TRACE_BYTES_MAX, advice).content()
     try:
         found, trace = parse_trace(content, form)
     except InputError as error:

@@ -1,0 +1,80 @@
+"""Small files that a user names: read as a whole, within a limit, with one clear error."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import AscarError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_BYTE_ORDER_MARK = "\ufeff"
+_REASON_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFile:
+    """A file to read.
+
+    Attributes:
+        path: the path of the file, as the user named it.
+        what: the file in the user's words, for errors, e.g. "study file 'a.toml'".
+        bytes_max: the greatest size.
+        advice: what the user should do where the file cannot be read.
+        error: the type of the errors.
+    """
+
+    path: Path
+    what: str
+    bytes_max: int
+    advice: str = "name a file that can be read"
+    error: Callable[[str], AscarError] = InputError
+
+    def content(self) -> bytes:
+        """The bytes of the file.
+
+        Raises:
+            InputError: it cannot be read, or is too large.
+        """
+        try:
+            with self.path.open("rb") as file:  # a device has no size to look at
+                content = file.read(self.bytes_max + 1)
+        except (OSError, ValueError) as problem:  # a null byte in the name is a ValueError
+            reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+            raise self.refused(str(reason)) from None
+        if len(content) > self.bytes_max:
+            raise self.refused(f"larger than {self.bytes_max} bytes")
+        return content
+
+    def text(self) -> str:
+        """The text of the file.
+
+        Raises:
+            InputError: it cannot be read, is too large, or is no text.
+        """
+        try:
+            text = self.content().decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise self.refused(f"is not UTF-8 text ({problem.reason} at byte {problem.start})") from None
+        if text.startswith(_BYTE_ORDER_MARK):
+            raise self.refused("begins with a byte-order mark; save it as UTF-8 without one")
+        return text
+
+    def toml(self) -> dict[str, Any]:
+        """The table that the file holds.
+
+        Raises:
+            InputError: it cannot be read, is too large, or is no TOML.
+        """
+        try:
+            return tomllib.loads(self.text())
+        except (tomllib.TOMLDecodeError, RecursionError) as problem:
+            raise self.refused(f"is not TOML: {str(problem)[:_REASON_MAX]}") from None
+
+    def refused(self, reason: str) -> AscarError:
+        """The error that says why the file is not used."""
+        return self.error(f"{self.what}: {reason}; {self.advice}")

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+
+from ascar.errors import InputError, StudyError
+from ascar.small_file import SmallFile
+
+
+def small(path, bytes_max=100):
+    return SmallFile(path, f"study file {str(path)!r}", bytes_max, "give a TOML file", StudyError)
+
+
+def test_a_small_file_is_read_as_a_whole(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"name = 'caf\xc3\xa9'\n")
+    assert small(path).content() == path.read_bytes()
+    assert small(path).text() == "name = 'café'\n"
+    assert small(path).toml() == {"name": "café"}
+    assert small(path, bytes_max=path.stat().st_size).toml() == {"name": "café"}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"x" * 101, "larger than 100 bytes"),
+        (b"name = '\xff'", "is not UTF-8 text (invalid start byte at byte 8)"),
+        (b"\xef\xbb\xbfname = 'a'", "begins with a byte-order mark; save it as UTF-8 without one"),
+        (b"name = ", "is not TOML: Invalid value (at end of document)"),
+        (b"a = " + b"[" * 90, "is not TOML: "),
+        (b"name = 'a'\0", "is not TOML: "),
+    ],
+)
+def test_what_is_no_small_toml_file_is_refused_in_one_line(tmp_path, content, reason):
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(StudyError) as caught:
+        small(path).toml()
+    assert caught.value.message.startswith(f"study file {str(path)!r}: {reason}")
+    assert caught.value.message.endswith("; give a TOML file")
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("absent", "No such file or directory"), (".", "Is a directory"), ("a\0b", "embedded null byte")],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, reason):
+    with pytest.raises(StudyError, match=f"{reason}; give a TOML file"):
+        small(tmp_path / name).text()
+
+
+def test_a_device_without_end_is_not_read_to_its_end():
+    with pytest.raises(InputError, match="/dev/zero': larger than 100 bytes"):
+        small(Path("/dev/zero")).content()
