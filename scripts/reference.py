@@ -25,7 +25,7 @@ from ascar.capes.session.study import (
 from ascar.cli.app import app
 from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
-from ascar.space import PRESETS, ChangeCost, Choices, preset, study_table, tables
+from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
 from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
@@ -190,12 +190,12 @@ def spaces_page() -> str:
             [(f"`{cost.value}`", str(cost.category), cost.description) for cost in ChangeCost],
         ),
     ]
-    parts += [_space(preset(name)) for name in PRESETS]
+    parts += [_space(preset(name).permit_weaker(Guarantee)) for name in PRESETS]
     return NOTE + "\n".join(parts)
 
 
 def _space(space: Space) -> str:
-    same = space.restrict_guarantees([]).count()
+    same = space.permit_weaker([]).count()
     parts = [
         f"## {space.name}\n",
         f"{len(space)} parameters, {space.count():,} valid configurations; {same:,} of them promise as much "

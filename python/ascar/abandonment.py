@@ -271,5 +271,5 @@ def _ages_s(trial: Trial, objective: Objective) -> tuple[float, float]:
 
 
 def _count(seconds: NDArray[np.float64], at_s: float) -> int:
-    """How many readings are no younger than this."""
+    """How many readings were taken at this age of the load or before."""
     return int(np.searchsorted(seconds, at_s + 1e-9, side="right"))

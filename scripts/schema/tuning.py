@@ -209,14 +209,12 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "What can be tuned: a space document, and what a reader would otherwise have to work out.",
         {
             "format": {"const": "ascar-space"},
-            "version": {"const": 1},
+            "version": {"const": 2},
             "name": TEXT,
             "parameters": items({"type": "object", "required": ["name", "kind", "default", "cost"]}),
             "constraints": items(TEXT),
             "pinned": table(VALUE),
-            "allow_weaker": about(
-                maybe(items(TEXT)), "values and guarantees that may be weaker than the default; null: all"
-            ),
+            "allow_weaker": about(items(TEXT), "values and guarantees that may be weaker than the default"),
             "default_configuration": CONFIGURATION,
             "valid_configurations": about(maybe(COUNT), "null where they cannot be counted"),
             "valid_configurations_without_weaker": about(

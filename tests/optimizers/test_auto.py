@@ -14,7 +14,7 @@ from ascar.optimizers.surrogates.evidence import Scale, gather
 from ascar.optimizers.surrogates.sampling import drawn
 from ascar.optimizers.surrogates.search import ModelSearch
 from ascar.outcome import TrialState
-from ascar.space import Space, categorical, integer, preset
+from ascar.space import Guarantee, Space, categorical, integer, preset
 from ascar.space.cost import ChangeCost
 from ascar.testing import branching, grid, tiny
 from ascar.testing.optimizers import sloped
@@ -161,7 +161,7 @@ def test_outstanding_asks_are_spread_out():
 
 @pytest.mark.parametrize("name", ["storage-v3", "storage-v5"])
 def test_storage_spaces_are_searched_validly(name):
-    space = preset(name)
+    space = preset(name).permit_weaker(Guarantee)
     optimizer = Auto(space, seed=1, start=(space.default(),))
     told = run(optimizer, sloped(space), 25)
     assert len(told) == 25

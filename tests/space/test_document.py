@@ -10,6 +10,7 @@ from ascar.errors import SpaceError
 from ascar.space import (
     PRESETS,
     ChangeCost,
+    Guarantee,
     Parameter,
     Range,
     Space,
@@ -52,7 +53,7 @@ def test_any_space_survives_json(space):
 
 
 def test_restrictions_survive_json():
-    space = preset("storage-v5").restrict_guarantees(["durability"]).pin({"fs": "ext3"})
+    space = preset("storage-v5").permit_weaker(["durability"]).pin({"fs": "ext3"})
     again = space_from_json(space_to_json(space))
     assert again.allow_weaker == ("durability",)
     assert again.pinned == {"fs": "ext3"}
@@ -60,10 +61,10 @@ def test_restrictions_survive_json():
 
 
 def test_the_key_stands_for_what_is_valid():
-    space = preset("storage-v5")
+    space = preset("storage-v5").permit_weaker(Guarantee)
     assert space_key(space) == space_key(space_from_json(space_to_json(space)))
     assert space_key(space.pin({"fs": "xfs"})) != space_key(space)
-    assert space_key(space.restrict_guarantees()) != space_key(space)
+    assert space_key(space.permit_weaker([])) != space_key(space)
     assert space_key(space.constrain("nr_requests < 500")) != space_key(space)
     assert len({space_key(preset(name)) for name in PRESETS}) == len(PRESETS)
 
@@ -74,9 +75,23 @@ def test_special_values_without_a_meaning_survive_json():
     assert space_from_json(space_to_json(space)) == space
 
 
+def test_version_1_without_restrictions_permits_every_value():
+    document = json.loads(space_to_json(preset("storage-v5"))) | {"version": 1, "allow_weaker": None}
+    again = space_from_json(json.dumps(document))
+    assert again == preset("storage-v5").permit_weaker(Guarantee)
+    assert json.loads(space_to_json(again))["version"] == 2
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_document_that_does_not_speak_of_weaker_values_permits_none(version):
+    document = json.loads(space_to_json(preset("storage-v5").permit_weaker(Guarantee)))
+    del document["allow_weaker"]
+    assert space_from_json(json.dumps(document | {"version": version})) == preset("storage-v5")
+
+
 def test_newer_versions_are_refused():
-    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 2, "something": "new"}
-    with pytest.raises(SpaceError, match=r"space\.version = 2: is newer than 1, .*; update ascar"):
+    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 3, "something": "new"}
+    with pytest.raises(SpaceError, match=r"space\.version = 3: is newer than 2, .*; update ascar"):
         space_from_json(json.dumps(document))
 
 
@@ -84,8 +99,9 @@ def test_newer_versions_are_refused():
     ("change", "message"),
     [
         ({"format": "other"}, "space.format = 'other': must be 'ascar-space'"),
-        ({"version": 0}, "space.version = 0: must be 1"),
-        ({"version": "1"}, "space.version = '1': must be 1"),
+        ({"version": 0}, "space.version = 0: must be from 1 to 2"),
+        ({"version": True}, "space.version = True: must be from 1 to 2"),
+        ({"version": "1"}, "space.version = '1': must be from 1 to 2"),
         ({"parameter": []}, "space.parameter: unknown key"),
         ({"parameters": {}}, "space.parameters = {}: must be a list of tables"),
         ({"parameters": [3]}, "space.parameters = [3]: must be a list of tables"),
@@ -96,6 +112,7 @@ def test_newer_versions_are_refused():
         ({"pinned": {"fs": "xfs"}}, "pinned: parameter fs: 'xfs' is not allowed"),
         ({"pinned": []}, "space.pinned = []: must be a table"),
         ({"allow_weaker": ["speed"]}, "allow_weaker: 'speed'"),
+        ({"allow_weaker": None}, "space.allow_weaker = None: must be a list of strings"),
         ({"allow_weaker": "durability"}, "space.allow_weaker = 'durability': must be a list"),
         ({"name": 3}, "space.name = 3: must be a string"),
     ],

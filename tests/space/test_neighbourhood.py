@@ -6,7 +6,17 @@ from hypothesis import given, settings
 from space_strategies import satisfiable, spaces
 
 from ascar.errors import SpaceError
-from ascar.space import ChangeCost, Configuration, Space, boolean, floating, integer, ordinal, preset
+from ascar.space import (
+    ChangeCost,
+    Configuration,
+    Guarantee,
+    Space,
+    boolean,
+    floating,
+    integer,
+    ordinal,
+    preset,
+)
 
 COST = ChangeCost.DYN_KERNEL
 
@@ -49,7 +59,7 @@ def test_neighbours_are_valid_differ_in_one_choice_and_none_is_missing(space):
 
 
 def test_dependents_appear_with_their_defaults_and_disappear():
-    space = preset("storage-v5")
+    space = preset("storage-v5").permit_weaker(Guarantee)
     ext4 = space.default()
     xfs = next(c for c in space.neighbours(ext4) if c["fs"] == "xfs")
     assert xfs["xfs_inode_size_bytes"] == 512
@@ -75,7 +85,7 @@ def test_a_default_that_a_constraint_forbids_gives_way_to_the_nearest():
 
 
 def test_pinned_and_weaker_values_are_no_neighbours():
-    space = preset("storage-v5").restrict_guarantees().pin({"fs": "btrfs"})
+    space = preset("storage-v5").permit_weaker([]).pin({"fs": "btrfs"})
     for neighbour in space.neighbours(space.default()):
         assert neighbour["fs"] == "btrfs"
         assert not space.weakened(neighbour)
@@ -104,11 +114,11 @@ def test_neighbours_meet_constraints_on_ranges():
 
 def test_only_valid_configurations_have_neighbours():
     with pytest.raises(SpaceError, match="parameter fs: missing"):
-        preset("storage-v3").neighbours(Configuration({}))
+        preset("storage-v3").permit_weaker(Guarantee).neighbours(Configuration({}))
 
 
 def test_neighbours_of_storage_v5_are_fast():
-    space = preset("storage-v5")
+    space = preset("storage-v5").permit_weaker(Guarantee)
     configurations = space.sample(np.random.default_rng(1), 30)
     start = time.perf_counter()
     number = sum(len(space.neighbours(configuration)) for configuration in configurations)

@@ -28,6 +28,7 @@ SMALL = Space(
         ordinal("commit", (5, 30, 60), default=5, cost=ChangeCost.REMOUNT, weaker={">5": "durability"}),
     ),
     ("inode <= block",),
+    allow_weaker=tuple(Guarantee),
 )
 
 
@@ -234,7 +235,7 @@ def test_validate_gives_the_canonical_configuration():
             "constraints 'commit >= 30', 'commit < 30' cannot be satisfied together",
         ),
         (
-            lambda: Space(SMALL.parameters, ("commit >= 30",)).check(),
+            lambda: Space(SMALL.parameters, ("commit >= 30",), allow_weaker=SMALL.allow_weaker).check(),
             "defaults: constraint 'commit >= 30'",
         ),
         (lambda: SMALL.pin({"block": 512}), "pinned: parameter block: 512 is not allowed"),
@@ -243,10 +244,10 @@ def test_validate_gives_the_canonical_configuration():
         (lambda: SMALL.restrict([4]), "4 is no change cost"),
         (lambda: SMALL.restrict([True]), "True is no change cost"),
         (lambda: SMALL.restrict([0], {"block": 512}), "parameter block: 512 is not allowed"),
-        (lambda: SMALL.restrict_guarantees(["speed"]), "'speed' is neither a guarantee"),
-        (lambda: SMALL.restrict_guarantees(["fs=ext4"]), "'fs=ext4' weakens nothing"),
-        (lambda: SMALL.restrict_guarantees(["fz=ext4"]), "unknown parameter 'fz'"),
-        (lambda: SMALL.restrict_guarantees().pin({"commit": 60}), "add 'commit=60' to allow_weaker"),
+        (lambda: SMALL.permit_weaker(["speed"]), "'speed' is neither a guarantee"),
+        (lambda: SMALL.permit_weaker(["fs=ext4"]), "'fs=ext4' weakens nothing"),
+        (lambda: SMALL.permit_weaker(["fz=ext4"]), "unknown parameter 'fz'"),
+        (lambda: SMALL.permit_weaker([]).pin({"commit": 60}), "add 'commit=60' to allow_weaker"),
         (lambda: SMALL.forbid({}), "the combination is empty"),
         (lambda: SMALL.forbid({"fs": "zfs"}), "parameter fs: 'zfs' is not allowed"),
         (lambda: SMALL.only("fs", []), "parameter fs: values: the list is empty"),
@@ -337,19 +338,36 @@ def test_restricting_never_adds_a_configuration(space, other):
 
 
 def test_values_that_promise_less_are_excluded_unless_named():
-    safe = SMALL.restrict_guarantees()
+    safe = SMALL.permit_weaker([])
     assert {c["barrier"] for c in safe.enumerate()} == {True}
     assert {c["commit"] for c in safe.enumerate()} == {5}
     with pytest.raises(
         SpaceError, match="weakens consistency and durability against the default; add 'barrier=false'"
     ):
         safe.validate({**SMALL.default(), "barrier": False})
-    assert {c["commit"] for c in SMALL.restrict_guarantees(["durability"]).enumerate()} == {5, 30, 60}
-    assert {c["barrier"] for c in SMALL.restrict_guarantees(["durability"]).enumerate()} == {True}
-    both = SMALL.restrict_guarantees(["durability", "consistency"])
+    assert {c["commit"] for c in SMALL.permit_weaker(["durability"]).enumerate()} == {5, 30, 60}
+    assert {c["barrier"] for c in SMALL.permit_weaker(["durability"]).enumerate()} == {True}
+    both = SMALL.permit_weaker(["durability", "consistency"])
     assert {c["barrier"] for c in both.enumerate()} == {True, False}
-    assert {c["commit"] for c in SMALL.restrict_guarantees(["commit=60"]).enumerate()} == {5, 60}
+    assert {c["commit"] for c in SMALL.permit_weaker(["commit=60"]).enumerate()} == {5, 60}
     assert both.count() == SMALL.count()
+
+
+@pytest.mark.parametrize("policy", [{}, {"allow_weaker": ()}, {"allow_weaker": None}])
+def test_a_space_permits_nothing_weaker_unless_told(policy):
+    bare = Space(SMALL.parameters, SMALL.constraints, **policy)
+    assert bare == SMALL.permit_weaker([])
+    assert bare.domain("commit").values == (5,)
+    assert not any(bare.weakened(configuration) for configuration in bare.enumerate())
+    with pytest.raises(SpaceError, match="pinned: parameter commit = 60: weakens durability"):
+        Space(SMALL.parameters, SMALL.constraints, {"commit": 60}, **policy)
+
+
+def test_every_guarantee_together_permits_every_value():
+    assert SMALL.allow_weaker == ("durability", "consistency", "integrity")
+    assert all(type(entry) is str for entry in SMALL.allow_weaker)
+    assert {c["commit"] for c in SMALL.enumerate()} == {5, 30, 60}
+    assert {c["barrier"] for c in SMALL.enumerate()} == {True, False}
 
 
 @pytest.mark.parametrize(
@@ -367,15 +385,15 @@ def test_labels_cut_ranges(label, expected):
     x = integer(
         "x", (10, 30), step=2, default=16 if "1" in label else 18, cost=COST, weaker={label: "durability"}
     )
-    domain = Space((x,)).restrict_guarantees().domain("x")
+    domain = Space((x,)).domain("x")
     assert (domain.low, domain.high) == expected
-    allowed = Space((x,)).restrict_guarantees(["durability"]).domain("x")
+    allowed = Space((x,)).permit_weaker(["durability"]).domain("x")
     assert (allowed.low, allowed.high) == (10, 30)
 
 
 def test_labels_cut_continuous_ranges_and_named_values_stay():
     x = floating("x", (0, 10), default=5, cost=COST, weaker={">=7": "durability", "<1": "integrity"})
-    space = Space((x,)).restrict_guarantees(["x=8"])
+    space = Space((x,)).permit_weaker(["x=8"])
     assert space.is_valid({"x": 8})
     assert space.is_valid({"x": 6.999})
     assert space.is_valid({"x": 1})
@@ -408,7 +426,7 @@ def test_with_defaults_takes_what_a_machine_has():
     space = preset("storage-v5").with_defaults({"read_ahead_kb": 2560, "dirty_expire_centisecs": 6000})
     assert space.default()["read_ahead_kb"] == 2560
     assert space.domain("read_ahead_kb").values == (0, 16, 64, 128, 512, 2048, 2560)
-    assert space.restrict_guarantees().is_valid(space.default())
+    assert space.permit_weaker([]).is_valid(space.default())
 
 
 def test_what_a_configuration_weakens():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.space import Configuration, preset
+from ascar.space import Configuration, Guarantee, preset
 from ascar.targets.administration import command_lines
 from ascar.targets.recipe import recipe_of
 
-SPACE = preset("storage-v5")
+SPACE = preset("storage-v5").permit_weaker(Guarantee)
 
 
 def recipe(**values):

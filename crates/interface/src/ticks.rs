@@ -78,9 +78,12 @@ impl Ticks {
         }
     }
 
-    /// How many nodes have sent a tick.
-    pub fn count(&self, tick: i64) -> usize {
-        self.open.get(&tick).map_or(0, BTreeMap::len)
+    /// The places of the nodes that have sent a tick.
+    pub fn places(&self, tick: i64) -> impl Iterator<Item = usize> {
+        self.open
+            .get(&tick)
+            .into_iter()
+            .flat_map(|rows| rows.keys().copied())
     }
 
     /// The oldest tick that is not over.
@@ -121,7 +124,8 @@ mod tests {
         ticks.begin(9);
         assert!(matches!(ticks.take(0, 10, 10, row(1.0)), Taken::Into(10)));
         assert!(matches!(ticks.take(1, 11, 10, row(1.0)), Taken::Into(11)));
-        assert_eq!((ticks.count(10), ticks.oldest(11)), (1, 10));
+        assert_eq!(ticks.places(10).collect::<Vec<_>>(), [0]);
+        assert_eq!(ticks.oldest(11), 10);
         assert_eq!(ticks.close(10).rows.len(), 1);
         assert!(matches!(
             ticks.take(2, 10, 11, row(1.0)),

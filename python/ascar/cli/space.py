@@ -44,7 +44,7 @@ def space(
     that promise less than the default, which a study uses only if it allows them by name.
     """
     from ascar.cli.output import emit, people
-    from ascar.cli.studies import find_space
+    from ascar.cli.studies import find_space, is_study_file
     from ascar.outcome import json_ready
     from ascar.space import space_to_document
 
@@ -55,15 +55,15 @@ def space(
             **space_to_document(found),
             "default_configuration": json_ready(found.default()),
             "valid_configurations": count,
-            "valid_configurations_without_weaker": found.restrict_guarantees([]).count(),
+            "valid_configurations_without_weaker": found.permit_weaker([]).count(),
         }
         emit("space", document)
     else:
-        _print(people(), found, count)
+        _print(people(), found, count, everything=not is_study_file(named))
     return 0
 
 
-def _print(console: Console, found: Space, count: int | None) -> None:
+def _print(console: Console, found: Space, count: int | None, *, everything: bool) -> None:
     number = "endlessly many" if count is None else f"{count:,}"
     title = f"{found.name or 'space'}: {len(found)} parameters, {number} valid configurations"
     console.print(title, style="bold", soft_wrap=True)
@@ -72,7 +72,7 @@ def _print(console: Console, found: Space, count: int | None) -> None:
         console.print("constraints:")
         for constraint in found.constraints:
             console.print(f"  {constraint}", soft_wrap=True, markup=False)
-    if found.allow_weaker is None:
+    if everything:
         console.print("* default")
     else:
         allowed = ", ".join(found.allow_weaker) or "none"

@@ -10,6 +10,7 @@ import msgspec
 
 from ascar.errors import SpaceError
 from ascar.space.fields import Fields
+from ascar.space.guarantee import Guarantee
 from ascar.space.space import Space
 from ascar.space.tables import parameter_from_table, parameter_to_table
 
@@ -25,7 +26,7 @@ __all__ = [
     "space_to_json",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 _FORMAT: Final = "ascar-space"
 _BYTES_MAX: Final = 4_000_000
 _KEYS: Final = ("format", "version", "name", "parameters", "constraints", "pinned", "allow_weaker")
@@ -34,8 +35,10 @@ _KEYS: Final = ("format", "version", "name", "parameters", "constraints", "pinne
 def space_to_document(space: Space) -> dict[str, Any]:
     """The document as plain values.
 
-    {"format": "ascar-space", "version": 1, "name": text, "parameters": [{"name": text, and the keys of
-    `ascar.space.tables`}], "constraints": [formula], "pinned": {name: value}, "allow_weaker": null or [text]}
+    {"format": "ascar-space", "version": 2, "name": text, "parameters": [{"name": text, and the keys of
+    `ascar.space.tables`}], "constraints": [formula], "pinned": {name: value}, "allow_weaker": [text]}
+
+    In version 1, `"allow_weaker": null` permitted every value; such a document is still read so.
     """
     return {
         "format": _FORMAT,
@@ -46,7 +49,7 @@ def space_to_document(space: Space) -> dict[str, Any]:
         ],
         "constraints": [str(constraint) for constraint in space.constraints],
         "pinned": dict(space.pinned),
-        "allow_weaker": None if space.allow_weaker is None else list(space.allow_weaker),
+        "allow_weaker": list(space.allow_weaker),
     }
 
 
@@ -98,13 +101,14 @@ def space_from_document(document: object) -> Space:
     fields = Fields.of(cast("object", document), "space", _KEYS)
     if fields.need("format", f'"{_FORMAT}"') != _FORMAT:
         raise fields.error("format", f"must be {_FORMAT!r}")
-    if fields.need("version", str(VERSION)) != VERSION:
-        raise fields.error("version", f"must be {VERSION}")
+    if type(found := fields.need("version", str(VERSION))) is not int or found < 1:
+        raise fields.error("version", f"must be from 1 to {VERSION}")
     parameters = [
         _parameter(table, f"space.parameters[{index}]")
         for index, table in enumerate(fields.items("parameters", (dict,), "tables"))
     ]
-    permitted = None if fields.table.get("allow_weaker") is None else tuple(fields.items("allow_weaker"))
+    migrated = found == 1 and "allow_weaker" in fields and fields.table["allow_weaker"] is None
+    permitted = tuple(Guarantee) if migrated else tuple(fields.items("allow_weaker"))
     space = Space(
         tuple(parameters),
         tuple(fields.items("constraints")),

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["canonical_permission", "permits", "permitted", "too_weak"]
 
-Permissions = tuple[str, ...] | None
-"""Guarantees and `parameter=value`s that may be weaker; None: all."""
+Permissions = tuple[str, ...]
+"""The guarantees that values may weaken, and the single `parameter=value`s that may weaken some."""
 
 
 def permits(parameter: Parameter, value: Value, allow_weaker: Permissions) -> bool:
     """Whether a value may be used: it weakens nothing, or only what is allowed, or is named itself."""
-    if allow_weaker is None:
-        return True
     return (
         parameter.weakens(value) <= set(allow_weaker)
         or f"{parameter.name}={value_text(value)}" in allow_weaker
@@ -37,7 +35,7 @@ def permits(parameter: Parameter, value: Value, allow_weaker: Permissions) -> bo
 def permitted(parameter: Parameter, allow_weaker: Permissions) -> Domain:
     """The values of a parameter that may be used."""
     domain = parameter.domain
-    if allow_weaker is None or not parameter.weaker:
+    if not parameter.weaker:
         return domain
     if isinstance(domain, Choices):
         return Choices(tuple(v for v in domain.values if permits(parameter, v, allow_weaker)), domain.ordered)
@@ -69,7 +67,7 @@ def canonical_permission(space: Space, entry: str) -> str:
         SpaceError: anything else.
     """
     if entry in set(Guarantee):
-        return entry
+        return Guarantee(entry).value
     name, equals, text = entry.partition("=")
     if not equals:
         raise SpaceError(

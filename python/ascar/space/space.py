@@ -45,14 +45,15 @@ class Space:
         constraints: formulas over parameters; one that is n/a (it depends on an inactive parameter) holds.
         pinned: parameters fixed at a value by policy.
         allow_weaker: which values that promise less than the default may be used: guarantees
-            ("durability") or values ("btrfs_data_mode=nodatacow"); None: all of them.
+            ("durability") or values ("btrfs_data_mode=nodatacow"). Without entries, or with None, no such
+            value may be used; `tuple(Guarantee)` allows every value.
         name: the name of the preset or target that the space comes from.
     """
 
     parameters: tuple[Parameter, ...] = ()
     constraints: tuple[Expression, ...] = ()
     pinned: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
-    allow_weaker: tuple[str, ...] | None = None
+    allow_weaker: tuple[str, ...] = ()
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -321,11 +322,12 @@ class Space:
         fixed = {p.name: current.get(p.name, p.default) for p in self.parameters if p.cost not in allowed}
         return replace(self, pinned={**fixed, **self.pinned})._satisfiable()
 
-    def restrict_guarantees(self, allow_weaker: Iterable[str] = ()) -> Space:
-        """Without the values that promise less than the default, but for those named.
+    def permit_weaker(self, allow_weaker: Iterable[str]) -> Space:
+        """Permit exactly these values that promise less than the default, instead of those permitted before.
 
         Args:
-            allow_weaker: "parameter=value", or a guarantee for every value that weakens no other.
+            allow_weaker: "parameter=value", or a guarantee for every value that weakens no other;
+                `Guarantee` itself permits every value, an empty list none.
 
         Raises:
             SpaceError: a name that is neither, or nothing valid is left.
@@ -423,9 +425,9 @@ class Space:
         return canonical
 
     def _check_policy(self) -> None:
-        if self.allow_weaker is not None:
-            permissions = tuple(canonical_permission(self, entry) for entry in self.allow_weaker)
-            object.__setattr__(self, "allow_weaker", permissions)
+        # A caller without type checks may pass None, which permits nothing either.
+        permissions = tuple(canonical_permission(self, entry) for entry in self.allow_weaker or ())
+        object.__setattr__(self, "allow_weaker", permissions)
         pinned: dict[str, Value] = {}
         for name, value in self.pinned.items():
             try:

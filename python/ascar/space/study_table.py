@@ -24,6 +24,7 @@ from ascar.errors import SpaceError
 from ascar.space.cost import change_budget, change_costs_s
 from ascar.space.domain import Choices
 from ascar.space.fields import Fields
+from ascar.space.guarantee import Guarantee
 from ascar.space.presets import PRESETS, preset
 from ascar.space.suggestion import hint, names_near
 from ascar.space.tables import narrowed, parameter_from_table
@@ -58,7 +59,7 @@ def study_space(study: _Study, base: Space, current: Mapping[str, Any] | None = 
 
     Args:
         study: anything with the table as `space`.
-        base: every configuration the target can take.
+        base: the target's space; the table alone says which of its weaker values are permitted.
         current: the values in force now, at which parameters are pinned whose change cost is not allowed.
 
     Raises:
@@ -72,7 +73,8 @@ def space_from_table(
 ) -> Space:
     """The space of a `[space]` table; see `study_space`."""
     fields = Fields.of(table, "space", _KEYS)
-    space = _with_preset(fields, base)
+    # Constraints and narrowed parameters speak of every value; `allow_weaker` then says which remain.
+    space = replace(_with_preset(fields, base), allow_weaker=tuple(Guarantee))
     space = _with_parameters(fields, space)
     space = _with_policy(fields, space, current)
     try:
@@ -134,7 +136,7 @@ def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None
         for combination in fields.items("forbidden", (dict,), 'tables, e.g. { fs = "btrfs" }'):
             space = space.forbid(combination)
     with _located("allow_weaker"):
-        space = space.restrict_guarantees(fields.items("allow_weaker"))
+        space = space.permit_weaker(fields.items("allow_weaker"))
     with _located("pinned"):
         space = space.pin(fields.mapping("pinned"))
     if "change_budget" in fields:

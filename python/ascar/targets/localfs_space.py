@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, SpaceError
-from ascar.space import Choices, preset
+from ascar.space import Choices, Guarantee, preset
 from ascar.targets.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.targets.machine import find_program, missing_program
 
@@ -29,7 +29,7 @@ _VM = {
 
 
 def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Space:
-    """The space of a device of so many bytes.
+    """The space of a device of so many bytes, with every value that the device can take.
 
     Args:
         size_bytes: the size of the device.
@@ -38,7 +38,7 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
     Raises:
         EnvironmentLacks: one that was asked for cannot be made here.
     """
-    space = preset("storage-v5")
+    space = preset("storage-v5").permit_weaker(Guarantee)
     available = available_file_systems()
     for fs in file_systems or ():
         if fs not in available:

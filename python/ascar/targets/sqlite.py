@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.errors import StageFailed, StudyError
-from ascar.space import ChangeCost, Space, boolean, categorical, ordinal
+from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
 from ascar.targets.counters import Counters
 from ascar.targets.machine import backing_of, describe_machine, file_system_of
@@ -142,7 +142,7 @@ def sqlite_space(*, exclusive: bool) -> Space:
             description="PRAGMA cell_size_check: look for damage in each page read",
         ),
     )
-    return Space(parameters, name="sqlite")
+    return Space(parameters, name="sqlite", allow_weaker=tuple(Guarantee))
 
 
 class SqliteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

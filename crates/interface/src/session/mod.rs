@@ -303,18 +303,20 @@ impl Session {
         self.storage_fault = fault;
     }
 
-    /// Ends the ticks that are over, or that every node has sent.
+    /// Closes the ticks whose grace period is over, and those that every present node has sent.
     fn close_ticks(&mut self) {
         let grace = Duration::from_secs_f64(self.config.grace_s);
         loop {
             let now = self.tick();
             let tick = self.ticks.oldest(now);
-            let here = self.nodes.all().iter().filter(|node| node.here).count();
+            let nodes = self.nodes.all();
+            let here = nodes.iter().filter(|node| node.here).count();
+            // A node that joins does not stand in for a present one that is silent.
+            let places = self.ticks.places(tick);
+            let sent = places.filter(|place| nodes[*place].here).count();
             // The middle has passed, so that nobody is still to sample.
             let half = Duration::from_secs_f64(self.config.interval_s / 2.0);
-            let is_whole = here > 0
-                && self.ticks.count(tick) >= here
-                && Instant::now() + half > self.clock.end(tick);
+            let is_whole = here > 0 && sent == here && Instant::now() + half > self.clock.end(tick);
             if tick > now || (!is_whole && Instant::now() < self.clock.end(tick) + grace) {
                 return;
             }
@@ -398,3 +400,6 @@ pub(crate) fn verdict(
 ) -> Value {
     json!({"version": 1, "id": id, "tick": tick, "verdict": word, "reason": reason, "set": set})
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,9 @@ PRESETS = tuple(_MAKERS)
 
 @cache
 def preset(name: str) -> Space:
-    """The space of that name, unrestricted: `restrict_guarantees` leaves out what promises less.
+    """The space of that name, without the values that promise less than the default.
+
+    `preset(name).permit_weaker(Guarantee)` has those values too.
 
     Raises:
         SpaceError: there is none.
