@@ -15,6 +15,8 @@ STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo $(ROOTS) || echo examples/sqlite.to
 ARGS ?= --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver --objective operations
 BIN := .venv/bin
 PREFIX ?= /usr/local
+# Tests wait for processes more than they compute: some more at a time than there are processors.
+WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,9 +39,11 @@ explore: setup ## Look at what was measured, in the browser (ARGS=..., default: 
 page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which the package carries
 	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
 
-test: setup-dev ## Run all tests
-	cargo test --workspace --exclude ascar-python --quiet
-	$(BIN)/python -m pytest
+test: setup-dev ## Run the tests, several at a time (WORKERS=...)
+	@scripts/test $(WORKERS)
+
+test-slow: setup-dev ## Run the tests that take ten seconds and more, or start programs hundreds of times
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow
 
 lint: setup-dev ## Check style, types, layers
 	$(BIN)/ruff check .
@@ -70,4 +74,4 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test lint bench docs static c-library install-c clean
+.PHONY: help setup online setup-dev tune explore page test test-slow lint bench docs static c-library install-c clean

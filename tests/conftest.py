@@ -3,20 +3,29 @@ is drawn is the same in every run."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from ascar.cli.threads import compute_on_one_thread
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 2 << 30
-BYTECODE = Path(__file__).resolve().parents[1] / "build" / "bytecode"
+BYTECODE = ROOT / "build" / "bytecode"
+MACHINE_LOCK = Path("/run/ascar-tests.lock")
 
 # The same examples everywhere, however slow the machine: a test that fails, fails for everybody. To look for
 # new ones: pytest --hypothesis-profile=search.
@@ -48,6 +57,50 @@ def _keep_bytecode() -> None:
     sys.pycache_prefix = str(BYTECODE)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Shares the tests out: what belongs together goes to one worker, everything else to whoever is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Share the tests out in this project's way, whatever `--dist` says."""
+    return Scheduling(config, log)
+
+
+def group_of(nodeid: str) -> str:
+    """The tests that run one after another in one worker; the test itself where it needs no company.
+
+    Who shares out does not know the tests, only where they are: so their files say it, or the folder's
+    `conftest.py`.
+    """
+    path = nodeid.partition("::")[0]
+    text = _text(ROOT / path)
+    if "pytest.mark.machine" in text:
+        return "machine"
+    return path if 'scope="module"' in text else nodeid
+
+
+@cache
+def _text(path: Path) -> str:
+    shared = path.parent / "conftest.py"
+    files = [path, shared] if shared.exists() and shared != Path(__file__) else [path]
+    return "".join(file.read_text("utf-8") for file in files)
+
+
+@pytest.fixture(autouse=True)
+def machine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One at a time of the tests that change the machine, also of those that another checkout runs."""
+    if request.node.get_closest_marker("machine") is None or os.geteuid() != 0:
+        yield
+        return
+    with MACHINE_LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -19,7 +20,7 @@ from ascar.outcome import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
 
     from ascar.messaging import MessageServer
@@ -136,11 +137,11 @@ def controllers_here() -> Callable[..., AbstractContextManager[MessageServer]]:
 
 
 @pytest.fixture
-def path_without(tmp_path: Path) -> Callable[[str], str]:
-    """A PATH on which one program is missing, wherever it lies now."""
+def path_without(tmp_path: Path) -> Callable[..., str]:
+    """A PATH on which one program is missing, wherever it lies now; its folder is made below another."""
 
-    def without(program: str) -> str:
-        directory = tmp_path / f"without-{program}"
+    def without(program: str, below: Path = tmp_path) -> str:
+        directory = below / f"without-{program}"
         directory.mkdir()
         for folder in ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"):
             for path in Path(folder).glob("*"):
@@ -209,15 +210,20 @@ exec "$@"
 
 
 @pytest.fixture
-def as_nobody(tmp_path: Path, path_without: Callable[[str], str]) -> tuple[Path, Callable[..., Done]]:
-    """A home of nobody's, and how to run a command as nobody, without sudo. Needs root."""
-    home = tmp_path / "home"
+def as_nobody(path_without: Callable[..., str]) -> Iterator[tuple[Path, Callable[..., Done]]]:
+    """A home of nobody's, and how to run a command as nobody, without sudo. Needs root.
+
+    The home is not among pytest's folders: each run of pytest closes these to all but their owner.
+    """
+    with TemporaryDirectory(prefix="ascar-nobody-") as place:
+        yield _as_nobody(Path(place), path_without)
+
+
+def _as_nobody(place: Path, path_without: Callable[..., str]) -> tuple[Path, Callable[..., Done]]:
+    home = place / "home"
     home.mkdir()
     os.chown(home, 65534, 65534)
-    for folder in [tmp_path, *tmp_path.parents]:
-        if folder.stat().st_mode & 0o002:
-            break  # everybody's own
-        folder.chmod(0o755)
+    place.chmod(0o755)
     prefix = Path(sys.base_prefix)
     closed = [folder for folder in reversed(prefix.parents) if not folder.stat().st_mode & 0o001]
     show = ["unshare", "--mount", "sh", "-c", _SHOW, "sh", str(prefix), str(closed[0])] if closed else []
@@ -227,7 +233,7 @@ def as_nobody(tmp_path: Path, path_without: Callable[[str], str]) -> tuple[Path,
         "HOME": str(home),
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CACHE_HOME": str(home / "cache"),
-        "PATH": f"{Path(sys.executable).parent}:{path_without('sudo')}",
+        "PATH": f"{Path(sys.executable).parent}:{path_without('sudo', place)}",
     }
 
     def run(*arguments: object) -> Done:

@@ -17,6 +17,8 @@ from ascar.study import Study
 from ascar.targets.keeper import Keeper
 from ascar.targets.machine import describe_machine
 
+pytestmark = pytest.mark.machine
+
 STUDY = """
 [study]
 name = "disk"

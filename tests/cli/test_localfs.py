@@ -18,7 +18,7 @@ import pytest
 
 from ascar.targets.machine import find_program
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.machine]
 
 PATIENCE_S = 100
 SYSCTLS = ("dirty_ratio", "dirty_background_ratio", "dirty_expire_centisecs", "vfs_cache_pressure")
@@ -460,10 +460,10 @@ def test_a_missing_program_is_named_with_its_package(study, image, program):
     assert traces(image) == before
 
 
-def test_somebody_who_is_not_root(as_nobody, study):
+def test_somebody_who_is_not_root(as_nobody):
     """As nobody, without sudo: needs root, says so, touches nothing."""
     home, run = as_nobody
-    image = home / "disk.img"
+    image, study = home / "disk.img", home / "study.toml"
     study.write_text(STUDY.format(budget="20 min", image=image))
     before = traces(image)
     done = run("tune", study)
@@ -476,8 +476,9 @@ def test_somebody_who_is_not_root(as_nobody, study):
     assert "cannot be tuned here: root" in run("doctor").out
 
 
-def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody, study):
+def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody):
     home, run = as_nobody
+    study = home / "study.toml"
     example = (Path(__file__).resolve().parents[2] / "examples" / "sqlite.toml").read_text()
     example = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "300 ms"', example)
     example = example.replace("trials_without_gain = 25", "trials = 1")
@@ -485,7 +486,9 @@ def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody, study):
     document = run("tune", study, "--json").document
     assert document["machine"]["target"] == "sqlite"
     assert document["verdict"]["kind"] in ("improved", "default-is-fine", "not-verified")
-    left = [path for path in home.rglob("*") if path.is_file() and "state" not in path.parts]
+    left = [
+        path for path in home.rglob("*") if path.is_file() and "state" not in path.parts and path != study
+    ]
     assert left == [], "no database is left"
 
 

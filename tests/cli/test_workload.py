@@ -84,6 +84,7 @@ def record(ascar: Callable[..., Any], *words: object) -> dict[str, Any]:
     return done.document
 
 
+@pytest.mark.slow
 @needs_strace
 def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, ascard, place) -> None:
     data = place / "data"
@@ -110,6 +111,7 @@ def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, 
     assert (place / "signature.f").read_text() == document["wml"]
 
 
+@pytest.mark.slow
 @needs_strace
 @pytest.mark.parametrize("personality", ["mailserver", "webserver"])
 def test_the_signature_of_a_load_that_runs_replays_with_its_features(
@@ -154,6 +156,7 @@ def gaps(ascard: Path, directory: Path, words: list[object]) -> dict[str, float]
     return {kind: summary["load_s"] / count for kind, count in counts.items() if count}
 
 
+@pytest.mark.slow
 @needs_strace
 @pytest.mark.parametrize("personality", ["mailserver", "webserver"])
 def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(

@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents and "anybody" not in item.keywords:
             item.add_marker(pytest.mark.root)
+            item.add_marker(pytest.mark.machine)
             if os.geteuid() != 0:
                 item.add_marker(
                     pytest.mark.skip(reason="needs root: loop devices, mounts and control groups")

@@ -33,6 +33,7 @@ def missing():
 
 pytestmark = [
     pytest.mark.root,
+    pytest.mark.machine,
     pytest.mark.skipif(bool(missing()), reason=missing() or "everything is there"),
 ]
 

@@ -8,7 +8,7 @@ from localfs_support import ROOT
 from ascar.targets.applied import applied_knobs
 from ascar.targets.keeper import Keeper, restore_all
 
-pytestmark = ROOT
+pytestmark = [*ROOT, pytest.mark.machine]
 KNOB = "vm.laptop_mode"  # no study and no other test sets it
 
 

@@ -22,7 +22,7 @@ from ascar.workloads import Pace
 from ascar.workloads.command import Command
 from ascar.workloads.fio import Fio
 
-pytestmark = ROOT
+pytestmark = [*ROOT, pytest.mark.machine]
 
 MIB = 2**20
 PACE = Pace(0.3, 0.5, 0.1, lambda series: False)

@@ -15,7 +15,7 @@ from ascar.targets.localfs_space import localfs_space, without_machine_wide
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = ROOT
+pytestmark = [*ROOT, pytest.mark.machine]
 
 DATA = b"x" * 200_000
 

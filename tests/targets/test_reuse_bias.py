@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from localfs_support import ROOT
 
 from ascar.errors import Refused
@@ -12,7 +13,7 @@ from ascar.outcome import Outcome, Purpose
 from ascar.study import Study
 from ascar.tune import tune
 
-pytestmark = ROOT
+pytestmark = [*ROOT, pytest.mark.machine]
 
 STUDY = """
 [study]

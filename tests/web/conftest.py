@@ -39,9 +39,12 @@ def served() -> Iterator[Callable[..., str]]:
         server.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window."""
+    """Debian's Chromium, without a window.
+
+    Of a module: its driver keeps an event loop in this thread, in which others then cannot run theirs.
+    """
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -53,7 +56,7 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[BrowserContext]:
     """Of all pages; what they show is in their addresses alone."""
     context = browser.new_context(viewport={"width": 1500, "height": 1000}, accept_downloads=True)

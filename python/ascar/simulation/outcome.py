@@ -171,7 +171,7 @@ class Outcome(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str) -> Outcome:
         """The outcome that the simulator wrote."""
-        return msgspec.json.decode(text, type=cls)
+        return _DECODER.decode(text)
 
     def figure(self, name: str) -> float:
         """One of `FIGURES`."""
@@ -185,6 +185,9 @@ class Outcome(msgspec.Struct, frozen=True):
         """JSON-ready values."""
         return msgspec.to_builtins(self)
 
+
+_DECODER = msgspec.json.Decoder(Outcome)
+"""Made once, here: msgspec must not learn a type in two threads at the same time."""
 
 _ALIASES = {"stdev_mb_per_s": "stdev_pooled_mb_per_s"}
 

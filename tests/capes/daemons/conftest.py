@@ -1,7 +1,6 @@
 """A message server, an interface and agents as real processes, at five ticks a second."""
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -16,9 +15,6 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 100.0
-PAGE_CLUSTER = Path("/proc/sys/vm/page-cluster")
-# What tests begin with, whatever is this machine's own.
-DEFAULT = 3
 PREFIX = "ascar.capes.test"
 
 
@@ -146,8 +142,9 @@ class Bus:
 class System:
     """Everything that a test starts, and its end."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, machine):
         self.folder = folder
+        self.machine = machine
         self.processes = []
         self.port = None
         self.server = None
@@ -186,8 +183,9 @@ class System:
         return bus
 
     def start(self, command, name):
+        words = self.machine.words(*command) if self.machine else [str(word) for word in command]
         with (self.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
+            process = subprocess.Popen(words, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 
@@ -227,25 +225,11 @@ class System:
                 process.wait()
 
 
-@pytest.fixture(autouse=True)
-def page_cluster():
-    """Put back when everything that a test has started is over; tests of another run wait for their turn."""
-    if os.geteuid() != 0:
-        yield
-        return
-    with PAGE_CLUSTER.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        before = held.read()
-        PAGE_CLUSTER.write_text(str(DEFAULT))
-        yield
-        PAGE_CLUSTER.write_text(before)
-
-
 @pytest.fixture
-def system(tmp_path, page_cluster):
+def system(tmp_path, own_machine):
     if ASCARD is None:
         pytest.skip("ascard was built without agent and interface: run `make online`")
-    system = System(tmp_path)
+    system = System(tmp_path, own_machine)
     system.start_server()
     yield system
     system.end()
@@ -267,17 +251,8 @@ def until():
 
 
 @pytest.fixture
-def sysctl():
-    """A harmless knob of the machine."""
-    if os.geteuid() != 0:
+def sysctl(own_machine):
+    """A knob of the machine that the system runs on."""
+    if own_machine is None:
         pytest.skip("needs root")
-
-    class Knob:
-        name = "vm.page-cluster"
-        default = DEFAULT
-
-        @staticmethod
-        def read():
-            return int(PAGE_CLUSTER.read_text())
-
-    return Knob
+    return own_machine

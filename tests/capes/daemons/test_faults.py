@@ -149,6 +149,7 @@ def test_garbage_on_every_subject_changes_nothing(system, sysctl):
 
 @pytest.fixture
 def small_disk(tmp_path):
+    """Has to be there before the machine that is to see it."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     path = tmp_path / "disk"
@@ -158,7 +159,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", path], check=True)
 
 
-def test_a_full_disk_holds_everything_and_loses_no_tick(system, small_disk, sysctl):
+def test_a_full_disk_holds_everything_and_loses_no_tick(small_disk, system, sysctl):
     bus = system.bus()
     system.interface(KNOBS, database=small_disk / "replay.sqlite")
     system.agent(AGENT)

@@ -5,6 +5,8 @@ import sqlite3
 import sys
 import time
 
+import pytest
+
 OUTAGE_S = 30.0
 # A system that does best with the knob at 7.
 MONITOR = """
@@ -35,6 +37,7 @@ visit_ticks_max = 3
 """
 
 
+@pytest.mark.slow
 def test_half_a_minute_without_the_message_server(system, sysctl, until):
     (system.folder / "monitor.py").write_text(MONITOR)
     command = json.dumps([sys.executable, str(system.folder / "monitor.py")])

@@ -104,6 +104,7 @@ def written(hosts):
         (hosts[name].folder / "ca.pem").write_bytes((hosts["head"].folder / "ca.pem").read_bytes())
 
 
+@pytest.mark.slow
 def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts, until):
     written(hosts)
     head, clients = hosts["head"], [hosts["client1"], hosts["client2"]]

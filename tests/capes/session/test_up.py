@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -22,7 +21,6 @@ from ascar.capes.session.folder import Folder
 from ascar.errors import MessagingError
 
 ROOT = Path(__file__).resolve().parents[3]
-KNOB = Path("/proc/sys/vm/page-cluster")
 LIMIT_S = 200.0
 STUDY = """
 [study]
@@ -82,13 +80,13 @@ def until(condition, what):
 class Running:
     """A session, and what is known of it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, machine):
         self.folder = folder
         study = folder / "study.toml"
         study.write_text(STUDY)
         self.place = folder / "session"
         self.log = (folder / "up.log").open("wb")
-        command = ascar("up", study, "--folder", self.place, "--json")
+        command = machine.words(*ascar("up", study, "--folder", self.place, "--json"))
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
 
     def begin(self):
@@ -151,24 +149,19 @@ class Running:
 
 
 @pytest.fixture
-def knob():
-    if os.geteuid() != 0:
+def knob(own_machine):
+    if own_machine is None:
         pytest.skip("needs root")
     ascard = Path(sys.executable).parent / "ascard"
     asked = subprocess.run([ascard, "interface", "--help"], capture_output=True, check=False)
     if asked.returncode != 0:
         pytest.skip("ascard was built without agent and interface: run `make online`")
-    with KNOB.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # tests of another run wait for their turn
-        before = held.read()
-        KNOB.write_text("3")  # whatever is this machine's own
-        yield 3
-        KNOB.write_text(before)
+    return own_machine
 
 
 @pytest.fixture
 def session(tmp_path, knob):
-    session = Running(tmp_path)
+    session = Running(tmp_path, knob)
     try:
         session.begin()
         yield session
@@ -181,12 +174,8 @@ def heard(state):
     return state.tick if any(node.is_here for node in state.nodes) else 0
 
 
-def value():
-    return int(KNOB.read_text())
-
-
 def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
-    until(lambda: value() != knob, "the learner turns the knob")
+    until(lambda: knob.read() != knob.default, "the learner turns the knob")
     before = session.parts()
     told = [session.see(heard, "ticks").tick]
     for name in ("messages", "interface", "agent", "learner"):
@@ -206,7 +195,7 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     def is_frozen_elsewhere():
         os.kill(messages, signal.SIGSTOP)
         time.sleep(0.5)  # what was on its way arrives
-        if value() != knob:
+        if knob.read() != knob.default:
             return True
         os.kill(messages, signal.SIGCONT)
         return False
@@ -215,10 +204,10 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
         until(is_frozen_elsewhere, "the knob is away from its default")
         log = session.place / "agent.log"
         until(lambda: "nothing heard of the interface" in log.read_text(), "the dead man's switch")
-        until(lambda: value() == knob, "the knob is put back")
+        until(lambda: knob.read() == knob.default, "the knob is put back")
     finally:
         os.kill(messages, signal.SIGCONT)
-    until(lambda: value() != knob, "tuning goes on")
+    until(lambda: knob.read() != knob.default, "tuning goes on")
     told.append(session.see(heard, "ticks").tick)
     status = subprocess.run(
         ascar("status", session.place, "--json"), capture_output=True, text=True, check=False
@@ -235,15 +224,15 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     ended = json.loads(out)
     jsonschema.validate(ended, json.loads((ROOT / "docs" / "schemas" / "capes-up.json").read_text()))
     assert (session.process.returncode, ended["stopped"], ended["left_changed"]) == (0, "asked", {})
-    assert value() == knob
-    assert ended["defaults"] == {"vm.page-cluster": knob}
+    assert knob.read() == knob.default
+    assert ended["defaults"] == {"vm.page-cluster": knob.default}
     # Every tick that was told is on disk.
     assert set(told) <= set(session.ticks())
     until(lambda: not session.children(), "nothing of it runs")
 
 
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
-    until(lambda: value() != knob, "the learner turns the knob")
+    until(lambda: knob.read() != knob.default, "the learner turns the knob")
     for seconds in (12, 24, 48):  # a busy machine may not come to a pair of phases in twelve
         words = ("--for", f"{seconds} s", "--phase", "4 s", "--settle", "500 ms", "--json")
         done = subprocess.run(
@@ -253,11 +242,11 @@ def test_compared_from_elsewhere_then_killed_at_once(session, knob):
             break
     assert document(done)["pairs"] >= 1
     session.see(lambda state: state.mode == "automatic", "tuning goes on")
-    until(lambda: value() != knob, "the learner turns the knob again")
+    until(lambda: knob.read() != knob.default, "the learner turns the knob again")
     session.process.kill()
     session.process.wait()
     until(lambda: not session.children(), "nothing of it runs")
-    until(lambda: value() == knob, "the knob is put back")
+    until(lambda: knob.read() == knob.default, "the knob is put back")
     assert Folder(session.place).running() is None
 
 
@@ -265,44 +254,41 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     try:
-        done = subprocess.run(
-            ascar("up", study, "--folder", tmp_path / "s", "--for", "20 s", "--prove", "--keep", "--json"),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        ended = document(done)
+        words = ("--folder", tmp_path / "s", "--for", "20 s", "--prove", "--keep", "--json")
+        command = knob.words(*ascar("up", study, *words))
+        ended = document(subprocess.run(command, capture_output=True, text=True, check=False))
         assert ended["stopped"] == "time"
         assert ended["proof"]["pairs"] >= 1
         # Memory that is free does not depend on the knob; with so small a p, chance makes no claim either.
         assert ended["proof"]["claim"] == "none"
         wanted = ended["setting"]["vm.page-cluster"]
-        assert ended["kept"] == ({} if wanted == knob else {"vm.page-cluster": wanted})
-        assert value() == wanted
+        assert ended["kept"] == ({} if wanted == knob.default else {"vm.page-cluster": wanted})
+        assert knob.read() == wanted
     finally:
-        subprocess.run([sys.executable, "-P", "-m", "ascar", "restore"], capture_output=True, check=False)
-    assert value() == knob
+        restore = knob.words(sys.executable, "-P", "-m", "ascar", "restore")
+        subprocess.run(restore, capture_output=True, check=False)
+    assert knob.read() == knob.default
 
 
 def test_bad_input_touches_nothing(tmp_path, knob):
     study = tmp_path / "study.toml"
     for old, new, words in (
         ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
-        ("minimum = 0", "minimum = 7", f"is {knob} now, which is not among its values, 7 to 8"),
+        ("minimum = 0", "minimum = 7", f"is {knob.default} now, which is not among its values, 7 to 8"),
         ("first_ticks = 3", "first_tick = 3", "first_tick"),
         ("contact_s = 3", "contact_s = 3\nmode = 'observe'", "--prove: capes.mode = 'observe' turns nothing"),
     ):
         study.write_text(STUDY.replace(old, new))
         prove = ["--prove"] if "--prove" in words else []
         done = subprocess.run(
-            ascar("up", study, "--folder", tmp_path / "s", *prove),
+            knob.words(*ascar("up", study, "--folder", tmp_path / "s", *prove)),
             capture_output=True,
             text=True,
             check=False,
         )
         assert done.returncode == 2, done.stderr
         assert words in done.stderr.splitlines()[-1], done.stderr
-    assert value() == knob
+    assert knob.read() == knob.default
 
 
 @pytest.mark.parametrize("command", ["status", "stop", "prove"])
