@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import stat
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ascar.errors import InputError
 from ascar.small_file import SmallFile
+from ascar.toml import toml_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,14 +86,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     def to_toml(self) -> str:
         """The text of a connection file."""
-        plain: dict[str, str | dict[str, str]] = msgspec.to_builtins(self)
-        given = [(name, value) for name, value in plain.items() if isinstance(value, str)]
-        lines = [
-            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in given
-        ]  # JSON's strings are TOML's, too
-        files: dict[str, str | None] = msgspec.to_builtins(self.tls)
-        tls = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in files.items() if value]
-        return "\n".join([*lines, *(["[tls]", *tls] if tls else []), ""])
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        files = {name: value for name, value in msgspec.to_builtins(self.tls).items() if value}
+        return toml_text({**plain, "tls": files or None})
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """What TLS needs; None without it.

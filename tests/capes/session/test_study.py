@@ -10,8 +10,8 @@ import pytest
 from ascar.capes.process.learner_file import read_plan
 from ascar.capes.session.files import agent_text, interface_text, learner_text, users
 from ascar.capes.session.study import OnlineStudy
-from ascar.capes.session.toml import toml_text
 from ascar.errors import InputError, StudyError
+from ascar.toml import toml_text
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "capes-localfs.toml"
 SMALL = """

@@ -9,8 +9,8 @@ import msgspec
 
 from ascar.capes.messages.bus import prefix
 from ascar.capes.session.study import DEVICE
-from ascar.capes.session.toml import toml_text
 from ascar.messaging import User
+from ascar.toml import toml_text
 
 if TYPE_CHECKING:
     from pathlib import Path
