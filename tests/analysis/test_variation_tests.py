@@ -6,7 +6,6 @@ from scipy import stats
 
 from ascar.analysis.variation_tests import (
     first_rank,
-    holm,
     mid_ranks,
     permuted,
     seasonal_kendall,
@@ -88,8 +87,3 @@ def test_two_levels_are_told_from_one():
     assert low == pytest.approx(two[:10].mean()) and high == pytest.approx(two[10:].mean())
     below = sum(two_levels(rng.normal(0, 1, 20))[1] < 0.05 for _ in range(100))
     assert below <= 11
-
-
-def test_holm_as_by_hand():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == []

@@ -8,7 +8,7 @@ import pytest
 from ascar.errors import StudyError
 from ascar.lab import Benchmark, Budget, Contender, Noise, Run, Sweep, TableSpecification, simulate
 from ascar.lab.curves import band, best_values, near_optimal, over_time, stops_by_mutations, stops_by_window
-from ascar.lab.ranking import compare, holm, ranks
+from ascar.lab.ranking import compare, ranks
 from ascar.lab.summary import regrets
 from ascar.targets.recording import Columns
 
@@ -33,12 +33,6 @@ def run_of(values, mutations=None, seconds=None, seed=1):
         np.full(n, np.nan) if mutations is None else np.array(mutations, np.float64),
         np.array([[losses.min(), losses.min()]]),
     )
-
-
-def test_holm_corrects_step_by_step():
-    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm([0.4, 0.4]) == pytest.approx([0.8, 0.8])
-    assert holm([]) == []
 
 
 def test_pairs_are_compared_on_the_seeds_that_both_have():

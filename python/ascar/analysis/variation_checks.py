@@ -16,7 +16,6 @@ import polars as pl
 from ascar.analysis.variation_tests import (
     Result,
     first_rank,
-    holm,
     mid_ranks,
     permuted,
     seasonal_kendall,
@@ -25,6 +24,7 @@ from ascar.analysis.variation_tests import (
     two_levels,
 )
 from ascar.analysis.variation_time import parts
+from ascar.significance import holm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

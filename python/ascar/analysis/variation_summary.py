@@ -10,8 +10,9 @@ import polars as pl
 
 from ascar.analysis.spectra import ROWS_PER_RANGE, factor_of
 from ascar.analysis.variation import range_coverage, relative_standard_deviation
-from ascar.analysis.variation_tests import holm, mid_ranks
+from ascar.analysis.variation_tests import mid_ranks
 from ascar.errors import InputError
+from ascar.significance import holm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
 __all__ = [
     "Result",
     "first_rank",
-    "holm",
     "mid_ranks",
     "permuted",
     "seasonal_kendall",
@@ -119,15 +118,6 @@ def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> Resul
     score = float((np.sign(left) * ranks).sum())
     z = math.copysign(max(abs(score) - 1, 0.0), score) / math.sqrt(float((ranks**2).sum()))
     return Result("signed ranks, Z", z, _two_sided(z), f"{len(left)} {sample}")
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted so that one below a level anywhere is that rare (Holm 1979)."""
-    adjusted, most = [1.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        most = max(most, min(1.0, p_values[place] * (len(p_values) - rank)))
-        adjusted[place] = most
-    return adjusted
 
 
 def permuted(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import stats
 
+from ascar.significance import holm, signed_rank_p_value
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from numpy.typing import NDArray
 
-__all__ = ["Comparison", "Rank", "compare", "holm", "ranks"]
+__all__ = ["Comparison", "Rank", "compare", "ranks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Co
             differences = np.array([by_name[one][seed] - by_name[other][seed] for seed in seeds])
             if seeds:
                 mean = float(differences.mean())
-                found.append((problem, one, other, len(seeds), mean, _p_value(differences)))
+                found.append((problem, one, other, len(seeds), mean, signed_rank_p_value(differences)))
     corrected = holm([row[-1] for row in found])
     return [Comparison(*row, p) for row, p in zip(found, corrected, strict=True)]
 
@@ -93,23 +94,3 @@ def ranks(means: Mapping[str, Mapping[str, float]]) -> list[Rank]:
         for index, name in enumerate(names)
     ]
     return sorted(found, key=lambda rank: rank.rank_mean)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number (Holm, "A simple sequentially rejective ... procedure", 1979)."""
-    count = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    corrected = np.empty(count)
-    highest = 0.0
-    for place, index in enumerate(order):
-        highest = max(highest, min(1.0, (count - place) * p_values[int(index)]))
-        corrected[int(index)] = highest
-    return [float(p) for p in corrected]
-
-
-def _p_value(differences: NDArray[np.float64]) -> float:
-    """Wilcoxon's signed-rank test (1945), equal pairs split between both signs; 1 where all are equal."""
-    if not differences.any():
-        return 1.0
-    test = cast("Any", stats).wilcoxon(differences, zero_method="zsplit", method="approx")
-    return float(test.pvalue)
