@@ -25,7 +25,7 @@ from ascar.abandonment import Lookout, Rival
 from ascar.measurement import Series
 from ascar.objective import Objective
 from ascar.outcome import Purpose, Trial, TrialState
-from ascar.pilot import PRESETS, analyze
+from ascar.pilot import PRESETS, analyze, verdict_on
 from ascar.space import Configuration
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Load:
     def end(self, values: Values) -> int:
         """After how many readings a run is enough."""
         for n in range(self.goal.readings_min, len(values)):
-            if self.goal.met_by(analyze(values[:n])):
+            if verdict_on(analyze(values[:n]), self.goal).word == "reached":
                 return n
         return len(values)
 

@@ -9,6 +9,9 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ascar.pilot.presets import Goal
+from ascar.pilot.round import Round
+
 __version__: str
 
 @final
@@ -253,6 +256,167 @@ class Expression:
 
 def expression_literal(value: float | str | bool) -> str:
     """A value as the text that parses to it (a negative number: to the minus of one)."""
+
+GoalValues: TypeAlias = tuple[float, int, float, int]
+IndicatorValues: TypeAlias = tuple[str, str, GoalValues | None]
+MeasurementValues: TypeAlias = tuple[
+    float,
+    tuple[float | None, float | None],
+    float,
+    tuple[int, int],
+    float,
+    int,
+    tuple[int, int],
+    list[int],
+    str,
+    str,
+]
+FindingValues: TypeAlias = tuple[MeasurementValues | None, str, int, int, int, bool]
+
+def pilot_presets() -> list[tuple[str, GoalValues]]:
+    """Goals by name: interval width, fewest readings, confidence, fewest rounds."""
+
+def pilot_analyze(
+    indicator: IndicatorValues, values: NDArray[np.float64], confidence: float
+) -> MeasurementValues:
+    """One round's unit readings of an indicator on their own."""
+
+@final
+class Speed:
+    """The speed of the stable phase."""
+
+    @property
+    def work_per_s(self) -> float:
+        """The speed, v in eq. 4.4."""
+
+    @property
+    def ci_low(self) -> float | None:
+        """The lower end of its interval; None where there is no honest one."""
+
+    @property
+    def ci_high(self) -> float | None: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def alpha_s(self) -> float:
+        """Seconds that set-up, warm-up and cool-down add to a round.
+
+        Below zero where the first part of the work is faster, as into a cache.
+        """
+
+    @property
+    def autocorrelation(self) -> float:
+        """Lag 1, of what the line leaves unexplained, in the order of the rounds."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that the line rests on; those whose work alpha would have had time for are left out."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no interval; empty where there is one."""
+
+    @property
+    def ci_width_relative(self) -> float | None:
+        """Width of the interval over the speed; None where there is none."""
+
+    @property
+    def work_min(self) -> float:
+        """The work that alpha would have had time for: rounds of less tell more of alpha than of speed."""
+
+    def meets(self, goal: Goal) -> bool:
+        """Whether the interval is narrow enough, on rounds enough to stop by."""
+
+    def seconds_for(self, work_amount: float) -> float:
+        """Predicted duration of a round (eq. 4.4)."""
+
+def speed_of(rounds: Sequence[tuple[float, float]], confidence: float) -> Speed | None:
+    """The speed that rounds of (work, seconds) tell; None where they make no rising line."""
+
+@final
+class WorkAmounts:
+    """How much work each round of a session does; an InputError refuses its range."""
+
+    def __new__(
+        cls,
+        low: float,
+        high: float,
+        whole: bool = False,
+        short_round_s: float = 1.0,
+        longest_round_s: float = 180.0,
+        first_result_s: float = 60.0,
+        first_rounds: int = 50,
+    ) -> WorkAmounts:
+        """A schedule at its start.
+
+        Args:
+            low: least work amount allowed, above zero.
+            high: most work amount allowed.
+            whole: work amounts are whole numbers.
+            short_round_s: shorter rounds are set aside, and the next does twice as much.
+            longest_round_s: no round is planned longer than this, however much work is allowed.
+            first_result_s: seconds after which a first result is wanted (60 in the thesis).
+            first_rounds: rounds in that time (50 in the thesis, for the central limit theorem); fewer where
+                the shortest round does not leave room for so many.
+        """
+
+    @property
+    def low(self) -> float:
+        """Least work amount now: raised by what trial rounds and the speed show."""
+
+    def next(self) -> float:
+        """The work amount of the next round."""
+
+    def next_for(self, seconds: float) -> float:
+        """The work amount of the next round where unit readings of so many more seconds are wanted."""
+
+    def learn(self, done: Round) -> bool:
+        """Take note of a round; says whether it is to be used."""
+
+    def avoid(self, work_amount: float) -> None:
+        """Plan no round of less work than this: too little of it would be stable."""
+
+@final
+class PilotSession:
+    """A session under way, or at its end; an InputError refuses what cannot be."""
+
+    def __new__(
+        cls,
+        indicators: Sequence[IndicatorValues],
+        goal: GoalValues,
+        work: WorkAmounts | None,
+        session_s: float,
+        rounds_max: int,
+    ) -> PilotSession: ...
+    def next_work(self) -> float | None:
+        """The work amount of the next round; None where the work cannot be adjusted."""
+
+    def take(
+        self,
+        seconds: float,
+        work_amount: float | None,
+        readings: Sequence[float | None],
+        unit_readings: Sequence[Sequence[float] | NDArray[np.float64]],
+    ) -> bool:
+        """Take in a round, its readings in the order of the indicators; says whether it is used."""
+
+    def judge(self, elapsed_s: float, out_of_time: bool) -> bool:
+        """Look at what is known; says whether the session ends."""
+
+    @property
+    def findings(self) -> list[FindingValues]: ...
+    @property
+    def speed(self) -> Speed | None: ...
+    @property
+    def speed_decides(self) -> bool: ...
+    @property
+    def reached(self) -> bool: ...
+    @property
+    def why(self) -> str:
+        """Why it ended, one line; empty while it goes on."""
+
+    @property
+    def left_s(self) -> float | None: ...
 
 RuleValues: TypeAlias = tuple[
     Sequence[tuple[int, int]], tuple[int, int, int], tuple[int, Sequence[int]] | None

@@ -14,7 +14,7 @@ from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.measurement import Measurement, Series
 from ascar.objective import unmet
 from ascar.outcome import Abandonment, Event, Failure, Trial, TrialState
-from ascar.pilot import PRESETS, Goal, analyze
+from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.study import duration
 from ascar.workspace import Pace
 
@@ -204,7 +204,7 @@ class _Watch:
         if (
             second + _INSTANT_S >= self._load_min_s
             and len(scores) >= goal.readings_min
-            and goal.met_by(analyze(scores.values, goal.confidence))
+            and verdict_on(analyze(scores.values, goal.confidence), goal).word == "reached"
         ):
             return True
         if self.lookout is not None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ascar.pilot import Goal, Indicator, Limits, Plan, Round, analyze, run_session, verdict_on
-from ascar.pilot.stopping import INDEPENDENT_MIN, cautious, enough_independent
 
 
 def _ar(rng, n, rho, mean=100.0, sd=10.0):
@@ -12,26 +10,6 @@ def _ar(rng, n, rho, mean=100.0, sd=10.0):
     for i in range(1, n):
         noise[i] = rho * noise[i - 1] + np.sqrt(1 - rho**2) * noise[i]
     return mean + sd * noise
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_the_interval_for_stopping_is_never_narrower(rho):
-    for seed in range(20):
-        values = _ar(np.random.default_rng(seed), 400, rho)
-        plain = analyze(values, whole=True)
-        told = cautious(plain, values[plain.stable_start : plain.stable_end])
-        if plain.ci_low is None:
-            assert told is plain
-            continue
-        assert told.ci_low <= plain.ci_low
-        assert told.ci_high >= plain.ci_high
-        assert told.independent_samples <= plain.independent_samples
-
-
-def test_an_ar1_is_worth_as_many_independent_samples_as_theory_says():
-    values = _ar(np.random.default_rng(5), 20_000, 0.8)
-    told = cautious(analyze(values, whole=True), values)
-    assert told.independent_samples == pytest.approx(20_000 * 0.2 / 1.8, rel=0.15)
 
 
 def test_sessions_that_stop_at_the_first_narrow_interval_still_cover():
@@ -64,15 +42,8 @@ def test_no_session_stops_on_few_independent_samples():
         Plan([Indicator("x", goal=goal)], goal, limits=Limits(1e9, 4000)),
         clock=lambda: 0.0,
     )
-    assert session.findings[0].measurement.independent_samples >= INDEPENDENT_MIN
+    assert session.findings[0].measurement.independent_samples >= 20
     assert len(session.rounds) > 200
-
-
-def test_constant_readings_are_known_exactly():
-    values = np.full(100, 7.0)
-    told = cautious(analyze(values, whole=True), values)
-    assert (told.ci_low, told.ci_high) == (7.0, 7.0)
-    assert enough_independent(told)
 
 
 def test_verdicts():

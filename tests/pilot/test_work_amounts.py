@@ -1,24 +1,11 @@
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import pytest
 
 from ascar.errors import InputError
 from ascar.pilot import Round, WorkAmounts
-from ascar.pilot.work_amounts import halving_sequence, slice_seconds
-
-
-def test_the_halving_sequence_is_that_of_figure_4_3():
-    assert list(islice(halving_sequence(0, 16), 15)) == [8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15]
-    assert next(halving_sequence(10, 20)) == 15
-
-
-def test_the_slice_is_that_of_equation_4_5():
-    slice_s = slice_seconds(60, 0.5, 50)
-    assert slice_s == (2 * 60 - 2 * 0.5 * 50) / (50**2 - 50)
-    assert sum(0.5 + slice_s * step for step in range(50)) == pytest.approx(60)
-    assert slice_seconds(60, 2.0, 50) < 0  # fifty rounds of two seconds do not fit into sixty
 
 
 def _run(schedule, rounds, seconds_of):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import StageFailed
+from ascar.program import running
 from ascar.program.running import STDERR_BYTES_MAX, Ended, Program, check, run_program
 from ascar.workspace import Workspace
 
@@ -120,6 +121,21 @@ def test_children_that_outlive_the_program_are_killed_and_do_not_delay_its_end(p
     assert time.monotonic() - start_s < 40
     assert ended.status == 0
     assert not alive(int(b"".join(heard)))
+
+
+def test_children_are_looked_for_only_after_a_program_that_can_have_some(place, monkeypatch):
+    looks = []
+    marked = running._marked
+    monkeypatch.setattr(running, "_marked", lambda mark: looks.append(mark) or marked(mark))
+
+    def looked(script):
+        looks.clear()
+        assert run_program(shell(script), place).status == 0
+        return bool(looks)
+
+    # Whatever begins beside it on this machine is a reason to look, too.
+    assert any(not looked("exit 0") for _ in range(500))
+    assert all(looked("sleep 0 & exit 0") for _ in range(20))
 
 
 def test_nothing_is_left_when_hearing_fails(place):

@@ -92,17 +92,18 @@ enum Step {
 impl Run<'_> {
     fn rounds(&mut self) -> Outcome<()> {
         if self.asked_to_stop() {
-            self.session.judge(self.elapsed_s(), true)?;
+            self.session.judge(self.elapsed_s(), Some(Ended::Stopped))?;
             return Ok(());
         }
         loop {
             let step = self.round().inspect_err(|_| {
                 // What was measured before is kept, and looked at a last time.
                 let elapsed_s = self.start.elapsed().as_secs_f64();
-                let _ = self.session.judge(elapsed_s, true);
+                let _ = self.session.judge(elapsed_s, Some(Ended::Stopped));
             })?;
             let stop = matches!(step, Step::Stop) || self.asked_to_stop();
-            let ended = self.session.judge(self.elapsed_s(), stop)?;
+            let over = stop.then_some(Ended::Stopped);
+            let ended = self.session.judge(self.elapsed_s(), over)?;
             if let Some((progress, user)) = self.settings.progress {
                 let summary = self.summary(None);
                 // SAFETY: the header asks for a function that takes its own `user` and a summary.
@@ -152,20 +153,13 @@ impl Run<'_> {
 
     fn summary(&self, failure: Option<&Failure>) -> CSummary {
         let session = &self.session;
-        let limits = session.plan().limits;
         let (ended, why) = match (failure, session.ended()) {
             (Some(failure), _) => (ENDED_FAILED, failure.message.clone()),
-            (None, None) => (0, String::new()),
-            (None, Some(Ended::Reached)) => (1, "every goal is reached".to_owned()),
-            (None, Some(Ended::Time)) => (
-                2,
-                format!("the limit of {} s was reached", limits.session_s),
-            ),
-            (None, Some(Ended::Rounds)) => (
-                3,
-                format!("the limit of {} rounds was reached", limits.rounds_max),
-            ),
-            (None, Some(Ended::Stopped)) => (4, "it was asked to stop".to_owned()),
+            (None, None) => (0, session.why()),
+            (None, Some(Ended::Reached)) => (1, session.why()),
+            (None, Some(Ended::Time)) => (2, session.why()),
+            (None, Some(Ended::Rounds)) => (3, session.why()),
+            (None, Some(Ended::Stopped)) => (4, session.why()),
         };
         CSummary {
             ended,

@@ -42,6 +42,17 @@ pub struct Finding {
     pub rounds_unstable: usize,
 }
 
+impl Basis {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Readings => "readings",
+            Self::UnitReadings => "unit readings",
+            Self::Rounds => "rounds",
+        }
+    }
+}
+
 impl Finding {
     /// Whether the indicator's goal is reached, and may be stopped at; without a goal, always.
     pub fn reached(&self) -> bool {
@@ -107,7 +118,7 @@ impl Ledger {
                 self.first = values.to_vec();
             }
             self.units += values.len();
-            let found = Measurement::of(&self.averaged(values), self.confidence, false)?;
+            let found = self.indicator.analyze(values, self.confidence)?;
             if found.reason.contains("no stable phase") {
                 self.unstable += 1;
             } else {
@@ -187,7 +198,7 @@ impl Ledger {
         if self.indicator.kind == Kind::Binary {
             return self.proportion(values);
         }
-        let averaged = self.averaged(values);
+        let averaged = self.indicator.averaged(values);
         let found = Measurement::of(&averaged, self.confidence, whole)?;
         let stable = found.stable_start..found.stable_end;
         let found = cautious(found, &averaged[stable]);
@@ -207,14 +218,6 @@ impl Ledger {
             reason: String::new(),
             ..Measurement::single(found.estimate, self.confidence)
         })
-    }
-
-    /// What is averaged: of ratios such as speeds the reciprocals, for their mean is harmonic.
-    fn averaged(&self, values: &[f64]) -> Vec<f64> {
-        match self.indicator.kind {
-            Kind::Ratio => values.iter().map(|value| 1.0 / value).collect(),
-            Kind::Ordinary | Kind::Binary => values.to_vec(),
-        }
     }
 
     /// The measurement of what was averaged as one of the indicator.

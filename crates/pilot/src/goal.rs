@@ -39,6 +39,14 @@ impl Goal {
         rounds_min: 5,
     };
 
+    /// Pilot's presets by name. The third number of its own, the limit on autocorrelation, is not copied: loosening
+    /// it breaks the interval's promise instead of widening it.
+    pub const PRESETS: [(&'static str, Self); 3] = [
+        ("quick", Self::QUICK),
+        ("normal", Self::NORMAL),
+        ("strict", Self::STRICT),
+    ];
+
     /// Refuses numbers out of their ranges.
     pub fn check(&self) -> Result<()> {
         if !(self.interval_width > 0.0 && self.interval_width.is_finite()) {

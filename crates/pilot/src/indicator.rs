@@ -1,6 +1,7 @@
 //! A performance indicator: what is measured, and how well (ASCAR thesis, sections 4.2 and 4.3).
 
 use crate::goal::Goal;
+use crate::measurement::Measurement;
 use crate::{Error, Result};
 
 /// How readings of an indicator are averaged.
@@ -25,7 +26,35 @@ pub struct Indicator {
     pub goal: Option<Goal>,
 }
 
+impl Kind {
+    /// Every kind, with its name.
+    pub const NAMED: [(&'static str, Self); 3] = [
+        ("ordinary", Self::Ordinary),
+        ("ratio", Self::Ratio),
+        ("binary", Self::Binary),
+    ];
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::NAMED.into_iter();
+        all.find(|it| it.0 == name).map(|it| it.1)
+    }
+}
+
 impl Indicator {
+    /// A round's unit readings on their own: their stable phase, and the mean of what is averaged of them.
+    pub fn analyze(&self, values: &[f64], confidence: f64) -> Result<Measurement> {
+        Measurement::of(&self.averaged(values), confidence, false)
+    }
+
+    /// What is averaged: of ratios such as speeds the reciprocals, for their mean is harmonic.
+    pub(crate) fn averaged(&self, values: &[f64]) -> Vec<f64> {
+        match self.kind {
+            Kind::Ratio => values.iter().map(|value| 1.0 / value).collect(),
+            Kind::Ordinary | Kind::Binary => values.to_vec(),
+        }
+    }
+
     /// Refuses readings that are not of the indicator's kind.
     pub fn check(&self, values: &[f64]) -> Result<()> {
         let (right, allowed): (fn(f64) -> bool, _) = match self.kind {

@@ -1,7 +1,7 @@
 //! A Pilot session: rounds until every performance indicator is known well enough (ASCAR thesis, section 4.2).
 //!
-//! Pure: no I/O, no clock; rounds and elapsed time are arguments. The decisions are those of the Python package
-//! `ascar.pilot`, module by module; a test feeds both the same rounds.
+//! Pure: no I/O, no clock; rounds and elapsed time are arguments. The Python package `ascar.pilot` and the C library are
+//! callers of it.
 //!
 //! | module | what it answers |
 //! |---|---|

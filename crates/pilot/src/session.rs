@@ -169,6 +169,18 @@ impl Session {
         self.ended
     }
 
+    /// Why the session ended, one line; empty while it goes on.
+    pub fn why(&self) -> String {
+        let limits = self.plan.limits;
+        match self.ended {
+            None => String::new(),
+            Some(Ended::Reached) => "every goal is reached".to_owned(),
+            Some(Ended::Time) => format!("the limit of {} s was reached", limits.session_s),
+            Some(Ended::Rounds) => format!("the limit of {} rounds was reached", limits.rounds_max),
+            Some(Ended::Stopped) => "it was asked to stop".to_owned(),
+        }
+    }
+
     /// Seconds at the last judgement.
     pub fn seconds(&self) -> f64 {
         self.seconds
@@ -191,11 +203,13 @@ impl Session {
         Some(work.next_for(left_s.unwrap_or(spent_s)))
     }
 
-    /// Takes in a round; a short one is kept but not used.
+    /// Takes in a round; a short one is kept but not used. Says whether it is used.
     ///
     /// Refused, and the session left as it was, where a number cannot be.
-    pub fn take(&mut self, round: &Round) -> Result<()> {
-        if !(round.seconds > 0.0 && round.seconds <= 1e100) {
+    pub fn take(&mut self, round: &Round) -> Result<bool> {
+        // The speed divides by the duration of what adjusts its work.
+        let is_long = round.seconds > 0.0 || self.work.is_none() && round.seconds == 0.0;
+        if !(is_long && round.seconds <= 1e100) {
             let allowed = "a duration above 0";
             return Err(Error::new("round", format!("{} s", round.seconds), allowed));
         }
@@ -225,7 +239,7 @@ impl Session {
             used,
         });
         if !used {
-            return Ok(());
+            return Ok(false);
         }
         for (index, ledger) in self.ledgers.iter_mut().enumerate() {
             ledger.add(round, index)?;
@@ -240,20 +254,20 @@ impl Session {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Looks at what is known and says whether the session ends.
     ///
-    /// `elapsed_s` are the seconds since its start; `stop` ends it whatever is known.
-    pub fn judge(&mut self, elapsed_s: f64, stop: bool) -> Result<Option<Ended>> {
+    /// `elapsed_s` are the seconds since its start; `over` says why no more rounds come, whatever is known.
+    pub fn judge(&mut self, elapsed_s: f64, over: Option<Ended>) -> Result<Option<Ended>> {
         self.seconds = elapsed_s;
         self.findings = self.look(false)?;
         let limits = self.plan.limits;
         self.ended = if self.reached() {
             Some(Ended::Reached)
-        } else if stop {
-            Some(Ended::Stopped)
+        } else if over.is_some() {
+            over
         } else if elapsed_s >= limits.session_s {
             Some(Ended::Time)
         } else if self.rounds.len() >= limits.rounds_max {

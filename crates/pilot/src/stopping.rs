@@ -64,3 +64,59 @@ fn first_order(values: &[f64], confidence: f64) -> (f64, f64) {
     let half = quantile * (total / (n - 1.0) / independent).sqrt();
     (half, independent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An AR(1) of mean 100 and standard deviation 10.
+    fn correlated(seed: u64, n: usize, rho: f64) -> Vec<f64> {
+        let mut random = ascar_random::Random::new(seed);
+        let mut level = random.normal();
+        (0..n)
+            .map(|_| {
+                level = rho * level + (1.0 - rho * rho).sqrt() * random.normal();
+                100.0 + 10.0 * level
+            })
+            .collect()
+    }
+
+    fn whole(values: &[f64]) -> Measurement {
+        Measurement::of(values, 0.95, true).unwrap()
+    }
+
+    #[test]
+    fn the_interval_for_stopping_is_never_narrower() {
+        for rho in [0.0, 0.5, 0.9] {
+            for seed in 0..20 {
+                let values = correlated(seed, 400, rho);
+                let plain = whole(&values);
+                let told = cautious(plain.clone(), &values[plain.stable_start..plain.stable_end]);
+                let Some((low, high)) = plain.limits else {
+                    assert_eq!(told, plain);
+                    continue;
+                };
+                let (told_low, told_high) = told.limits.unwrap();
+                assert!(told_low <= low && told_high >= high, "{rho}, {seed}");
+                assert!(told.independent_samples <= plain.independent_samples);
+            }
+        }
+    }
+
+    #[test]
+    fn an_ar1_is_worth_as_many_independent_samples_as_theory_says() {
+        let values = correlated(5, 20_000, 0.8);
+        let told = cautious(whole(&values), &values);
+        let theory = 20_000.0 * 0.2 / 1.8;
+        let worth = told.independent_samples as f64;
+        assert!((worth / theory - 1.0).abs() < 0.15, "{worth} of {theory}");
+    }
+
+    #[test]
+    fn constant_readings_are_known_exactly() {
+        let values = [7.0; 100];
+        let told = cautious(whole(&values), &values);
+        assert_eq!(told.limits, Some((7.0, 7.0)));
+        assert!(enough_independent(&told));
+    }
+}

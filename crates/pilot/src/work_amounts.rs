@@ -162,6 +162,11 @@ impl WorkAmounts {
         })
     }
 
+    /// Least work amount now.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
     /// The work amount of the next round.
     pub fn next_amount(&mut self) -> f64 {
         let Some(line) = self.line else {
@@ -333,8 +338,10 @@ mod tests {
 
     #[test]
     fn the_halving_sequence_is_that_of_figure_4_3() {
-        let found: Vec<f64> = (1..=7).map(|n| halving(0.0, 8.0, n)).collect();
-        assert_eq!(found, [4.0, 2.0, 6.0, 1.0, 3.0, 5.0, 7.0]);
+        let found: Vec<f64> = (1..=15).map(|n| halving(0.0, 16.0, n)).collect();
+        let expected = [8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15];
+        assert_eq!(found, expected.map(f64::from));
+        assert_eq!(halving(10.0, 20.0, 1), 15.0);
         assert_eq!(halving(10.0, 20.0, 8), 10.625);
     }
 

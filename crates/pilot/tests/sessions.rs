@@ -48,7 +48,7 @@ fn run(plan: Plan, mut round: impl FnMut(Option<f64>) -> Round) -> Session {
         let done = round(session.next_work());
         elapsed_s += done.seconds;
         session.take(&done).unwrap();
-        if session.judge(elapsed_s, false).unwrap().is_some() {
+        if session.judge(elapsed_s, None).unwrap().is_some() {
             return session;
         }
     }
@@ -176,7 +176,9 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         assert!(session.take(&wrong).is_err(), "{wrong:?}");
     }
     assert!(session.rounds().is_empty());
-    assert_eq!(session.judge(0.0, true).unwrap(), Some(Ended::Stopped));
+    let stopped = Some(Ended::Stopped);
+    assert_eq!(session.judge(0.0, stopped).unwrap(), stopped);
+    assert_eq!(session.why(), "it was asked to stop");
     assert!(session.findings()[0].measurement.is_none());
     assert!(Session::new(plan(vec![], None, 10)).is_err());
     assert!(Session::new(plan([indicators.clone(), indicators].concat(), None, 10)).is_err());

@@ -8,6 +8,7 @@ mod credentials;
 mod expressions;
 mod forest;
 mod intervals;
+mod pilot;
 mod rule_sets;
 mod simulation;
 mod variation;
@@ -41,6 +42,8 @@ mod _core {
     use super::intervals::{
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
     };
+    #[pymodule_export]
+    use super::pilot::{PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_presets, speed_of};
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Told", "contest_line", "progress_line", "showing"]
 
-# Where there is no terminal, a line after a round, but not more often than this.
+# Where there is no terminal, a line after a round, but not more often than this; on one, the line changes.
 _LINE_EVERY_S = 5.0
+_CHANGE_EVERY_S = 0.25
 
 
 class _State(Protocol):
@@ -46,21 +48,24 @@ class Told(Generic[_S]):
         self._line_of = line_of
         self._status = status
         self._quiet = quiet
-        self._said_s = time.monotonic()
+        # A line on a terminal is there from the first round on.
+        self._said_s = time.monotonic() if status is None else -math.inf
 
     def take(self, state: _S) -> None:
         """Show what is known."""
         self.last = state
-        if self._quiet or state.ended:
+        every_s = _LINE_EVERY_S if self._status is None else _CHANGE_EVERY_S
+        now_s = time.monotonic()
+        if self._quiet or state.ended or now_s - self._said_s < every_s:
             return
-        if self._status is not None:
-            from rich.text import Text
-
-            # As it is: a label or a metric's name may have brackets, which would be markup.
-            self._status.update(Text(self._line_of(state)))
-        elif time.monotonic() - self._said_s >= _LINE_EVERY_S:
-            self._said_s = time.monotonic()
+        self._said_s = now_s
+        if self._status is None:
             say(self._line_of(state))
+            return
+        from rich.text import Text
+
+        # As it is: a label or a metric's name may have brackets, which would be markup.
+        self._status.update(Text(self._line_of(state)))
 
     def close(self) -> None:
         """Take the line away."""

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.pilot import CommandRunner, Finding, Phase, Plan, Resources, Round, Session, Speed
-    from ascar.pilot.findings import Ledger
+    from ascar.pilot import CommandRunner, Finding, Indicator, Phase, Plan, Resources, Session, Speed
 
 __all__ = ["Result", "measurement_of"]
 
@@ -240,42 +239,49 @@ class Result:
                 yield from ({**common, name: value} for value in values)
 
     def _plot(self, path: Path) -> None:
+        import numpy as np
+
         from ascar.cli.series_plot import write_plot
         from ascar.pilot import phases_of
-        from ascar.pilot.findings import Ledger
 
         finding = self._findings()[0] if self._findings() else None
         if finding is None or finding.measurement is None:
             return
         name, used = finding.indicator.name, [self.session.rounds[index] for index in self.session.used]
-        ledger, told = Ledger(finding.indicator), [done for done in used if name in done.unit_readings]
+        told = [
+            np.asarray(done.unit_readings[name], np.float64) for done in used if name in done.unit_readings
+        ]
         if len(told) > 1:
-            write_plot(path, name, *_rounds_in_a_row(ledger, told, finding.measurement))
+            write_plot(path, name, *_rounds_in_a_row(finding.indicator, told, finding.measurement))
             return
-        for done in used:
-            ledger.add(done)
-        series = ledger.series()
+        readings = [done.readings[name] for done in used if name in done.readings]
+        series = told[0] if told else np.asarray(readings, np.float64)
         write_plot(path, name, series, finding.measurement, phases_of(series, finding.measurement))
 
 
 def _rounds_in_a_row(
-    ledger: Ledger, rounds: Sequence[Round], measurement: Measurement
+    indicator: Indicator, rounds: Sequence[NDArray[np.float64]], measurement: Measurement
 ) -> tuple[NDArray[np.float64], Measurement, list[Phase]]:
     """All unit readings of several rounds, each with its own phases, under the mean of all of them."""
     import numpy as np
 
-    series: list[NDArray[np.float64]] = []
+    from ascar import _core
+    from ascar.pilot import phases_of
+    from ascar.pilot.findings import measurement_of
+
     phases: list[Phase] = []
     changes: list[int] = []
     start = 0
-    for done in rounds:
-        points, found = ledger.analyzed(done)
-        changes += [point + start for point in points]
-        phases += [replace(phase, start=phase.start + start, end=phase.end + start) for phase in found]
-        series.append(np.asarray(done.unit_readings[ledger.indicator.name], np.float64))
-        start += len(series[-1])
+    for values in rounds:
+        found = measurement_of(_core.pilot_analyze(indicator.values, values, measurement.confidence))
+        changes += [point + start for point in found.change_points]
+        phases += [
+            replace(phase, start=phase.start + start, end=phase.end + start)
+            for phase in phases_of(values, found)
+        ]
+        start += len(values)
     whole = replace(measurement, stable_start=0, stable_end=start, change_points=tuple(changes))
-    return np.concatenate(series), whole, phases
+    return np.concatenate(rounds), whole, phases
 
 
 def write_sheet_of(path: Path, found: dict[str, Measurement], words: list[str]) -> None:

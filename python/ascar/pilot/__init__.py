@@ -1,5 +1,6 @@
 """Pilot: statistically valid measurement in the shortest time (Li's thesis, chapter 4)."""
 
+from ascar._core import WorkAmounts
 from ascar.pilot.analysis import Method, analyze
 from ascar.pilot.batches import Batch, Batches
 from ascar.pilot.callables import measure
@@ -20,7 +21,6 @@ from ascar.pilot.session import Limits, Plan, Session, run_session
 from ascar.pilot.speed import Speed, speed_of
 from ascar.pilot.verdict import Verdict, verdict_on
 from ascar.pilot.watch import Level, Shift, Watcher, WatchPlan
-from ascar.pilot.work_amounts import WorkAmounts
 
 __all__ = [
     "PRESETS",

@@ -17,8 +17,8 @@ from ascar.pilot.session import Limits, OnRound, Plan, Session, run_session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ascar._core import WorkAmounts
     from ascar.pilot.round import Runner
-    from ascar.pilot.work_amounts import WorkAmounts
 
 __all__ = ["measure"]
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
 from ascar.pilot.presets import PRESETS, Goal
+
+if TYPE_CHECKING:
+    from ascar._core import IndicatorValues
 
 __all__ = ["Indicator", "Kind"]
 
@@ -33,6 +37,11 @@ class Indicator:
     name: str
     kind: Kind = Kind.ORDINARY
     goal: Goal | None = field(default=PRESETS["normal"])
+
+    @property
+    def values(self) -> IndicatorValues:
+        """As `ascar._core` takes it."""
+        return self.name, self.kind.value, None if self.goal is None else self.goal.values
 
     @classmethod
     def parse(cls, name: str, kind: str, goal: Goal | None) -> Indicator:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar import _core
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
-    from ascar.measurement import Measurement
+    from ascar._core import GoalValues
 
 __all__ = ["PRESETS", "Goal"]
 
@@ -59,16 +60,10 @@ class Goal:
             rounds_min=known.rounds_min,
         )
 
-    def met_by(self, measurement: Measurement) -> bool:
-        """Whether a measurement reaches this goal; one without an interval never does."""
-        width = measurement.ci_width_relative
-        return width is not None and width <= self.interval_width and measurement.n >= self.readings_min
+    @property
+    def values(self) -> GoalValues:
+        """As `ascar._core` takes it."""
+        return self.interval_width, self.readings_min, self.confidence, self.rounds_min
 
 
-# Pilot's command-line presets: interval width and minimum of samples. Its third number, the limit on
-# autocorrelation, is not copied: loosening it breaks the interval's promise instead of widening it.
-PRESETS = {
-    "quick": Goal(interval_width=0.20, readings_min=12),
-    "normal": Goal(interval_width=0.10, readings_min=50, rounds_min=3),
-    "strict": Goal(interval_width=0.10, readings_min=200, rounds_min=5),
-}
+PRESETS = {name: Goal(*values) for name, values in _core.pilot_presets()}

@@ -1,4 +1,7 @@
-"""A session: rounds until every performance indicator is known well enough (Li's thesis, section 4.2.3)."""
+"""A session: rounds until every performance indicator is known well enough (Li's thesis, section 4.2.3).
+
+`crates/pilot` plans and judges the rounds; the clock, and what carries the rounds out, are here.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascar._core import PilotSession
 from ascar.errors import InputError
-from ascar.pilot.findings import Finding, Ledger
-from ascar.pilot.outlook import outlook_s
-from ascar.pilot.speed import Speed, speed_of
-from ascar.pilot.stopping import LOOK_GROWTH
+from ascar.pilot.findings import Finding, finding_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ascar._core import Speed, WorkAmounts
     from ascar.pilot.indicator import Indicator
     from ascar.pilot.presets import Goal
     from ascar.pilot.round import Round, Runner
-    from ascar.pilot.work_amounts import WorkAmounts
 
 __all__ = ["Limits", "OnRound", "Plan", "Session", "run_session"]
 
@@ -114,58 +115,45 @@ class _Progress:
     """A session under way."""
 
     plan: Plan
-    ledgers: list[Ledger]
+    session: PilotSession
     rounds: list[Round] = field(default_factory=list["Round"])
     used: list[int] = field(default_factory=list[int])
-    speed: Speed | None = None
-    looked_at: int = 0
 
-    @property
-    def speed_decides(self) -> bool:
-        return self.plan.work is not None and not any(ledger.has_units for ledger in self.ledgers)
+    @classmethod
+    def of(cls, plan: Plan) -> _Progress:
+        indicators = [indicator.values for indicator in plan.indicators]
+        limits = plan.limits
+        return cls(
+            plan,
+            PilotSession(indicators, plan.goal.values, plan.work, limits.session_s, limits.rounds_max),
+        )
 
     def take(self, done: Round) -> None:
         """Take in a round; a short one is kept but not used."""
-        work = self.plan.work
+        names = [indicator.name for indicator in self.plan.indicators]
         self.rounds.append(done)
-        if work is not None and not work.learn(done):
-            return
-        self.used.append(len(self.rounds) - 1)
-        for ledger in self.ledgers:
-            ledger.add(done)
-        if work is not None:
-            self.speed = speed_of([self.rounds[index] for index in self.used], self.plan.goal.confidence)
-            if self.speed is not None and self.speed.ci_low is not None and self.speed_decides:
-                work.avoid(self.speed.work_min)
+        if self.session.take(
+            done.seconds,
+            None if self.plan.work is None else done.work_amount,
+            [done.readings.get(name) for name in names],
+            [done.unit_readings.get(name, ()) for name in names],
+        ):
+            self.used.append(len(self.rounds) - 1)
 
-    def next_work(self) -> float | None:
-        """The work amount of the next round; None where the work cannot be adjusted."""
-        work = self.plan.work
-        if work is None:
-            return None
-        if self.speed_decides:
-            return work.next()
-        spent_s = sum(self.rounds[index].seconds for index in self.used)
-        return work.next_for(outlook_s(self.findings(), spent_s) or spent_s)
-
-    def findings(self, *, last: bool = False) -> tuple[Finding, ...]:
-        return tuple(ledger.finding(last=last) for ledger in self.ledgers)
-
-    def reached(self, findings: Sequence[Finding]) -> bool:
-        """Whether every goal is reached.
-
-        Where the speed decides, readings that come one a round do not: rounds differ in their work amount.
-        """
-        if len(self.used) < self.plan.goal.rounds_min:
-            return False
-        if self.speed_decides:
-            # Looks are few, for the same reason as those at readings.
-            if self.speed is None or len(self.used) < LOOK_GROWTH * self.looked_at:
-                return False
-            self.looked_at = len(self.used)
-            return self.speed.meets(self.plan.goal)
-        wanted = [finding for finding in findings if finding.indicator.goal is not None]
-        return bool(wanted) and all(finding.reached for finding in wanted)
+    def known(self, seconds: float) -> Session:
+        session = self.session
+        findings = zip(self.plan.indicators, session.findings, strict=True)
+        return Session(
+            rounds=tuple(self.rounds),
+            used=tuple(self.used),
+            findings=tuple(finding_of(indicator, values) for indicator, values in findings),
+            speed=session.speed,
+            speed_decides=session.speed_decides,
+            reached=session.reached,
+            ended=session.why,
+            seconds=seconds,
+            left_s=session.left_s,
+        )
 
 
 def run_session(
@@ -181,50 +169,21 @@ def run_session(
         plan: what is measured, how well, and for how long at most.
         on_round: told after each round what is known so far.
         clock: seconds, monotonic.
+
+    Raises:
+        InputError: a round gave what cannot be: a reading that is not of its indicator's kind.
     """
-    progress = _Progress(plan, [Ledger(indicator) for indicator in plan.indicators])
-    limits, start_s = plan.limits, clock()
+    progress, start_s = _Progress.of(plan), clock()
     while True:
-        done = run(progress.next_work(), max(0.0, limits.session_s - (clock() - start_s)))
+        left_s = max(0.0, plan.limits.session_s - (clock() - start_s))
+        done = run(progress.session.next_work(), left_s)
         if done is not None:
             progress.take(done)
         elapsed_s = clock() - start_s
-        findings = progress.findings()
-        reached = progress.reached(findings)
-        if reached:
-            ended = "every goal is reached"
-        elif done is None or elapsed_s >= limits.session_s:
-            ended = f"the limit of {limits.session_s:g} s was reached"
-        elif len(progress.rounds) >= limits.rounds_max:
-            ended = f"the limit of {limits.rounds_max} rounds was reached"
-        else:
-            ended = ""
-        session = _session(progress, reached, ended, elapsed_s)
-        if on_round is not None:
-            on_round(session)
-        if ended:
-            return session
-
-
-def _session(progress: _Progress, reached: bool, ended: str, elapsed_s: float) -> Session:
-    # At the end nothing is left out; when a goal was reached, what is reported is what was looked at.
-    findings = progress.findings(last=bool(ended) and not reached)
-    left_s = None
-    if not ended:
-        goals: tuple[Finding, ...] = () if progress.speed_decides else findings
-        left_s = outlook_s(
-            goals, elapsed_s, progress.speed if progress.speed_decides else None, progress.plan.goal
-        )
-        if left_s is not None:
-            left_s = min(left_s, max(0.0, progress.plan.limits.session_s - elapsed_s))
-    return Session(
-        rounds=tuple(progress.rounds),
-        used=tuple(progress.used),
-        findings=findings,
-        speed=progress.speed,
-        speed_decides=progress.speed_decides,
-        reached=reached,
-        ended=ended,
-        seconds=elapsed_s,
-        left_s=left_s,
-    )
+        ended = progress.session.judge(elapsed_s, done is None)
+        if on_round is not None or ended:
+            known = progress.known(elapsed_s)
+            if on_round is not None:
+                on_round(known)
+            if ended:
+                return known

@@ -104,12 +104,11 @@ def run_program(
     with _started(program, workspace, mark) as (process, start_s):
         watch = _Watch(program, process, start_s, hear)
         problem = watch.until_it_ends()
-        if problem:
-            _kill(process, mark)
-        stderr = bytes(watch.stderr).decode("utf-8", "replace")
-        if problem:
-            raise StageFailed(program.stage, f"{_name(program)} {problem}", stderr)
-        return Ended(process.wait(), stderr, watch.seconds(), watch.interrupted_at_s is not None)
+        seconds = watch.seconds()
+    stderr = bytes(watch.stderr).decode("utf-8", "replace")
+    if problem:
+        raise StageFailed(program.stage, f"{_name(program)} {problem}", stderr)
+    return Ended(process.wait(), stderr, seconds, watch.interrupted_at_s is not None)
 
 
 def check(program: Program, ended: Ended) -> None:
@@ -307,6 +306,9 @@ def _account(program: Program, workspace: Workspace) -> _Account:
 
 def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
     """Kill the program and every process that carries its mark."""
+    if _ended_without_children(process):
+        process.wait()
+        return
     deadline_s = time.monotonic() + _KILL_S
     looks = 0
     if process.poll() is None:
@@ -329,6 +331,20 @@ def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
         time.sleep(0.005)
 
 
+def _ended_without_children(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the program has ended, and no process has begun on this machine since the program began.
+
+    Process ids are given out in turn, and its own is not free before it is waited for: so while it is the one
+    that was given out last (proc(5): loadavg), there is nothing of it to be looked for.
+    """
+    if process.returncode is not None:
+        return False
+    with suppress(OSError):
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return _content("/proc/loadavg").split()[-1:] == [str(process.pid).encode()]
+    return False
+
+
 def _marked(mark: str) -> tuple[list[int], bool]:
     """Ids of the processes that carry a mark and have not ended, and whether all could be looked at.
 
@@ -338,23 +354,35 @@ def _marked(mark: str) -> tuple[list[int], bool]:
     wanted = f"{_MARK}={mark}".encode()
     found: list[int] = []
     all_known = True
-    looked_at: set[Path] = set()
+    looked_at: set[str] = set()
     for _ in range(_LISTINGS_MAX):
-        fresh = {entry for entry in Path("/proc").iterdir() if entry.name.isdigit()} - looked_at
+        fresh = [entry for entry in os.listdir("/proc") if entry.isdigit() and entry not in looked_at]  # noqa: PTH208
         if not fresh:
             return found, all_known
-        looked_at |= fresh
+        looked_at.update(fresh)
         for entry in fresh:
             with suppress(OSError):  # it has ended, or it is not ours
-                environment = (entry / "environ").read_bytes()
+                environment = _content(f"/proc/{entry}/environ")
                 if wanted in environment:
-                    found.append(int(entry.name))
+                    found.append(int(entry))
                 elif not environment and _becomes_another(entry):
                     all_known = False
     return found, False
 
 
-def _becomes_another(process: Path) -> bool:
+def _content(path: str) -> bytes:
+    """A file of /proc, by system calls alone: hundreds are read after every run of a program."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = [os.read(descriptor, _CHUNK_BYTES)]
+        while parts[-1]:
+            parts.append(os.read(descriptor, _CHUNK_BYTES))
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
+
+
+def _becomes_another(process: str) -> bool:
     """Whether a process that shows no environment is being given one: it is becoming another program.
 
     While it does, its environment cannot be seen; where it ends (proc(5), stat: env_end) is 0 until then.
@@ -363,9 +391,10 @@ def _becomes_another(process: Path) -> bool:
     Raises:
         OSError: it has no program, or is gone.
     """
-    (process / "exe").readlink()
-    start, end = (process / "stat").read_text().rpartition(")")[2].split()[_ENV_START : _ENV_START + 2]
-    return end == "0" or start != end
+    os.readlink(f"/proc/{process}/exe")  # noqa: PTH115
+    facts = _content(f"/proc/{process}/stat").rpartition(b")")[2].split()
+    start, end = facts[_ENV_START : _ENV_START + 2]
+    return end == b"0" or start != end
 
 
 def _name(program: Program) -> str:
