@@ -3,7 +3,7 @@
     python -m benchmarks.pilot_verification --budget 5min
 
 Studies whose best and default are equal, and such as differ by so much, are verified by the always-valid test
-of pairs (`ascar.pilot.pairs`, level 1%, 5 to 30 pairs, margin 3%), which is asked after every pair, and by
+of pairs (`ascar.pilot.turns`, level 1%, 5 to 30 pairs, margin 3%), which is asked after every pair, and by
 Welch's test of a number of runs that is fixed beforehand from the gain and the scatter seen in the search
 (two runs of the default and one of the best, power 95%, 3% where the scatter is not known). "Peeking" asks
 Welch's test after every pair and ends at the first p below 1%, which it is not made for.
@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.harness import Benchmark, Piece, mean, number, percent, share, table
 
 from ascar.pilot import compare, runs_needed
-from ascar.pilot.pairs import compare_pairs
+from ascar.pilot.turns import Gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def verified(kind: str, gain: float, study: int) -> dict[str, tuple[bool, int, s
         "peeking": (False, RUNS_MAX, "open"),
     }
     for n in range(RUNS_MIN, RUNS_MAX + 1):
-        look = compare_pairs(list(default[:n]), list(best[:n]), LEVEL, MARGIN)
+        look = Gain.of(default[:n].tolist(), best[:n].tolist(), "maximize", LEVEL, MARGIN)
         if look.decision != "open":
             found["pairs"] = (look.decision != "equivalent", n, look.decision)
             break

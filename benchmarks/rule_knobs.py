@@ -21,7 +21,7 @@ from ascar.cli.sharp.rule_system import RuleSystem
 from ascar.sharp import RuleSet, objective_of
 from ascar.sharp.plan import FIRST
 from ascar.sharp.running import SimulatedRunning
-from ascar.sharp.turns import Proof
+from ascar.sharp.turns import kept_if_better
 from ascar.simulation import preset
 
 from . import sharp_rows as rows
@@ -70,8 +70,9 @@ def learned(name: str, seed: int) -> dict[str, Any]:
     turned.end()
     places = policy.surface.places
     means, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
-    proof = Proof.of(system, OBJECTIVE, FIRST, turned.rules_at(list(places)[int(np.argmax(means))]))
-    return _result(name, proof.after, system.time_s - begun_s)
+    best = turned.rules_at(list(places)[int(np.argmax(means))])
+    after, _ = kept_if_better(system, OBJECTIVE, FIRST, best)
+    return _result(name, after, system.time_s - begun_s)
 
 
 def _system(name: str, seed: int) -> SimulatedRunning:

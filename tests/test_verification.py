@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from ascar.history import History
-from ascar.outcome import Event, Purpose, Trial, TrialState
-from ascar.pilot.pairs import compare_pairs, mean_at_any_time
+from ascar.outcome import Event, Purpose, Trial, TrialState, Verdict
+from ascar.pilot.turns import Gain, mean_at_any_time
 from ascar.space import Configuration
 from ascar.study import Study
 from ascar.tune import tune
-from ascar.verification import Pairs, conclude
+from ascar.verification import Pairs, compared, conclude
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,10 @@ def pairs_of(default: list[float | None], best: list[float | None]) -> Pairs:
     return pairs
 
 
+def concluded(chosen: Study, pairs: Pairs) -> Verdict:
+    return conclude(chosen, pairs, compared(chosen, iter(()), known=pairs.scores))
+
+
 def test_the_sides_take_turns_and_the_first_of_each_pair_alternates():
     pairs = Pairs(DEFAULT, BEST)
     order: list[Configuration] = []
@@ -63,7 +67,7 @@ def test_the_sides_take_turns_and_the_first_of_each_pair_alternates():
 
 def test_a_clear_gain_is_improved_with_its_interval():
     pairs = pairs_of([100, 101, 99, 100, 102], [130, 131, 129, 132, 130])
-    verdict = conclude(study(), pairs, "separated")
+    verdict = concluded(study(), pairs)
     assert verdict.kind == "improved"
     assert verdict.gain_relative == pytest.approx(0.2988, abs=1e-3)
     assert verdict.gain_low is not None
@@ -78,7 +82,7 @@ def test_a_clear_gain_is_improved_with_its_interval():
 
 def test_a_clear_loss_is_no_improvement():
     pairs = pairs_of([130, 131, 129, 132, 130], [100, 101, 99, 100, 102])
-    verdict = conclude(study(), pairs, "separated")
+    verdict = concluded(study(), pairs)
     assert verdict.kind == "default-is-fine"
     assert verdict.gain_relative is not None
     assert verdict.gain_relative < 0
@@ -86,7 +90,7 @@ def test_a_clear_loss_is_no_improvement():
 
 def test_less_is_a_gain_where_less_is_wanted():
     pairs = pairs_of([130, 131, 129, 132, 130], [100, 101, 99, 100, 102])
-    verdict = conclude(study("minimize"), pairs, "separated")
+    verdict = concluded(study("minimize"), pairs)
     assert verdict.kind == "improved"
     assert verdict.gain_relative == pytest.approx(0.23, abs=0.01)
     assert verdict.gain_low is not None
@@ -95,7 +99,7 @@ def test_less_is_a_gain_where_less_is_wanted():
 
 
 def test_noise_is_not_a_gain():
-    verdict = conclude(study(), pairs_of([100, 120, 90, 110], [104, 118, 95, 112]), "runs-max")
+    verdict = concluded(study(), pairs_of([100, 120, 90, 110], [104, 118, 95, 112]))
     assert verdict.kind == "default-is-fine"
     assert verdict.p_value is not None
     assert verdict.p_value > 0.01
@@ -105,44 +109,46 @@ def test_noise_is_not_a_gain():
 def test_sides_within_the_margin_are_equivalent():
     rng = np.random.default_rng(2)
     default, best = (list(rng.normal(100, 0.5, 12)) for _ in range(2))
-    found = pairs_of(default, best).compared(study(margin=0.02))
-    assert found is not None
-    assert found.decision == "equivalent"
-    assert found.gain_high is not None
-    assert found.gain_high < 0.02
-    verdict = conclude(study(margin=0.02), pairs_of(default, best), "equivalent")
+    found = compared(study(margin=0.02), iter(()), known=pairs_of(default, best).scores)
+    assert found.gain is not None
+    assert (found.ended, found.gain.decision) == ("equivalent", "equivalent")
+    assert found.gain.gain_high is not None
+    assert found.gain.gain_high < 0.02
+    verdict = concluded(study(margin=0.02), pairs_of(default, best))
     assert verdict.kind == "default-is-fine"
     assert "differ by less than 2.0%" in verdict.note
-    undecided = pairs_of(default, best).compared(study())
-    assert undecided is not None
-    assert undecided.decision == "open"
+    undecided = compared(study(), iter(()), known=pairs_of(default, best).scores)
+    assert undecided.gain is not None
+    assert undecided.gain.decision == "open"
 
 
 def test_a_machine_that_grows_slower_slows_both_sides():
     default: list[float | None] = [292, 204, 128, 109, 51]
     best: list[float | None] = [3641, 2854, 1742, 889, 258]
-    verdict = conclude(study(), pairs_of(default, best), "separated")
+    verdict = concluded(study(), pairs_of(default, best))
     assert verdict.kind == "improved"
     assert verdict.gain_low is not None
     assert verdict.gain_low > 0
 
 
 def test_scores_below_zero_are_compared_by_their_differences():
-    verdict = conclude(study(), pairs_of([-10, -11, -9, -10, -10.5], [-5, -5.5, -4.8, -5, -5.2]), "separated")
+    verdict = concluded(study(), pairs_of([-10, -11, -9, -10, -10.5], [-5, -5.5, -4.8, -5, -5.2]))
     assert verdict.kind == "improved"
-    assert verdict.gain_relative == pytest.approx(0.495, abs=0.01)
+    assert (verdict.gain_relative, verdict.gain_low, verdict.gain_high) == (None, None, None)
+    assert verdict.difference == pytest.approx(5.0, abs=0.01)
+    assert 0 < verdict.difference_low < verdict.difference < verdict.difference_high
 
 
 def test_too_many_failures_leave_nothing_to_say():
     pairs = pairs_of([100.0, None, None, 101.0, None], [130.0, None, None, None, None])
-    verdict = conclude(study(), pairs, "failures")
+    verdict = concluded(study(), pairs)
     assert verdict.kind == "not-verified"
     assert "7 of 10 runs failed" in verdict.note
     assert verdict.default_scores == (100.0,)
 
 
 def test_a_pair_with_a_failed_run_is_left_out_and_named():
-    verdict = conclude(study(), pairs_of([100, 101, None, 99], [130, 131, 90, 129]), "runs-max")
+    verdict = concluded(study(), pairs_of([100, 101, None, 99], [130, 131, 90, 129]))
     assert verdict.default_scores == (100, 101, 99)
     assert verdict.best_scores == (130, 131, 129)
     assert "1 runs failed" in verdict.note
@@ -153,10 +159,10 @@ def test_an_interrupted_pair_is_dropped_and_other_configurations_are_none_of_our
     pairs.take(run(DEFAULT, 1.0))
     pairs.take(run(BEST, None, TrialState.INTERRUPTED))
     pairs.take(run(Configuration({"depth": 7}), 5.0))
-    assert pairs.made == 0
+    assert pairs.scores == []
     for configuration in pairs.turn():
         pairs.take(run(configuration, 2.0))
-    assert (pairs.made, pairs.default_scores, pairs.best_scores) == (1, [2.0], [2.0])
+    assert pairs.scores == [(2.0, 2.0)]
 
 
 SIMULATED = """
@@ -254,7 +260,7 @@ def looked_at(rng: np.random.Generator, ratio: float, relative_sd: float) -> tup
     default = rng.normal(1.0, relative_sd, 30)
     best = ratio * rng.normal(1.0, relative_sd, 30)
     for pairs in range(5, 31):
-        if compare_pairs(list(default[:pairs]), list(best[:pairs]), 0.01).decision != "open":
+        if Gain.of(list(default[:pairs]), list(best[:pairs]), "maximize", 0.01).decision != "open":
             return True, pairs
     return False, 30
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
@@ -14,9 +14,43 @@ from ascar.measurement import Series
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Objective", "unmet"]
+__all__ = ["Direction", "Gained", "Objective", "unmet"]
 
-_DIRECTIONS = ("maximize", "minimize")
+Direction = Literal["maximize", "minimize"]
+
+
+class Gained(Protocol):
+    """A gain with its interval, above zero is better; `gain_relative` is None where no share can be told."""
+
+    @property
+    def gain_relative(self) -> float | None:
+        """Over the reference."""
+        ...
+
+    @property
+    def gain_low(self) -> float | None:
+        """Lower end of its interval."""
+        ...
+
+    @property
+    def gain_high(self) -> float | None:
+        """Upper end."""
+        ...
+
+    @property
+    def difference(self) -> float | None:
+        """In the objective's unit."""
+        ...
+
+    @property
+    def difference_low(self) -> float | None:
+        """Lower end of its interval."""
+        ...
+
+    @property
+    def difference_high(self) -> float | None:
+        """Upper end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +63,7 @@ class Objective:
             took, is a metric like any other (Cao 9.4: cost inside the objective).
     """
 
-    direction: str
+    direction: Direction
     formula: Expression
 
     @classmethod
@@ -44,7 +78,7 @@ class Objective:
             StudyError: neither word comes first, or the formula cannot be read.
         """
         direction, _, formula = text.strip().partition(" ")
-        if direction not in _DIRECTIONS or not formula.strip():
+        if direction not in ("maximize", "minimize") or not formula.strip():
             raise StudyError(
                 f"{key} = {text!r}: must be 'maximize FORMULA' or 'minimize FORMULA', "
                 "e.g. 'maximize throughput_ops_per_s'"
@@ -93,16 +127,26 @@ class Objective:
         """The metric's name where the formula is just that, else the formula."""
         return str(self.formula)
 
-    def difference(self, gain: float) -> str:
-        """A gain (above zero is better) as a difference in the score, e.g. "31.2% more", "87.4% less"."""
-        more = (gain >= 0) == (self.sign > 0)
-        return f"{abs(gain):.1%} {'more' if more else 'less'}"
+    def gained(self, gain: Gained) -> str:
+        """A gain as a change of the score, e.g. "31.2% more", "4.21 less"; empty where there is none."""
+        known = gain.difference if gain.gain_relative is None else gain.gain_relative
+        return "" if known is None else self._change(known, is_share=gain.gain_relative is not None)
 
-    def difference_between(self, low: float, high: float) -> str:
-        """The limits of a gain as differences in the score, e.g. "80.1% to 90.2% less"."""
-        first, last = self.difference(low), self.difference(high)
+    def gained_between(self, gain: Gained) -> str:
+        """The limits of a gain as changes of the score, e.g. "80.1% to 90.2% less"; empty without any."""
+        is_share = gain.gain_relative is not None
+        low, high = (
+            (gain.gain_low, gain.gain_high) if is_share else (gain.difference_low, gain.difference_high)
+        )
+        if low is None or high is None:
+            return ""
+        first, last = self._change(low, is_share=is_share), self._change(high, is_share=is_share)
         same = first.rpartition(" ")[2] == last.rpartition(" ")[2]
         return f"{first.partition(' ')[0]} to {last}" if same else f"{first} to {last}"
+
+    def _change(self, gain: float, *, is_share: bool) -> str:
+        more = (gain >= 0) == (self.sign > 0)
+        return f"{abs(gain):{'.1%' if is_share else '.4g'}} {'more' if more else 'less'}"
 
     def score(self, metrics: Mapping[str, float]) -> float:
         """The formula's value.

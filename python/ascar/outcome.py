@@ -17,8 +17,8 @@ __all__ = [
     "Abandonment",
     "Event",
     "Failure",
-    "Gain",
     "Listener",
+    "ObjectiveGain",
     "Outcome",
     "Purpose",
     "Trial",
@@ -183,16 +183,20 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class ObjectiveGain:
     """What the last comparison says of one of several objectives.
 
     Attributes:
         objective: as the study says it.
         best_mean: of the best configuration's runs.
         default_mean: of the default's.
-        gain_relative: of the best over the default's mean, above zero is better; None where that is 0.
+        gain_relative: of the best over the default's mean, above zero is better; None where scores are not
+            all above zero.
         gain_low: lower end of its interval; all objectives' intervals hold together at `p_value_limit`.
         gain_high: upper end.
+        difference: in the objective's unit, above zero is better.
+        difference_low: lower end of its interval, or None.
+        difference_high: upper end, or None.
     """
 
     objective: str
@@ -201,6 +205,9 @@ class Gain:
     gain_relative: float | None = None
     gain_low: float | None = None
     gain_high: float | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +218,7 @@ class Verdict:
         kind: "improved": the best beats the default at `p_value_limit`; "default-is-fine": it does not, or
             nothing better was found; "not-verified": no comparison was made, `note` says why.
         gain_relative: of the best over the default's mean, e.g. 0.31; above zero is better whichever way the
-            objective points. None without a comparison.
+            objective points. None without a comparison, and where scores are not all above zero.
         gain_low: lower end of the gain's interval (confidence 1 - `p_value_limit`, at all looks together);
             None without one.
         gain_high: upper end, or None.
@@ -230,6 +237,10 @@ class Verdict:
             "time"; "failures": not one pair could be compared. None without a comparison.
         objectives: of a study with several, what the comparison says of each; the rest of the verdict is of
             their compromise.
+        difference: of the best and the default in the objective's unit, above zero is better whichever way
+            the objective points; None without a comparison.
+        difference_low: lower end of its interval, or None.
+        difference_high: upper end, or None.
     """
 
     kind: VerdictKind
@@ -247,7 +258,10 @@ class Verdict:
     reuse_bias_high: float | None = None
     margin: float = 0.0
     ended: VerdictEnd | None = None
-    objectives: tuple[Gain, ...] = ()
+    objectives: tuple[ObjectiveGain, ...] = ()
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values, key by key."""

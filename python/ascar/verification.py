@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ascar.outcome import Event, Gain, Purpose, TrialState, Verdict
+from ascar.outcome import Event, ObjectiveGain, Purpose, TrialState, Verdict
 from ascar.pilot import compare
-from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
+from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
 from ascar.targets import Reusing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ascar.campaign import Campaign
-    from ascar.outcome import Trial, VerdictEnd
-    from ascar.pilot.pairs import PairComparison
+    from ascar.outcome import Trial
+    from ascar.pilot.turns import InTurns, Scores
     from ascar.space import Configuration
     from ascar.study import Study
 
-__all__ = ["Pairs", "conclude", "verify"]
-
-_ENDS: dict[VerdictEnd, str] = {
-    "separated": "they are told apart",
-    "equivalent": "they are shown to differ by less than {margin:.1%}",
-    "runs-max": "verify.runs_max was reached without a decision",
-    "time": "the time was spent without a decision",
-    "failures": "not one pair could be compared",
-}
+__all__ = ["Pairs", "compared", "conclude", "verify"]
 
 
 @dataclass(slots=True)
@@ -36,18 +30,15 @@ class Pairs:
     Attributes:
         default: what has to be beaten.
         best: the configuration that the search recommends.
-        default_scores: of the pairs of which both runs are usable, in the order taken.
-        best_scores: the same of the best; as many.
-        made: pairs of which both runs have ended, however they did.
+        scores: of each pair of which both runs have ended, the default's first; None: that run failed, or
+            broke a constraint.
         failed: runs that failed or broke a constraint.
         runs: the pairs that could be compared, the default's run first.
     """
 
     default: Configuration
     best: Configuration
-    default_scores: list[float] = field(default_factory=list[float])
-    best_scores: list[float] = field(default_factory=list[float])
-    made: int = 0
+    scores: list[Scores] = field(default_factory=list["Scores"])
     failed: int = 0
     runs: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
     _waiting: Trial | None = None
@@ -58,7 +49,9 @@ class Pairs:
         What is left of a pair that an interruption broke is dropped.
         """
         self._waiting = None
-        return (self.best, self.default) if self.made % 2 else (self.default, self.best)
+        sides = {"reference": self.default, "candidate": self.best}
+        first, second = alternating(len(self.scores))
+        return sides[first], sides[second]
 
     def take(self, trial: Trial) -> None:
         """Take in a run that has ended; one of another configuration, or interrupted, is none of ours."""
@@ -69,21 +62,17 @@ class Pairs:
         if first is None or first.configuration == trial.configuration:
             self._waiting = trial  # its partner is to come, or was interrupted
             return
-        self.made += 1
-        scores = {run.configuration: run.score for run in (first, trial) if run.usable}
-        default, best = scores.get(self.default), scores.get(self.best)
-        if default is not None and best is not None:
-            self.default_scores.append(default)
-            self.best_scores.append(best)
-            self.runs.append((first, trial) if first.configuration == self.default else (trial, first))
+        default, best = (first, trial) if first.configuration == self.default else (trial, first)
+        self.scores.append((default.score if default.usable else None, best.score if best.usable else None))
+        if None not in self.scores[-1]:
+            self.runs.append((default, best))
 
-    def compared(self, study: Study) -> PairComparison | None:
-        """How the best stands against the default; None while there are too few pairs."""
-        if len(self.best_scores) < PAIRS_MIN:
-            return None
-        wanted = study.verify
-        margin = wanted.margin if wanted.margin > 0 else None
-        return compare_pairs(self.default_scores, self.best_scores, wanted.p_value, margin)
+    def taken(self, campaign: Campaign) -> Iterator[Scores]:
+        """Run pair after pair, without end."""
+        while True:
+            for configuration in self.turn():
+                self.take(campaign.attempt(configuration, Purpose.VERIFY))
+            yield self.scores[-1]
 
 
 def verify(campaign: Campaign, best: Trial | None) -> Verdict:
@@ -103,12 +92,22 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
             pairs.take(trial)
     bounds = {"runs_min": study.verify.runs_min, "runs_max": study.verify.runs_max}
     campaign.listener(Event("verifying", bounds, best))
-    while (end := _end(campaign, pairs)) is None:
-        for configuration in pairs.turn():
-            pairs.take(campaign.attempt(configuration, Purpose.VERIFY))
-        campaign.listener(_compared(pairs, study))
-    verdict = conclude(study, pairs, end)
-    return _with_reuse_bias(campaign, pairs, verdict)
+
+    def over(now: InTurns) -> bool:
+        return now.made >= study.verify.runs_min and campaign.left_s < 2 * campaign.trial_s
+
+    def told(now: InTurns) -> None:
+        campaign.listener(Event("compared", {"pairs": now.made, **_estimates(now.gain)}))
+
+    found = compared(study, pairs.taken(campaign), known=tuple(pairs.scores), over=over, told=told)
+    return _with_reuse_bias(campaign, pairs, conclude(study, pairs, found))
+
+
+def compared(study: Study, pairs: Iterator[Scores], **how: Any) -> InTurns:
+    """Compare by the study's `[verify]` section; see `compare_in_turns`."""
+    wanted = study.verify
+    test = PairTest(wanted.p_value, wanted.margin, wanted.runs_min, wanted.runs_max, failure_ends=False)
+    return compare_in_turns(pairs, study.objective.direction, test, **how)
 
 
 def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) -> Verdict:
@@ -134,45 +133,12 @@ def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) 
     return Verdict(kind="not-verified", note=note)
 
 
-def _end(campaign: Campaign, pairs: Pairs) -> VerdictEnd | None:
-    """Why the comparison ends now; None while it should go on."""
-    wanted = campaign.bench.study.verify
-    if pairs.made < wanted.runs_min:
-        return None
-    found = pairs.compared(campaign.bench.study)
-    if found is not None and found.decision != "open":
-        return "equivalent" if found.decision == "equivalent" else "separated"
-    if pairs.made >= wanted.runs_max:
-        return "runs-max"
-    if not pairs.best_scores:
-        return "failures"
-    return "time" if campaign.left_s < 2 * campaign.trial_s else None
-
-
-def _compared(pairs: Pairs, study: Study) -> Event:
-    """What is known after a pair."""
-    found = pairs.compared(study)
-    if found is None:
-        return Event("compared", {"pairs": pairs.made})
-    low, high = _gain_limits(study, pairs, found)
-    return Event(
-        "compared",
-        {
-            "pairs": pairs.made,
-            "gain_relative": _gain_sign(study, pairs) * found.gain_relative,
-            "gain_low": low,
-            "gain_high": high,
-            "p_value": found.p_value,
-        },
-    )
-
-
 def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verdict:
     """Where trials reuse what the one before left: how far that moved the default's score (Cao 6.6.2).
 
     The verification's runs started afresh; as many more on the aged system tell the difference.
     """
-    target, fresh = campaign.bench.target, pairs.default_scores
+    target, fresh = campaign.bench.target, verdict.default_scores
     if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
         return verdict
     aged: list[float] = []
@@ -195,88 +161,53 @@ def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verd
     )
 
 
-def conclude(study: Study, pairs: Pairs, end: VerdictEnd) -> Verdict:
+def conclude(study: Study, pairs: Pairs, found: InTurns) -> Verdict:
     """The verdict on the pairs of runs.
 
     Args:
         study: its `[verify]` section gives the level.
         pairs: all that were made.
-        end: why no more are.
+        found: their comparison.
     """
-    limit, margin = study.verify.p_value, study.verify.margin
     known = Verdict(
-        kind="not-verified",
-        runs_per_side=pairs.made,
-        best_scores=tuple(pairs.best_scores),
-        default_scores=tuple(pairs.default_scores),
-        p_value_limit=limit,
-        margin=margin,
-        ended=end,
+        kind=found.kind,
+        runs_per_side=found.made,
+        best_scores=found.candidate,
+        default_scores=found.reference,
+        p_value_limit=study.verify.p_value,
+        margin=study.verify.margin,
+        ended=found.ended,
     )
-    found = pairs.compared(study)
-    if found is None:
+    if found.gain is None:
         failed = (
-            f"{pairs.failed} of {2 * pairs.made} runs failed or broke a constraint; too few pairs are left"
+            f"{pairs.failed} of {2 * found.made} runs failed or broke a constraint; too few pairs are left"
         )
         return replace(known, note=failed)
-    low, high = _gain_limits(study, pairs, found)
-    separated = found.decision in ("higher", "lower")
-    improved = separated and (found.decision == "higher") == (study.objective.sign > 0)
     note = (
         "an always-valid t-test of the pairs, asked after every pair of interleaved runs; its "
-        f"interval and p-value hold at all looks together; it ended after {pairs.made} pairs: "
-        f"{_ENDS[end].format(margin=margin)}"
+        f"interval and p-value hold at all looks together; it ended after {found.made} pairs: {found.note}"
     )
     if pairs.failed:
         note += f"; {pairs.failed} runs failed or broke a constraint, and their pairs were left out"
-    return replace(
-        known,
-        kind="improved" if improved else "default-is-fine",
-        gain_relative=_gain_sign(study, pairs) * found.gain_relative,
-        gain_low=low,
-        gain_high=high,
-        p_value=found.p_value,
-        note=note,
-        objectives=_gains(study, pairs),
-    )
+    return replace(known, note=note, objectives=_gains(study, pairs), **_estimates(found.gain))
 
 
-def _gains(study: Study, pairs: Pairs) -> tuple[Gain, ...]:
+def _gains(study: Study, pairs: Pairs) -> tuple[ObjectiveGain, ...]:
     """What the pairs say of each of several objectives; none where there is only one.
 
     The level is shared out among them, so that all intervals hold together.
     """
     if len(study.objectives) < 2:
         return ()
-    found: list[Gain] = []
+    found: list[ObjectiveGain] = []
     for objective in study.objectives:
         default = [objective.score(run.metrics) for run, _ in pairs.runs]
         best = [objective.score(run.metrics) for _, run in pairs.runs]
-        means = fmean(best), fmean(default)
-        if means[1] == 0:
-            found.append(Gain(objective.text, *means))
-            continue
-        compared = compare_pairs(default, best, study.verify.p_value / len(study.objectives), None)
-        sign = objective.sign * (1 if means[1] > 0 else -1)
-        low, high = compared.gain_low, compared.gain_high
-        if sign < 0 and low is not None and high is not None:
-            low, high = -high, -low
-        found.append(Gain(objective.text, *means, sign * compared.gain_relative, low, high))
+        gain = Gain.of(default, best, objective.direction, study.verify.p_value / len(study.objectives))
+        found.append(ObjectiveGain(objective.text, fmean(best), fmean(default), **gain.estimates()))
     return tuple(found)
 
 
-def _gain_sign(study: Study, pairs: Pairs) -> int:
-    """What makes a gain better whichever way the objective points.
-
-    Half the latency is a gain of 1 in speed-up terms to some, of 50% to others; ours is the change in the
-    objective's own unit over the default's mean.
-    """
-    return study.objective.sign * (1 if fmean(pairs.default_scores) >= 0 else -1)
-
-
-def _gain_limits(study: Study, pairs: Pairs, found: PairComparison) -> tuple[float | None, float | None]:
-    """The gain's interval, its lower end first."""
-    low, high = found.gain_low, found.gain_high
-    if _gain_sign(study, pairs) < 0 and low is not None and high is not None:
-        return -high, -low
-    return low, high
+def _estimates(gain: Gain | None) -> dict[str, Any]:
+    """As verdicts and events have them; none before two pairs could be compared."""
+    return {} if gain is None else gain.estimates() | {"p_value": gain.p_value}

@@ -18,7 +18,10 @@ RUN = record(
     verdict=about(
         maybe({"enum": ["improved", "default-is-fine", "not-verified"]}), "null while the run has not ended"
     ),
-    gain_relative=about(maybe(NUMBER), "by the last comparison; null without one"),
+    gain_relative=about(
+        maybe(NUMBER), "by the last comparison; null without one, and where scores are not all above zero"
+    ),
+    difference=about(maybe(NUMBER), "in the objective's unit, above zero is better"),
 )
 
 DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schema.trial import VALUE
+from schema.trial import DIFFERENCE, VALUE
 from schema.words import COUNT, FLAG, INTEGER, NUMBER, TEXT, Schema, about, items, maybe, record, table
 
 SETTING = about(table(VALUE), "by key of the setting, see capes-protocol")
@@ -15,9 +15,13 @@ PROOF: dict[str, Schema] = {
     "tuned_ticks": COUNT,
     "baseline_samples": about(COUNT, "independent samples that these ticks are worth"),
     "tuned_samples": COUNT,
-    "gain": about(maybe(NUMBER), "relative, above zero is better; null with fewer than two pairs"),
+    "gain": about(
+        maybe(NUMBER),
+        "relative, above zero is better; null with fewer than two pairs, and where not all means are above 0",
+    ),
     "gain_low": about(maybe(NUMBER), "lower end of its interval"),
     "gain_high": maybe(NUMBER),
+    **DIFFERENCE,
     "confidence": NUMBER,
     "p_value": about(maybe(NUMBER), "always-valid"),
     "claim": about({"enum": ["gain", "loss", "none"]}, "none: the interval holds zero"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ascar.sharp.search import SCHEDULES
+from schema.trial import DIFFERENCE
 from schema.words import COUNT, FLAG, INTEGER, NUMBER, TEXT, Schema, about, items, maybe, record, table
 
 RULE: dict[str, Schema] = {
@@ -75,9 +76,13 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "rules": about(TEXT, "id of those kept at the end"),
             "rule_set": record(**RULE_SET),
             "improved": about(FLAG, "whether they are others, shown to be better"),
-            "gain_relative": about(maybe(NUMBER), "of the comparison in turns; null: nothing to compare"),
+            "gain_relative": about(
+                maybe(NUMBER),
+                "of the comparison in turns; null: nothing to compare, or scores that are not all above zero",
+            ),
             "gain_low": about(maybe(NUMBER), "99% interval, at all looks together"),
             "gain_high": maybe(NUMBER),
+            **DIFFERENCE,
             "pairs": about(COUNT, "of intervals"),
         },
     ),
@@ -283,9 +288,12 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
                     },
                     at_s=NUMBER,
                     choice=maybe(record(**CHOICE)),
-                    gain=about(maybe(NUMBER), "shown so far"),
+                    gain=about(
+                        maybe(NUMBER), "shown so far, relative; null where scores are not all above zero"
+                    ),
                     gain_low=about(maybe(NUMBER), "of an interval that holds at all looks together"),
                     gain_high=maybe(NUMBER),
+                    **DIFFERENCE,
                     pairs=about(maybe(COUNT), "of intervals with and without the rules"),
                     distance=about(maybe(NUMBER), "of the workload from what it was"),
                 )

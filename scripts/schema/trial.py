@@ -73,11 +73,19 @@ TRIAL = record(
     started_at=about(TEXT, "ISO 8601, UTC"),
 )
 
+DIFFERENCE: dict[str, Schema] = {
+    "difference": about(maybe(NUMBER), "in the objective's unit; above zero is better"),
+    "difference_low": about(maybe(NUMBER), "of an interval that holds at all looks together"),
+    "difference_high": maybe(NUMBER),
+}
+
 VERDICT = record(
     "what the last, interleaved comparison of the best configuration with the default says",
     kind={"enum": ["improved", "default-is-fine", "not-verified"]},
     gain_relative=about(
-        maybe(NUMBER), "over the default's mean; above zero is better whichever way the objective points"
+        maybe(NUMBER),
+        "over the default's mean; above zero is better whichever way the objective points; null where scores "
+        "are not all above zero",
     ),
     gain_low=about(maybe(NUMBER), "of an interval that holds at all looks together"),
     gain_high=maybe(NUMBER),
@@ -102,14 +110,16 @@ VERDICT = record(
                 best_mean=NUMBER,
                 default_mean=NUMBER,
                 gain_relative=about(
-                    maybe(NUMBER), "above zero is better; null where the default's mean is 0"
+                    maybe(NUMBER), "above zero is better; null where scores are not all above zero"
                 ),
                 gain_low=about(maybe(NUMBER), "all objectives' intervals hold together"),
                 gain_high=maybe(NUMBER),
+                **DIFFERENCE,
             )
         ),
         "of a study with several, each one's gain; the rest of the verdict is of their compromise",
     ),
+    **DIFFERENCE,
 )
 
 OUTCOME: dict[str, Schema] = {

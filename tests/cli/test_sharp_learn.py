@@ -42,6 +42,23 @@ def test_what_is_learned_is_shown_to_be_better(
     assert document["rule_set"]["rules"][0]["tau_us"] == found.rules[0].action.tau_us
 
 
+def test_a_gain_over_scores_below_zero_is_shown_as_one(ascar: Callable[..., Any], tmp_path: Path) -> None:
+    """Throughput minus ten standard deviations is below zero, where a share of it would turn the sign."""
+    path = tmp_path / "first.txt"
+    path.write_text(RuleSet.uniform(Action(100, 0, 20_000)).text())
+    given = ("sharp", "learn", "random-shared", "--rules", path, "--objective", "tp-stdev:10")
+    given = (*given, "--fields", "tau_us", "--for", "2 min")
+    done = ascar(*given, "--json")
+    assert done.status == 0, done.err
+    document = done.document
+    assert document["improved"]
+    assert (document["gain_relative"], document["gain_low"], document["gain_high"]) == (None, None, None)
+    assert 0 < document["difference_low"] < document["difference"] < document["difference_high"]
+    said = ascar(*given).out.splitlines()[0]
+    assert f"{document['difference']:+.4g} (99% interval +" in said
+    assert said.endswith("pairs in turns; kept")
+
+
 def test_the_window_of_what_a_search_ends_with_is_learned(ascar: Callable[..., Any], tmp_path: Path) -> None:
     """A window of one request is too small for three clients; the rule has m = 0, outside of table 3.2."""
     path = tmp_path / "narrow.txt"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import InputError
+from ascar.pilot.turns import PairTest
 from ascar.sharp import (
     About,
     Action,
@@ -18,7 +19,6 @@ from ascar.sharp import (
     Plan,
     RuleSet,
     SimulatedBench,
-    Terms,
     Trial,
     candidates,
     objective_of,
@@ -67,10 +67,10 @@ def test_the_best_static_setting_is_reached(scenario, tmp_path, schedule):
         assert best > 2 * default  # control matters here
         assert found.best.results[0].metrics["throughput_mb_per_s"] > 0
         assert found.best.score > 0.92 * best
-        verdict = verify(judge, found.best.rules, Terms(pairs_max=10))
+        verdict = verify(judge, found.best.rules, PairTest(pairs_max=10))
     assert verdict.kind == "improved"
-    assert verdict.gain_low < verdict.gain_relative < verdict.gain_high
-    assert verdict.gain_low > 1
+    assert verdict.gain.gain_low < verdict.gain.gain_relative < verdict.gain.gain_high
+    assert verdict.gain.gain_low > 1
 
 
 def test_faithful_candidates_are_the_published_ones_in_order(scenario, tmp_path):
@@ -160,35 +160,39 @@ def test_progress_tells_where_it_is(scenario, tmp_path):
 
 def test_rules_that_change_nothing_leave_the_default_fine(scenario, tmp_path):
     with judging(scenario, tmp_path / "journal") as judge:
-        verdict = verify(judge, DEFAULT_FIXED, Terms())
-        assert (verdict.kind, verdict.gain_relative, verdict.pairs) == ("default-is-fine", 0, 8)
+        verdict = verify(judge, DEFAULT_FIXED, PairTest())
+        assert (verdict.kind, verdict.gain.gain_relative, verdict.gain.pairs) == ("default-is-fine", 0, 8)
         assert judge.evaluations == 0
-        late = verify(judge, DEFAULT_FIXED, Terms(), until_s=0)
-        assert (late.pairs, late.note) == (2, "the time was spent")
-        worse = verify(judge, RuleSet.uniform(Action(0, 25_600, 0)), Terms())
+        late = verify(judge, DEFAULT_FIXED, PairTest(), until_s=0)
+        assert (late.made, late.ended) == (2, "time")
+        assert late.note.startswith("the time was spent")
+        worse = verify(judge, RuleSet.uniform(Action(0, 25_600, 0)), PairTest())
         assert worse.kind == "default-is-fine"
-        assert worse.gain_high < 0
+        assert worse.gain.gain_high < 0
     with pytest.raises(InputError, match="pairs = 1"):
-        Terms(pairs_max=1)
+        PairTest(pairs_max=1)
 
 
 def test_less_is_better_where_the_objective_says_so(scenario, tmp_path):
     with judging(scenario, tmp_path / "journal", objective="latency:99") as judge:
         slow, fast = (judge.measured(RuleSet.uniform(Action(0, 100, tau)), 2) for tau in (0, 70_000))
         assert fast.score > slow.score
-        verdict = verify(judge, fast.rules, Terms())
+        verdict = verify(judge, fast.rules, PairTest())
     assert verdict.kind == "improved"
-    assert verdict.best_mean < verdict.default_mean
-    assert 0 < verdict.gain_low < verdict.gain_relative < verdict.gain_high < 1
-    assert verdict.difference == pytest.approx(verdict.default_mean - verdict.best_mean)
+    default_mean, best_mean = verdict.means
+    assert best_mean < default_mean
+    gain = verdict.gain
+    assert 0 < gain.gain_low < gain.gain_relative < gain.gain_high < 1
+    assert gain.difference == pytest.approx(default_mean - best_mean)
 
 
 def test_scores_below_zero_have_a_difference_and_no_relative_gain(scenario, tmp_path):
     with judging(scenario, tmp_path / "journal", objective="maximize 0 - latency_ms_p99") as judge:
-        verdict = verify(judge, RuleSet.uniform(Action(0, 100, 70_000)), Terms())
+        verdict = verify(judge, RuleSet.uniform(Action(0, 100, 70_000)), PairTest())
     assert verdict.kind == "improved"
-    assert (verdict.gain_relative, verdict.gain_low) == (None, None)
-    assert 0 < verdict.difference_low < verdict.difference < verdict.difference_high
+    gain = verdict.gain
+    assert (gain.gain_relative, gain.gain_low) == (None, None)
+    assert 0 < gain.difference_low < gain.difference < gain.difference_high
 
 
 def test_a_formula_without_a_value_is_no_score(scenario, tmp_path):
@@ -197,7 +201,7 @@ def test_a_formula_without_a_value_is_no_score(scenario, tmp_path):
     ) as judge:
         found = search(judge, Plan())
         assert found.best.score == float("-inf")
-        assert verify(judge, found.best.rules, Terms()).kind == "not-verified"
+        assert verify(judge, found.best.rules, PairTest()).kind == "not-verified"
 
 
 def test_rules_have_counted_what_was_answered(scenario):

@@ -12,7 +12,7 @@ from matplotlib.transforms import blended_transform_factory
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label, number, percent, seconds
 from ascar.outcome import Purpose
-from ascar.pilot.pairs import mean_at_any_time
+from ascar.pilot.turns import mean_at_any_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -87,7 +87,7 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
     measure = metric_label(objective.unit)
     match verdict.kind:
         case "improved":
-            gain = objective.difference(verdict.gain_relative or 0.0)
+            gain = objective.gained(verdict)
             headline = f"{gain} {measure} than the default"
             said = (
                 f"The recommended configuration against the default: {gain} {measure}"
@@ -96,11 +96,9 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
         case "default-is-fine":
             headline = "The default is fine"
             said = f"Nothing that was tried is better than the default on {measure}, as far as can be told."
-            if verdict.gain_relative is not None:
-                said += (
-                    f" Measured again, the best configuration found has "
-                    f"{objective.difference(verdict.gain_relative)}{_interval(verdict, objective)}."
-                )
+            if gain := objective.gained(verdict):
+                interval = _interval(verdict, objective)
+                said += f" Measured again, the best configuration found has {gain}{interval}."
         case "not-verified":
             headline = "Not verified"
             said = "There is no comparison of another configuration with the default, so no gain is claimed."
@@ -112,11 +110,8 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
 
 def _interval(verdict: Verdict, objective: Objective) -> str:
     said = ""
-    if verdict.gain_low is not None and verdict.gain_high is not None:
-        said += (
-            f", {percent(1 - verdict.p_value_limit)} interval "
-            f"{objective.difference_between(verdict.gain_low, verdict.gain_high)}"
-        )
+    if limits := objective.gained_between(verdict):
+        said += f", {percent(1 - verdict.p_value_limit)} interval {limits}"
     if verdict.p_value is not None:
         probability = "p < 0.0001" if verdict.p_value < 1e-4 else f"p = {verdict.p_value:.2g}"
         said += f", {probability}, {verdict.runs_per_side} interleaved runs a side"

@@ -101,9 +101,9 @@ def _gains(outcome: Outcome) -> Html:
     rows: list[list[str]] = []
     for gain in outcome.verdict.objectives:
         one = Objective.parse(gain.objective)
-        said = "" if gain.gain_relative is None else one.difference(gain.gain_relative)
-        if gain.gain_low is not None and gain.gain_high is not None:
-            said += f" ({one.difference_between(gain.gain_low, gain.gain_high)})"
+        said = one.gained(gain)
+        if limits := one.gained_between(gain):
+            said += f" ({limits})"
         rows.append([one.text, number(gain.default_mean), number(gain.best_mean), said])
     heads = ["objective", "default ", "best found ", "difference, all intervals together"]
     return table("Best and default, objective by objective", heads, rows)

@@ -97,10 +97,10 @@ def print_gains(console: Console, outcome: Outcome) -> None:
     for gain in outcome.verdict.objectives:
         one = Objective.parse(gain.objective)
         line = f"{one.unit}: {number(gain.best_mean)} against {number(gain.default_mean)}"
-        if gain.gain_relative is not None:
-            line += f", {one.difference(gain.gain_relative)}"
-        if gain.gain_low is not None and gain.gain_high is not None:
-            line += f" ({one.difference_between(gain.gain_low, gain.gain_high)})"
+        if said := one.gained(gain):
+            line += f", {said}"
+        if limits := one.gained_between(gain):
+            line += f" ({limits})"
         console.print(f"  {line}", soft_wrap=True, markup=False)
 
 

@@ -146,7 +146,7 @@ def _mean(scores: Sequence[float], level: float, unit: str) -> str:
     """Mean of the last comparison's runs, its limits (at all looks together), and how many they were."""
     from statistics import fmean
 
-    from ascar.pilot.pairs import mean_at_any_time
+    from ascar.pilot.turns import mean_at_any_time
 
     limits = mean_at_any_time(scores, level)
     shown = "" if limits is None else f" [{number(limits[0])}, {number(limits[1])}]"
@@ -172,17 +172,16 @@ def _luckier(outcome: Outcome, run: Run) -> Trial | None:
 def verdict_line(outcome: Outcome, objective: Objective) -> str:
     """The verdict in one line."""
     verdict, gain = outcome.verdict, ""
-    if verdict.gain_relative is not None:
-        gain = f"{objective.difference(verdict.gain_relative)} {objective.unit} than the default"
-    if verdict.gain_low is not None and verdict.gain_high is not None:
+    if said := objective.gained(verdict):
+        gain = f"{said} {objective.unit} than the default"
+    if limits := objective.gained_between(verdict):
         confidence = f"{1 - verdict.p_value_limit:.4g}".removeprefix("0.").ljust(2, "0")
-        limits = objective.difference_between(verdict.gain_low, verdict.gain_high)
         gain += f" ({confidence}% interval {limits})"
     tested = f"{p_value(verdict.p_value)}, {verdict.runs_per_side} runs a side"
     match verdict.kind:
         case "improved":
             return f"improved: {gain}, {tested}"
-        case "default-is-fine" if verdict.gain_relative is not None:
+        case "default-is-fine" if gain:
             return (
                 f"the default is fine: the best found is not better, as far as can be told: {gain}, {tested}"
             )

@@ -10,7 +10,7 @@ from ascar.sharp.rehearsal import rehearsed
 from ascar.sharp.rules import Action, Interval, Observed, Rule, RuleSet
 from ascar.sharp.search import Found, search
 from ascar.sharp.splitting import split
-from ascar.sharp.verification import Terms, Verification, verify
+from ascar.sharp.verification import verify
 
 __all__ = [
     "FORMS",
@@ -33,9 +33,7 @@ __all__ = [
     "RuleSet",
     "SimulatedBench",
     "Steps",
-    "Terms",
     "Trial",
-    "Verification",
     "candidates",
     "objective_of",
     "rehearsed",

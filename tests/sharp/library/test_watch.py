@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ascar.errors import InputError
-from ascar.sharp import Action, RuleSet, Terms, objective_of
+from ascar.pilot.turns import PairTest
+from ascar.sharp import Action, RuleSet, objective_of
 from ascar.sharp.library import (
     Chooser,
     Effort,
@@ -106,8 +107,8 @@ def watched(library, scenario, until_s):
     system = SimulatedSystem(scenario)
     events = []
     pace = Pace(observe_s=5.0, settle_s=2.0, measure_s=4.0)
-    terms = Terms(level=0.05, pairs_max=8, pairs_min=4)
-    Watcher(system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, terms, listener=events.append).run(
+    test = PairTest(level=0.05, pairs_max=8, pairs_min=4)
+    Watcher(system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, test, listener=events.append).run(
         until_s
     )
     return system, events
@@ -119,7 +120,8 @@ def test_rules_are_found_verified_and_kept(library):
     assert kinds[:2] == ["observed", "deployed"] and "verified" in kinds and "rolled-back" not in kinds
     assert kinds[-1] == "same"
     shown = next(one.shown for one in events if one.kind == "verified")
-    assert shown.improved and 0 < shown.low <= shown.gain <= shown.high
+    gain = shown.gain
+    assert shown.improved and 0 < gain.gain_low <= gain.gain_relative <= gain.gain_high
     assert system.in_force().bare() == GOOD
     assert system.measure(system.in_force(), 2, 10)["throughput_mb_per_s"] > 250
 
@@ -136,7 +138,7 @@ def test_rules_that_disappoint_are_taken_back(library):
         library.add_gain(GainEntry(bad, name, OBJECTIVE.text, 0.5 if name.startswith("write") else -0.5))
     system, events = watched(library, preset("random-write"), 200)
     rolled = next(one for one in events if one.kind == "rolled-back")
-    assert rolled.choice.rules == bad and rolled.shown.high < 0
+    assert rolled.choice.rules == bad and rolled.shown.gain.gain_high < 0
     assert system.in_force().bare() == GOOD  # the next best was tried, and helps
 
 

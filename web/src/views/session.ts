@@ -2,7 +2,7 @@
 
 import { html } from "../dom";
 import { count, duration, number, share } from "../format";
-import { type Band, clock, line, lines, setting, signed } from "./session_lines";
+import { type Band, change, clock, line, lines, setting, signed } from "./session_lines";
 
 type Value = number | string | boolean;
 
@@ -129,10 +129,15 @@ function actions(verdicts: Readonly<Record<string, number>>): string | null {
 
 /** What phases with and without tuning, in turns, have shown. */
 function proofText(proof: Session["proof"]): string | null {
-  const { gain, gain_low: low, gain_high: high, claim, pairs } = proof ?? {};
-  if (typeof gain !== "number" || typeof low !== "number" || typeof high !== "number") return null;
+  if (proof === null) return null;
+  const isShare = typeof proof["gain"] === "number";
+  const keys = isShare ? ["gain", "gain_low", "gain_high"] : ["difference", "difference_low", "difference_high"];
+  const values = keys.map((key) => proof[key]).filter((one) => typeof one === "number");
+  if (values.length < keys.length) return null;
+  const [gain, low, high] = values.map(isShare ? signed : change);
+  const { claim, pairs } = proof;
   const said = claim === "gain" || claim === "loss" ? `${claim}: ` : "nothing is claimed: ";
-  return `${said}${signed(gain)} [${signed(low)}, ${signed(high)}], ${String(pairs)} pairs of phases`;
+  return `${said}${gain} [${low}, ${high}], ${String(pairs)} pairs of phases`;
 }
 
 /** The objective over the last ticks, with the baseline's band, and when the setting was changed. */

@@ -42,6 +42,11 @@ export function signed(value: number): string {
   return `${value < 0 ? "−" : "+"}${share(Math.abs(value))}`;
 }
 
+/** A change in the objective's own unit. */
+export function change(value: number): string {
+  return `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
+}
+
 export function setting(value: number | string | boolean | null): string {
   if (value === null) return "–";
   return typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 6 }) : String(value);

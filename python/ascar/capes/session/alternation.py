@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ascar.capes.session.proof import Phase, Proof, judge
 from ascar.errors import MessagingError, WorkError
 from ascar.messaging import RequestRefused
+from ascar.pilot.turns import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ascar.capes.session.messenger import Messenger
     from ascar.objective import Objective
 
-__all__ = ["Alternation", "Turns"]
+__all__ = ["Alternation", "PhaseTurns"]
 
 _SWITCH_S, _TRIES, _PAUSE_S, _ON_ITS_WAY_S = 15.0, 10, 0.5, 0.5
 _VALUES_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class PhaseTurns:
     """How phases take turns.
 
     Attributes:
@@ -57,7 +57,7 @@ class Alternation:
     """
 
     messenger: Messenger
-    turns: Turns
+    turns: PhaseTurns
     actor: str
     tell: Callable[[Proof], None]
     phases: list[Phase] = field(default_factory=list[Phase])
@@ -79,11 +79,11 @@ class Alternation:
             raise WorkError(
                 f"mode = {self.messenger.state.mode!r}: nothing is tuned in it; set the mode to automatic"
             )
-        order = random.Random(self.turns.seed)  # noqa: S311  # no secret
+        order = drawn(self.turns.seed)
         self._remember()
         while True:
-            first = order.random() < 0.5
-            pair = [await self._phase(is_tuned=is_tuned) for is_tuned in (first, not first)]
+            sides = order(len(self.phases) // 2 + self.broken)
+            pair = [await self._phase(is_tuned=side == "candidate") for side in sides]
             whole = [one for one in pair if one is not None]
             if len(whole) != len(pair):
                 self.broken += 1

@@ -8,19 +8,20 @@ so far, and the learner goes on as it likes: what it loses by trying things out 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.pilot import analyze
-from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
+from ascar.pilot.turns import ESTIMATES, PAIRS_MIN, PairTest, compare_in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ascar.objective import Objective
+    from ascar.pilot.turns import Gain
 
-__all__ = ["Phase", "Proof", "judge"]
+__all__ = ["Phase", "Proof", "judge", "words_of"]
 
 Claim = Literal["gain", "loss", "none"]
 _METHOD = (
@@ -54,11 +55,8 @@ class Proof:
         tuned_ticks: ditto.
         baseline_samples: independent samples that these ticks are worth, autocorrelation allowed for.
         tuned_samples: ditto.
-        gain: relative, above zero is better whichever way the objective points; None with too few pairs.
-        gain_low: lower end of its interval; None where it has none.
-        gain_high: upper end, or None.
-        confidence: of the interval.
-        p_value: of no difference; None with too few pairs.
+        gain: of tuning; None with too few pairs.
+        confidence: of its interval.
         claim: "gain" or "loss" where the interval does not hold zero, else "none".
         method: how it was compared.
     """
@@ -70,28 +68,38 @@ class Proof:
     tuned_ticks: int
     baseline_samples: int
     tuned_samples: int
-    gain: float | None
-    gain_low: float | None
-    gain_high: float | None
+    gain: Gain | None
     confidence: float
-    p_value: float | None
     claim: Claim
     method: str = _METHOD
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
+        """JSON-ready; the gain's keys are among the others."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        known = dict.fromkeys(ESTIMATES) if self.gain is None else self.gain.estimates()
+        known["gain"] = known.pop("gain_relative")
+        return found | known | {"p_value": None if self.gain is None else self.gain.p_value}
 
     @property
     def words(self) -> str:
         """One line for people."""
-        if self.gain is None or self.gain_low is None or self.gain_high is None:
-            count = "1 pair" if self.pairs == 1 else f"{self.pairs} pairs"
+        count = "1 pair" if self.pairs == 1 else f"{self.pairs} pairs"
+        if self.gain is None or self.gain.interval is None:
             return f"after {count} of phases there is no interval yet; nothing is claimed"
-        interval = f"{self.gain_low:+.1%} to {self.gain_high:+.1%} at {self.confidence:.0%}"
-        if self.claim == "none":
-            return f"nothing is claimed: {self.gain:+.1%} ({interval}), {self.pairs} pairs of phases"
-        return f"{self.claim}: {self.gain:+.1%} ({interval}), {self.pairs} pairs of phases"
+        claim = "nothing is claimed" if self.claim == "none" else self.claim
+        return f"{claim}: {self.gain.words}, {count} of phases"
+
+
+def words_of(proof: Mapping[str, object]) -> str | None:
+    """The gain and its interval in a proof's document; None while there is no interval."""
+    keys, form = ("gain", "gain_low", "gain_high"), "+.1%"
+    if proof.get("gain") is None:
+        keys, form = ("difference", "difference_low", "difference_high"), "+.4g"
+    values = [one for key in keys if isinstance(one := proof.get(key), (int, float))]
+    if len(values) < len(keys):
+        return None
+    gain, low, high = (format(one, form) for one in values)
+    return f"{gain} ({low} to {high})"
 
 
 def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proof:
@@ -107,16 +115,10 @@ def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proo
     baseline = [one if not one.is_tuned else other for one, other in pairs]
     tuned = [one if one.is_tuned else other for one, other in pairs]
     means = [fmean(one.values) for one in baseline], [fmean(one.values) for one in tuned]
-    gain = low = high = found = None
-    claim: Claim = "none"
-    if len(pairs) >= PAIRS_MIN and fmean(means[0]):
-        found = compare_pairs(*means, p_value)
-        sign = objective.sign * (1 if fmean(means[0]) > 0 else -1)
-        gain, low, high = sign * found.gain_relative, found.gain_low, found.gain_high
-        if sign < 0 and low is not None and high is not None:
-            low, high = -high, -low
-        if low is not None and high is not None:
-            claim = "gain" if low > 0 else "loss" if high < 0 else "none"
+    # All phases count, those after a decision too: the learner goes on.
+    test = PairTest(p_value, margin=0, pairs_min=max(len(pairs), PAIRS_MIN))
+    gain = compare_in_turns((), objective.direction, test, known=list(zip(*means, strict=True))).gain
+    claims: dict[str, Claim] = {"better": "gain", "worse": "loss"}
     return Proof(
         pairs=len(pairs),
         baseline_mean=fmean(means[0]) if pairs else None,
@@ -126,11 +128,8 @@ def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proo
         baseline_samples=_samples(baseline),
         tuned_samples=_samples(tuned),
         gain=gain,
-        gain_low=low,
-        gain_high=high,
         confidence=1 - p_value,
-        p_value=None if found is None else found.p_value,
-        claim=claim,
+        claim="none" if gain is None else claims.get(gain.decision, "none"),
     )
 
 

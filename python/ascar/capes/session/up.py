@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.state import SessionState
-from ascar.capes.session.alternation import Alternation, Turns
+from ascar.capes.session.alternation import Alternation, PhaseTurns
 from ascar.capes.session.files import (
     agent_text,
     interface_text,
@@ -221,7 +221,7 @@ class _Site:
             await asyncio.Event().wait()
 
     async def _prove(self, messenger: Messenger) -> None:
-        turns = Turns(
+        turns = PhaseTurns(
             self.study.objective,
             self.study.phase_s,
             self.study.settle_s,

@@ -75,7 +75,7 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
 
     from ascar.capes.messages.bus import Bus
     from ascar.capes.messages.state import SessionState
-    from ascar.capes.session.alternation import Alternation, Turns
+    from ascar.capes.session.alternation import Alternation, PhaseTurns
     from ascar.capes.session.messenger import Messenger
     from ascar.capes.session.record import Record
     from ascar.errors import InputError
@@ -102,7 +102,7 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
                         await messenger.next_tick(1.0)
                 objective = Objective.parse(messenger.state.objective)
                 messenger.record.sign = objective.sign
-                turns = Turns(objective, phase_s, settle_s, *terms)
+                turns = PhaseTurns(objective, phase_s, settle_s, *terms)
                 alternation = Alternation(messenger, turns, "ascar capes prove", told)
                 try:
                     async with asyncio.timeout(for_s):

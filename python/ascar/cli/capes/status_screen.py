@@ -113,11 +113,13 @@ def _happened(state: SessionState) -> Table:
 
 
 def _proof(proof: dict[str, object]) -> str:
-    gain, low, high, pairs = (proof.get(key) for key in ("gain", "gain_low", "gain_high", "pairs"))
-    if not (isinstance(gain, float) and isinstance(low, float) and isinstance(high, float)):
+    from ascar.capes.session.proof import words_of
+
+    pairs, gain = proof.get("pairs"), words_of(proof)
+    if gain is None:
         return f"{pairs} {'pair' if pairs == 1 else 'pairs'} of phases, no interval yet"
     words = "nothing is claimed: " if proof.get("claim") == "none" else ""
-    return f"{words}{gain:+.1%} ({low:+.1%} to {high:+.1%}), {pairs} pairs of phases"
+    return f"{words}{gain}, {pairs} pairs of phases"
 
 
 def _cells(*texts: str) -> list[Text]:

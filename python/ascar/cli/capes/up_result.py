@@ -40,24 +40,21 @@ def deliver(ended: Ended, *, as_json: bool) -> None:
 
 def proof_lines(proof: dict[str, Any] | None) -> list[str]:
     """A few lines."""
+    from ascar.capes.session.proof import words_of
+
     if proof is None:
         return []
-    gain, low, high = proof["gain"], proof["gain_low"], proof["gain_high"]
     pairs = "1 pair" if proof["pairs"] == 1 else f"{proof['pairs']} pairs"
     lines = [
         f"baseline {_number(proof['baseline_mean'])}, tuned {_number(proof['tuned_mean'])}: "
         f"{pairs} of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
         f"(worth {proof['baseline_samples']} and {proof['tuned_samples']} independent ones)"
     ]
-    if gain is None or low is None or high is None:
+    gain = words_of(proof)
+    if gain is None:
         return [*lines, "there is no interval yet; nothing is claimed"]
-    interval = f"{gain:+.1%}, {low:+.1%} to {high:+.1%} at {proof['confidence']:.0%}"
-    words = {
-        "gain": f"gain: {interval}",
-        "loss": f"loss: {interval}",
-        "none": f"nothing is claimed: {interval}",
-    }
-    return [*lines, words[proof["claim"]]]
+    claim = "nothing is claimed" if proof["claim"] == "none" else proof["claim"]
+    return [*lines, f"{claim}: {gain} at {proof['confidence']:.0%}"]
 
 
 def _number(value: float | None) -> str:

@@ -56,6 +56,7 @@ def _document(run: RunSummary) -> dict[str, object]:
         "best_score": run.best_score,
         "verdict": None if run.verdict is None else run.verdict.kind,
         "gain_relative": None if run.verdict is None else run.verdict.gain_relative,
+        "difference": None if run.verdict is None else run.verdict.difference,
     }
 
 
@@ -98,6 +99,6 @@ def _verdict(run: RunSummary) -> str:
     verdict = run.verdict
     if verdict is None:
         return "-"
-    if verdict.kind == "improved" and verdict.gain_relative is not None:
-        return Objective.parse(run.objective).difference(verdict.gain_relative)
+    if verdict.kind == "improved":
+        return Objective.parse(run.objective).gained(verdict) or "improved"
     return "default is fine" if verdict.kind == "default-is-fine" else "not verified"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ascar.cli.text import duration, p_value, score, seconds
 from ascar.outcome import TrialState
 
@@ -42,15 +44,27 @@ def _started(progress: Progress, event: Event) -> str:
 
 
 def _compared(progress: Progress, event: Event) -> str:
-    known = {name: value for name, value in event.data.items() if isinstance(value, float)}
-    if "gain_relative" not in known:
+    known = msgspec.convert(event.data, _Compared)
+    gain, limits = progress.objective.gained(known), progress.objective.gained_between(known)
+    if not gain:
         return ""
-    objective = progress.objective
-    difference = objective.difference(known["gain_relative"])
-    line = f"after {event.data['pairs']} pairs: {difference} {objective.unit} than the default"
-    if "gain_low" in known and "gain_high" in known:
-        line += f" ({objective.difference_between(known['gain_low'], known['gain_high'])})"
-    return f"{line}, {p_value(known.get('p_value'))}"
+    line = f"after {known.pairs} pairs: {gain} {progress.objective.unit} than the default"
+    if limits:
+        line += f" ({limits})"
+    return f"{line}, {p_value(known.p_value)}"
+
+
+class _Compared(msgspec.Struct, frozen=True):
+    """What a pair of the verification has shown."""
+
+    pairs: int
+    gain_relative: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p_value: float | None = None
 
 
 def _finished(progress: Progress, trial: Trial) -> str:

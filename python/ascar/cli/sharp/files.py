@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from ascar.pilot.turns import InTurns
     from ascar.sharp import Rule, RuleSet
 
-__all__ = ["RuleFile", "read", "rule_ready", "set_ready"]
+__all__ = ["RuleFile", "estimates_ready", "read", "rule_ready", "set_ready"]
 
 RuleFile = Annotated[
     Path, typer.Argument(metavar="RULESET", help="A rule file, with statistics; - reads standard input.")
@@ -26,6 +27,15 @@ def read(path: Path) -> RuleSet:
     from ascar.sharp import RuleSet
 
     return RuleSet.read(Path("/dev/stdin") if str(path) == "-" else path, str(path))
+
+
+def estimates_ready(found: InTurns | None) -> dict[str, float | None]:
+    """The gain that a comparison shows, with its limits, ready for JSON; all null where it shows none."""
+    from ascar.pilot.turns import ESTIMATES
+
+    if found is None or found.gain is None:
+        return dict.fromkeys(ESTIMATES)
+    return found.gain.estimates()
 
 
 def rule_ready(rule: Rule) -> dict[str, Any]:

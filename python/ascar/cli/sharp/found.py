@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.sharp.files import set_ready
-from ascar.cli.text import duration, number, p_value, percent
+from ascar.cli.sharp.files import estimates_ready, set_ready
+from ascar.cli.text import duration, number, p_value
 from ascar.simulation.spread import estimate
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.cli.sharp.task import Done, Task
-    from ascar.sharp import Judge, Judged, RuleSet, Verification
+    from ascar.pilot.turns import InTurns
+    from ascar.sharp import Judge, Judged, RuleSet
 
 __all__ = ["document", "print_found", "rules_table"]
 
@@ -23,6 +23,7 @@ _STOPPED = {
     "no-gain": "epochs brought nothing more",
     "rules": "no more rules are allowed",
 }
+_TOO_FEW = "too few runs to judge one rule set"
 _INFINITE = 2_147_483_647
 _RULES_SHOWN = 64
 
@@ -44,7 +45,7 @@ def document(task: Task, done: Done) -> dict[str, Any]:
         "elapsed_s": judge.elapsed_s,
         "best": None if found.best is None else _best(judge, found.best),
         "course": [{"evaluations": at, "score": score} for at, score in judge.course],
-        "verification": asdict(done.verdict),
+        "verification": _verification(done.verdict),
     }
 
 
@@ -78,23 +79,32 @@ def _best(judge: Judge, best: Judged) -> dict[str, Any]:
     }
 
 
-def _words(judge: Judge, verdict: Verification, pairs: str) -> str:
+def _verification(verdict: InTurns | None) -> dict[str, Any]:
+    means = None if verdict is None or verdict.kind == "not-verified" else verdict.means
+    gain = None if verdict is None or means is None else verdict.gain
+    return {
+        "kind": "not-verified" if verdict is None else verdict.kind,
+        "best_mean": None if means is None else means[1],
+        "default_mean": None if means is None else means[0],
+        **estimates_ready(None if gain is None else verdict),
+        "p_value": None if gain is None else gain.p_value,
+        "pairs": 0 if gain is None else gain.pairs,
+        "note": _TOO_FEW if verdict is None else verdict.note,
+    }
+
+
+def _words(judge: Judge, verdict: InTurns | None, pairs: str) -> str:
     """The verdict in one line."""
-    if verdict.kind == "not-verified" or verdict.difference is None:
+    if verdict is None:
+        return f"not verified: {_TOO_FEW}"
+    if verdict.kind == "not-verified" or verdict.gain is None or verdict.means is None:
         return f"not verified: {verdict.note}"
-    if verdict.gain_relative is not None:
-        low, high = verdict.gain_low, verdict.gain_high
-        gain = percent(verdict.gain_relative)
-        limits = "no interval" if low is None else f"{percent(low)} to {percent(high)}"
-    else:
-        low, high = verdict.difference_low, verdict.difference_high
-        gain = number(verdict.difference)
-        limits = "no interval" if low is None else f"{number(low)} to {number(high)}"
-    head = "improved" if verdict.kind == "improved" else "the default is fine"
+    head, gain = "improved" if verdict.improved else "the default is fine", verdict.gain
+    default, best = verdict.means
     return (
-        f"{head}: {gain} (99% interval {limits}; above zero is better) in {judge.objective.unit}, "
-        f"{number(verdict.best_mean)} against {number(verdict.default_mean)}; {p_value(verdict.p_value)}, "
-        f"{verdict.pairs} {pairs}; {verdict.note}"
+        f"{head}: {gain.words} in {judge.objective.unit}, above zero is better; "
+        f"{number(best)} against {number(default)}; {p_value(gain.p_value)}, {gain.pairs} {pairs}; "
+        f"{verdict.note}"
     )
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Setting
     from ascar.capes.surfaces.modern import Modern
     from ascar.cli.sharp.rule_system import RuleSystem
+    from ascar.pilot.turns import InTurns
     from ascar.sharp import RuleSet
     from ascar.sharp.running import Series
-    from ascar.sharp.turns import Proof
 
 __all__ = ["EXAMPLES", "learn"]
 
@@ -87,7 +87,7 @@ def learn(
     from ascar.errors import InputError
     from ascar.sharp import objective_of
     from ascar.sharp.running import METRICS
-    from ascar.sharp.turns import Proof
+    from ascar.sharp.turns import kept_if_better
     from ascar.study import duration as seconds_of
 
     if out is not None:
@@ -107,17 +107,17 @@ def learn(
         )
         policy = Modern(turned.knobs, np.random.default_rng(seed or 0))
         ticks = _learned(turned, policy, system, learn_s, quiet=quiet)
-        proof = Proof.of(system, goal, before, turned.rules_at(_best(policy, turned)))
+        after, found = kept_if_better(system, goal, before, turned.rules_at(_best(policy, turned)))
         if scenario is None and workload is not None:
-            _noted(workload, proof.after, system)
+            _noted(workload, after, system)
     if out is not None:
-        write_new(out, proof.after.text(), force=force)
-    document = _document(proof, ticks, len(policy.surface.places))
+        write_new(out, after.text(), force=force)
+    seen = ticks, len(policy.surface.places)
     if json:
-        emit("sharp-learn", document)
+        emit("sharp-learn", {"objective": goal.text, **_document(before, after, found, seen)})
     else:
-        people().print(_words(document), soft_wrap=True, markup=False)
-        people().print(proof.after.text(), end="", markup=False)
+        people().print(_words(found, seen), soft_wrap=True, markup=False)
+        people().print(after.text(), end="", markup=False)
     return 0
 
 
@@ -229,40 +229,27 @@ def _noted(workload: str, rules: RuleSet, system: Series) -> None:
     roster().write(Expected(workload=workload, rules=rules_id(rules), controllers=system.controllers))
 
 
-def _document(proof: Proof, ticks: int, settings: int) -> dict[str, Any]:
-    from ascar.cli.sharp.files import set_ready
+def _document(
+    before: RuleSet, after: RuleSet, found: InTurns | None, seen: tuple[int, int]
+) -> dict[str, Any]:
+    from ascar.cli.sharp.files import estimates_ready, set_ready
     from ascar.sharp.deployment import rules_id
 
-    found, sign = proof.found, proof.objective.sign
-    low, high = (None, None) if found is None else (found.gain_low, found.gain_high)
-    if sign < 0:
-        low, high = None if high is None else -high, None if low is None else -low
     return {
-        "objective": proof.objective.text,
-        "ticks": ticks,
-        "settings": settings,
-        "before": rules_id(proof.before),
-        "rules": rules_id(proof.after),
-        "rule_set": set_ready(proof.after),
-        "improved": proof.after != proof.before,
-        "gain_relative": None if found is None else sign * found.gain_relative,
-        "gain_low": low,
-        "gain_high": high,
-        "pairs": 0 if found is None else found.pairs,
+        "ticks": seen[0],
+        "settings": seen[1],
+        "before": rules_id(before),
+        "rules": rules_id(after),
+        "rule_set": set_ready(after),
+        "improved": after != before,
+        **estimates_ready(found),
+        "pairs": 0 if found is None else len(found.reference),
     }
 
 
-def _words(document: dict[str, Any]) -> str:
-    from ascar.cli.text import percent
-
-    learned = f"{document['ticks']} ticks, {document['settings']} settings; "
-    if document["gain_relative"] is None:
+def _words(found: InTurns | None, seen: tuple[int, int]) -> str:
+    learned = f"{seen[0]} ticks, {seen[1]} settings; "
+    if found is None or found.gain is None:
         return learned + "nothing was better than the rules of the beginning"
-    low, high = document["gain_low"], document["gain_high"]
-    limits = "" if low is None or high is None else f" (99% interval {percent(low)} to {percent(high)})"
-    kept = (
-        "kept" if document["improved"] else "not shown to be better: the rules of the beginning are in force"
-    )
-    return (
-        f"{learned}{percent(document['gain_relative'])}{limits}, {document['pairs']} pairs in turns; {kept}"
-    )
+    kept = "kept" if found.improved else "not shown to be better: the rules of the beginning are in force"
+    return f"{learned}{found.gain.words}, {found.gain.pairs} pairs in turns; {kept}"

@@ -87,7 +87,8 @@ def search(
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.task import Task, carry_out, ends_of, plan_from
     from ascar.errors import InputError
-    from ascar.sharp import Terms, objective_of
+    from ascar.pilot.turns import PairTest
+    from ascar.sharp import objective_of
 
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
@@ -111,7 +112,7 @@ def search(
         objective=objective_of(objective),
         plan=plan,
         ends=ends_of(plan, budget, evaluations),
-        terms=Terms(pairs_max=pairs),
+        test=PairTest(pairs_max=pairs),
         threads=threads,
         out=out,
         begin="resume" if resume else "anew" if force else "new",

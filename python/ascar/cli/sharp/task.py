@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.objective import Objective
-    from ascar.sharp import Bench, Found, Judge, Moment, Plan, SimulatedBench, Terms, Verification
+    from ascar.pilot.turns import InTurns, PairTest
+    from ascar.sharp import Bench, Found, Judge, Moment, Plan, SimulatedBench
     from ascar.sharp.journal import Begin
     from ascar.sharp.live import LiveBench
     from ascar.simulation import Scenario
@@ -82,7 +83,7 @@ class Task:
         objective: what is searched for.
         plan: how.
         ends: of the search.
-        terms: of the last comparison.
+        test: of the last comparison.
         threads: runs at a time; None: one a core.
         out: file of the rule set.
         begin: of the journals.
@@ -94,7 +95,7 @@ class Task:
     objective: Objective
     plan: Plan
     ends: Ends
-    terms: Terms
+    test: PairTest
     threads: int | None
     out: Path
     begin: Begin
@@ -107,13 +108,13 @@ class Done:
     Attributes:
         judge: with the course of the search.
         found: the rule set.
-        verdict: of the last comparison.
+        verdict: the last comparison; None: nothing was found to compare.
         first_evaluations: runs in the simulation that the search began in.
     """
 
     judge: Judge
     found: Found
-    verdict: Verification
+    verdict: InTurns | None
     first_evaluations: int = 0
 
 
@@ -207,7 +208,7 @@ def _searched(
     listener: Callable[[Moment], None],
     first: _Rehearsal | None = None,
 ) -> Done:
-    from ascar.sharp import About, Journal, Judge, Limits, Verification, search, verify
+    from ascar.sharp import About, Journal, Judge, Limits, search, verify
 
     spent_s = 0.0 if first is None else first.elapsed_s
     budget_s = None if task.ends.budget_s is None else max(1.0, task.ends.budget_s - spent_s)
@@ -218,9 +219,9 @@ def _searched(
     with Journal(path, About.of(bench, task.objective, plan), begin) as journal:
         judge = Judge(bench, task.objective, journal, limits, listener=listener)
         found = search(judge, plan)
-        verdict = Verification("not-verified", note="too few runs to judge one rule set")
+        verdict = None
         if found.best is not None:
-            verdict = verify(judge, found.best.rules, task.terms, budget_s)
+            verdict = verify(judge, found.best.rules, task.test, budget_s)
     return Done(judge, found, verdict, 0 if first is None else first.evaluations)
 
 

@@ -164,23 +164,23 @@ def _line(event: Event) -> str:
     if event.kind == "deployed" and event.choice is not None:
         line += f", {percent(event.choice.gain)} expected"
     if event.shown is not None:
-        low, high = event.shown.low, event.shown.high
-        interval = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
-        line += f", gain {percent(event.shown.gain)}{interval} after {event.shown.pairs} pairs"
+        gain = "unknown" if event.shown.gain is None else event.shown.gain.words
+        line += f", gain {gain} after {len(event.shown.reference)} pairs"
     if event.distance is not None:
         line += f", distance {event.distance:.2f}"
     return line
 
 
 def _ready(event: Event) -> dict[str, Any]:
-    shown = event.shown
+    from ascar.cli.sharp.files import estimates_ready
+
+    shown, estimates = event.shown, estimates_ready(event.shown)
     return {
         "kind": event.kind,
         "at_s": event.at_s,
         "choice": None if event.choice is None else choice_ready(event.choice),
-        "gain": None if shown is None else shown.gain,
-        "gain_low": None if shown is None else shown.low,
-        "gain_high": None if shown is None else shown.high,
-        "pairs": None if shown is None else shown.pairs,
+        "gain": estimates.pop("gain_relative"),
+        **estimates,
+        "pairs": None if shown is None else len(shown.reference),
         "distance": event.distance,
     }

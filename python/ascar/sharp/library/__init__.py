@@ -21,7 +21,7 @@ from ascar.sharp.library.simulated import SimulatedSystem, System
 from ascar.sharp.library.store import Library, default_path
 from ascar.sharp.library.traits import EFFECTS, TRAITS
 from ascar.sharp.library.tree import grow, lines
-from ascar.sharp.library.watch import Event, Pace, Shown, Watcher
+from ascar.sharp.library.watch import Event, Pace, Watcher
 from ascar.sharp.simulated_traces import trace_of
 
 __all__ = [
@@ -44,7 +44,6 @@ __all__ = [
     "Predictor",
     "RulesEntry",
     "Seen",
-    "Shown",
     "Similarity",
     "SimulatedSystem",
     "Step",

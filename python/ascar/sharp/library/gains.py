@@ -49,7 +49,7 @@ def gain_of(
 
     The mean of the relative differences and its t interval: pairs share their random numbers, so that what
     both sides meet cancels. The number of pairs was settled beforehand; intervals of comparisons that are
-    looked at again and again are those of `compare_pairs`.
+    looked at again and again are those of `ascar.pilot.turns`.
 
     Args:
         with_rules: a score a pair.

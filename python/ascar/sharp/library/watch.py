@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from ascar.errors import ExpressionError, InputError
-from ascar.pilot.pairs import PAIRS_MIN, compare_pairs
-from ascar.sharp.verification import Terms
+from ascar.errors import InputError
+from ascar.pilot.turns import PairTest
+from ascar.sharp.turns import Lengths, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.objective import Objective
+    from ascar.pilot.turns import InTurns
     from ascar.sharp.library.choice import Choice, Chooser
     from ascar.sharp.library.simulated import System
-    from ascar.sharp.rules import RuleSet
 
-__all__ = ["Event", "Pace", "Shown", "Watcher"]
+__all__ = ["Event", "Pace", "Watcher"]
 
 Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
 
@@ -58,25 +58,6 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a comparison of intervals with and without rules has shown; intervals hold at all looks.
-
-    Attributes:
-        improved: told apart, and better with the rules.
-        gain: relative, above zero is better whichever way the objective points; None: nothing to compare.
-        low: lower end of its interval.
-        high: upper end.
-        pairs: of intervals.
-    """
-
-    improved: bool
-    gain: float | None
-    low: float | None
-    high: float | None
-    pairs: int
-
-
-@dataclass(frozen=True, slots=True)
 class Event:
     """What the daemon did.
 
@@ -87,14 +68,14 @@ class Event:
             what was in force before is so again.
         at_s: the system's time.
         choice: the rules of which it is; None: of none.
-        shown: so far.
+        shown: the comparison so far.
         distance: of the workload from what it was.
     """
 
     kind: Kind
     at_s: float
     choice: Choice | None = None
-    shown: Shown | None = None
+    shown: InTurns | None = None
     distance: float | None = None
 
 
@@ -107,7 +88,7 @@ class Watcher:
         chooser: gives rules for features, or none.
         objective: what gains are measured in.
         pace: of looking.
-        terms: when a comparison ends.
+        test: when a comparison ends.
         listener: told of everything.
         tried: rules that were rolled back on the present workload.
     """
@@ -116,7 +97,7 @@ class Watcher:
     chooser: Chooser
     objective: Objective
     pace: Pace = field(default_factory=Pace)
-    terms: Terms = field(default_factory=lambda: Terms(level=0.05, pairs_max=12, pairs_min=4))
+    test: PairTest = field(default_factory=lambda: PairTest(level=0.05, pairs_min=4, pairs_max=12))
     listener: Callable[[Event], None] = lambda _: None
     tried: set[str] = field(default_factory=set[str])
     _known: dict[str, float] | None = None
@@ -160,9 +141,16 @@ class Watcher:
 
     def _verified(self, choice: Choice) -> bool:
         """Try rules against the system as it is, in turns; keep them if they are shown to be better."""
-        shown = Shown(improved=False, gain=None, low=None, high=None, pairs=0)
         try:
-            shown = self._compared(choice)
+            self._tell("deployed", choice)
+            shown = in_turns(
+                self.system,
+                self.objective,
+                (None, choice.rule_set),
+                test=self.test,
+                lengths=Lengths(self.pace.settle_s, self.pace.measure_s),
+                told=lambda now: self._compared(choice, now),
+            )
             if shown.improved:
                 self.system.try_out(choice.rule_set)
                 self.system.keep()
@@ -171,52 +159,15 @@ class Watcher:
         self._tell("verified" if shown.improved else "rolled-back", choice, shown)
         return shown.improved
 
-    def _compared(self, choice: Choice) -> Shown:
-        """Intervals with and without in turns, the first of a pair alternating, until told apart or equal."""
-        without: list[float] = []
-        within: list[float] = []
-        shown = Shown(improved=False, gain=None, low=None, high=None, pairs=0)
-        self._tell("deployed", choice)
-        for pair in range(self.terms.pairs_max):
-            order: list[tuple[RuleSet | None, list[float]]] = [(None, without), (choice.rule_set, within)]
-            for rules, scores in order[::-1] if pair % 2 else order:
-                score = self._interval(rules)
-                if score is None:
-                    return shown
-                scores.append(score)
-            if pair + 1 >= PAIRS_MIN:
-                shown, decided = self._shown(without, within)
-                self._tell("compared", choice, shown)
-                if decided:
-                    break
-        return shown
-
-    def _shown(self, without: list[float], within: list[float]) -> tuple[Shown, bool]:
-        """What the pairs so far show, and whether that is enough."""
-        found = compare_pairs(without, within, self.terms.level, self.terms.margin)
-        gain, low, high = found.gain_relative, found.gain_low, found.gain_high
-        if self.objective.sign < 0:
-            gain, low, high = -gain, None if high is None else -high, None if low is None else -low
-        better = found.decision == ("higher" if self.objective.sign > 0 else "lower")
-        enough = len(without) >= self.terms.pairs_min
-        return Shown(better and enough, gain, low, high, len(without)), enough and found.decision != "open"
-
-    def _interval(self, rules: RuleSet | None) -> float | None:
-        """The objective's value under these rules; None: the formula has none there."""
-        if rules is None:
-            self.system.back()
-        else:
-            self.system.try_out(rules)
-        try:
-            return self.objective.score(self.system.measure(rules, self.pace.settle_s, self.pace.measure_s))
-        except ExpressionError:
-            return None
+    def _compared(self, choice: Choice, now: InTurns) -> None:
+        if now.gain is not None and now.ended != "failures":
+            self._tell("compared", choice, now)
 
     def _tell(
         self,
         kind: Kind,
         choice: Choice | None = None,
-        shown: Shown | None = None,
+        shown: InTurns | None = None,
         distance: float | None = None,
     ) -> None:
         self.listener(Event(kind, self.system.time_s, choice, shown, distance))
