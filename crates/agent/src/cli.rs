@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 use serde_json::json;
@@ -12,53 +13,46 @@ use crate::config::Config;
 use crate::controllers::Controllers;
 use crate::session::{Sampler, Session};
 
-/// What `ascard agent --help` prints.
+/// What `ascard agent --help` prints; its lines are the options.
 pub const HELP: &str = "\
-ascard agent: samples this node's indicators once a tick, and sets its knobs when told
+Sample this node's indicators once a tick, and set its knobs when told.
 
 Usage: ascard agent --config FILE [--check | --once]
 
-Dials out to the message server and listens nowhere. Ends on SIGTERM or Ctrl-C, with every knob put back.
+The agent connects to the message server and listens nowhere. It ends on SIGTERM or Ctrl-C and then puts every
+knob back. Exit status: 0 ended as told; 1 a knob could not be put back; 2 wrong arguments or a wrong file.
 
 Options:
-  --config FILE  what to read and what may be set (TOML)
-  --check        only say whether the file is right
-  --once         print one sample as JSON, and end; speaks to nobody
-  --help         print this
+  --config FILE  Read from FILE (TOML) what to sample and what may be set.
+  --check        Only check the file, and end.
+  --once         Print one sample as JSON, and end; nothing is sent to anybody.
+  -h, --help     Print this help.
 
 Examples:
   ascard agent --config agent.toml --check
-  ascard agent --config agent.toml --once     which indicators are there?
+  ascard agent --config agent.toml --once     Show which indicators this node has.
   ascard agent --config agent.toml
 ";
 
 #[derive(Debug, Default)]
-struct Arguments {
+struct Options {
     help: bool,
     check: bool,
     once: bool,
     config: Option<PathBuf>,
 }
 
-fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments, Fault> {
-    let mut parsed = Arguments::default();
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        match argument.to_str() {
-            Some("--help" | "-h") => parsed.help = true,
-            Some("--check") => parsed.check = true,
-            Some("--once") => parsed.once = true,
-            Some("--config") => {
-                let file = arguments
-                    .next()
-                    .ok_or_else(|| Fault("--config: names no file".to_owned()))?;
-                parsed.config = Some(file.into());
-            }
-            _ => {
-                return Err(Fault(format!(
-                    "{argument:?}: unknown argument: see `ascard agent --help`"
-                )));
-            }
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Options, Mistake> {
+    let mut parsed = Options::default();
+    let mut words = Arguments::new(HELP, words);
+    while let Some(word) = words.next_word()? {
+        match word {
+            Word::Option("--help") => parsed.help = true,
+            Word::Option("--check") => parsed.check = true,
+            Word::Option("--once") => parsed.once = true,
+            Word::Option("--config") => parsed.config = Some(words.path()?),
+            Word::Option(other) => return Err(words.unknown(other)),
+            Word::Value(other) => return Err(words.unknown(other)),
         }
     }
     Ok(parsed)
@@ -72,7 +66,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
-        Err(fault) => return say(fault, 2),
+        Err(Mistake(text)) => return say(Fault(text), 2),
     };
     if arguments.help {
         print!("{HELP}");

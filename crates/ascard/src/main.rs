@@ -2,54 +2,72 @@
 
 use std::process::ExitCode;
 
+use ascar_arguments::{Arguments, Mistake, Word};
+
 const HELP: &str = "\
-ascard: the parts of ascar that run on a node
+The parts of ascar that run on a node.
 
 Usage: ascard COMMAND [OPTIONS]
        ascard --help | --version
 
 Commands:
-  agent      sample this node's indicators once a tick, and set its knobs when told
-  interface  gather agents' frames into ticks, check and relay actions
-  keeper     change the machine on behalf of ascar, and put everything back
-  load       run a workload written in Filebench's language, and tell how each second went
+  agent      Sample this node's indicators once a tick, and set its knobs when told.
+  interface  Gather agents' frames into ticks; check and relay actions.
+  keeper     Change the machine on behalf of ascar, and put everything back.
+  load       Run a workload written in Filebench's language, and report every second.
 
-`ascard COMMAND --help` tells more.
+Options:
+  -h, --help     Print this help.
+  -V, --version  Print the version.
+
+Examples:
+  ascard load --personality varmail --dir /mnt/test --seconds 60
+  ascard agent --config agent.toml --check
+  ascard keeper --help                        Print the help of a command.
 ";
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let first = arguments.next();
-    match first.as_ref().and_then(|argument| argument.to_str()) {
-        #[cfg(feature = "agent")]
-        Some("agent") => ascar_agent::cli::run(arguments),
-        #[cfg(not(feature = "agent"))]
-        Some("agent") => not_built("agent"),
-        #[cfg(feature = "interface")]
-        Some("interface") => ascar_interface::cli::run(arguments),
-        #[cfg(not(feature = "interface"))]
-        Some("interface") => not_built("interface"),
-        #[cfg(feature = "keeper")]
-        Some("keeper") => ascar_keeper::cli::run(arguments),
-        #[cfg(feature = "load")]
-        Some("load") => ascar_load::run(arguments).into(),
-        Some("--help" | "-h") => {
-            print!("{HELP}");
-            ExitCode::SUCCESS
+    let mut arguments = Arguments::new(HELP, std::env::args_os().skip(1));
+    match arguments.next_word() {
+        Ok(Some(Word::Value(command))) => {
+            let rest = arguments.rest().into_iter();
+            match command.to_str() {
+                #[cfg(feature = "agent")]
+                Some("agent") => ascar_agent::cli::run(rest),
+                #[cfg(not(feature = "agent"))]
+                Some("agent") => not_built("agent"),
+                #[cfg(feature = "interface")]
+                Some("interface") => ascar_interface::cli::run(rest),
+                #[cfg(not(feature = "interface"))]
+                Some("interface") => not_built("interface"),
+                #[cfg(feature = "keeper")]
+                Some("keeper") => ascar_keeper::cli::run(rest),
+                #[cfg(feature = "load")]
+                Some("load") => ascar_load::run(rest).into(),
+                _ => refused(&Mistake(format!(
+                    "{command:?}: unknown command; allowed: agent, interface, keeper, load"
+                ))),
+            }
         }
-        Some("--version" | "-V") => {
+        Ok(Some(Word::Option("--version"))) => {
             println!("ascard {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
-        None => {
+        Ok(Some(Word::Option(_))) => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Ok(None) => {
             eprint!("{HELP}");
             ExitCode::from(2)
         }
-        Some(_) => {
-            eprintln!("ascard: {first:?}: unknown command: see `ascard --help`");
-            ExitCode::from(2)
-        }
+        Err(mistake) => refused(&mistake),
     }
+}
+
+fn refused(mistake: &Mistake) -> ExitCode {
+    eprintln!("ascard: {mistake}");
+    ExitCode::from(2)
 }
 
 #[cfg(not(all(feature = "agent", feature = "interface")))]

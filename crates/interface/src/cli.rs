@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 
@@ -12,66 +13,94 @@ use crate::config::Config;
 use crate::merge::merge;
 use crate::session::Session;
 
-/// What `ascard interface --help` prints.
+/// What `ascard interface --help` prints; its lines are the options.
 pub const HELP: &str = "\
-ascard interface: gathers agents' frames into ticks, writes the replay database, checks and relays actions
+Gather agents' frames into ticks, write the replay database, and check and relay actions.
 
 Usage: ascard interface --config FILE [--check]
        ascard interface merge DATABASE DATABASE... --into DATABASE
 
-Ends on SIGTERM or Ctrl-C. Knobs stay as they are then, until the agents miss it or another interface comes.
+The interface ends on SIGTERM or Ctrl-C. Knobs then stay as they are until the agents miss it or another interface
+starts. Exit status: 0 ended as told; 1 the work failed; 2 wrong arguments, a wrong file or a wrong database.
 
 Options:
-  --config FILE  the session, its database, knobs, rules and service level (TOML)
-  --check        only say whether the file is right
-  merge          write several replay databases of one system into a new one, their ticks behind each other
-  --help         print this
+  --config FILE  Read from FILE (TOML) the session, its database, knobs, rules and service level.
+  --check        Only check the file, and end.
+  -h, --help     Print this help.
 
 Examples:
   ascard interface --config interface.toml --check
   ascard interface --config interface.toml
+  ascard interface merge --help               Explain how databases are merged.
+";
+
+/// What `ascard interface merge --help` prints; its lines are the options.
+pub const MERGE_HELP: &str = "\
+Write several replay databases of one system into a new one, the ticks of each after those of the one before.
+
+Usage: ascard interface merge DATABASE DATABASE... --into DATABASE
+
+Options:
+  --into DATABASE  Write the new database here; it must not exist yet.
+  -h, --help       Print this help.
+
+Examples:
   ascard interface merge monday.sqlite tuesday.sqlite --into both.sqlite
 ";
 
-fn parse(
-    arguments: impl Iterator<Item = OsString>,
-) -> Result<(bool, bool, Option<PathBuf>), Fault> {
-    let (mut help, mut check, mut config) = (false, false, None);
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        match argument.to_str() {
-            Some("--help" | "-h") => help = true,
-            Some("--check") => check = true,
-            Some("--config") => {
-                let file = arguments
-                    .next()
-                    .ok_or_else(|| Fault("--config: names no file".to_owned()))?;
-                config = Some(PathBuf::from(file));
-            }
-            _ => {
-                return Err(Fault(format!(
-                    "{argument:?}: unknown argument: see `ascard interface --help`"
-                )));
-            }
+#[derive(Debug, Default)]
+struct Options {
+    help: bool,
+    check: bool,
+    config: Option<PathBuf>,
+}
+
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Options, Mistake> {
+    let mut parsed = Options::default();
+    let mut words = Arguments::new(HELP, words);
+    while let Some(word) = words.next_word()? {
+        match word {
+            Word::Option("--help") => parsed.help = true,
+            Word::Option("--check") => parsed.check = true,
+            Word::Option("--config") => parsed.config = Some(words.path()?),
+            Word::Option(other) => return Err(words.unknown(other)),
+            Word::Value(other) => return Err(words.unknown(other)),
         }
     }
-    Ok((help, check, config))
+    Ok(parsed)
+}
+
+#[derive(Debug, Default)]
+struct MergeOptions {
+    help: bool,
+    sources: Vec<PathBuf>,
+    into: Option<PathBuf>,
+}
+
+fn parse_merge(words: impl Iterator<Item = OsString>) -> Result<MergeOptions, Mistake> {
+    let mut parsed = MergeOptions::default();
+    let mut words = Arguments::new(MERGE_HELP, words);
+    while let Some(word) = words.next_word()? {
+        match word {
+            Word::Option("--help") => parsed.help = true,
+            Word::Option("--into") => parsed.into = Some(words.path()?),
+            Word::Option(other) => return Err(words.unknown(other)),
+            Word::Value(source) => parsed.sources.push(source.into()),
+        }
+    }
+    Ok(parsed)
 }
 
 /// `merge DATABASE DATABASE... --into DATABASE`.
-fn run_merge(arguments: impl Iterator<Item = OsString>) -> Result<(), Fault> {
-    let (mut sources, mut into) = (Vec::new(), None);
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        match argument.to_str() {
-            Some("--into") => into = arguments.next().map(PathBuf::from),
-            Some(word) if word.starts_with('-') => {
-                return Err(Fault(format!(
-                    "{word:?}: unknown argument: see `ascard interface --help`"
-                )));
-            }
-            _ => sources.push(PathBuf::from(argument)),
-        }
+fn run_merge(words: impl Iterator<Item = OsString>) -> Result<(), Fault> {
+    let MergeOptions {
+        help,
+        sources,
+        into,
+    } = parse_merge(words).map_err(|Mistake(text)| Fault(text))?;
+    if help {
+        print!("{MERGE_HELP}");
+        return Ok(());
     }
     let into = into.ok_or_else(|| Fault("--into: is missing: name the new database".to_owned()))?;
     for one in merge(&sources, &into).map_err(Fault)? {
@@ -97,9 +126,13 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(fault) => say(fault, 2),
         };
     }
-    let (help, check, path) = match parse(arguments) {
+    let Options {
+        help,
+        check,
+        config: path,
+    } = match parse(arguments) {
         Ok(parsed) => parsed,
-        Err(fault) => return say(fault, 2),
+        Err(Mistake(text)) => return say(Fault(text), 2),
     };
     if help {
         print!("{HELP}");

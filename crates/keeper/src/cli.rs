@@ -4,31 +4,38 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ascar_arguments::{Arguments, Mistake, Word};
+
 use crate::fault::{Fault, Kind, Result};
 use crate::journal;
 use crate::report::Report;
 use crate::restore;
 use crate::server;
 
-/// What `ascard keeper --help` prints.
+/// What `ascard keeper --help` prints; its lines are the options.
 pub const HELP: &str = "\
-ascard keeper: changes the machine on behalf of ascar, and puts everything back
+Change the machine on behalf of ascar, and put everything back.
 
 Usage: ascard keeper [--hold] [--state-dir DIR]
        ascard keeper --restore [--all] [--state-dir DIR]
 
-Serves JSON lines on stdin and stdout until stdin is closed, then puts everything back. Needs root.
+The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root.
+Exit status: 0 done; 1 something could not be put back; 2 wrong arguments, or no root.
 
 Options:
-  --hold           keep the knobs as they are after a proper shutdown; --restore --all undoes them
-  --restore        put back what dead keepers left; prints {\"restored\", \"left_alone\", \"failed\"}
-  --all            with --restore: also what was meant to stay
-  --state-dir DIR  where the journal is [default: /var/lib/ascar/journal]
-  --help           print this
+  --hold           Keep the knobs as they are after a proper shutdown; `--restore --all` undoes them.
+  --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\"}.
+  --all            With --restore: put back also what was meant to stay.
+  --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal].
+  -h, --help       Print this help.
+
+Examples:
+  sudo ascard keeper --restore             Put back what a keeper that was killed has left changed.
+  sudo ascard keeper --restore --all       Undo also what `--hold` kept.
 ";
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Arguments {
+struct Options {
     help: bool,
     hold: bool,
     restore: bool,
@@ -36,26 +43,24 @@ struct Arguments {
     state_directory: Option<PathBuf>,
 }
 
-fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments> {
-    let mut parsed = Arguments::default();
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        match argument.to_str() {
-            Some("--help" | "-h") => parsed.help = true,
-            Some("--hold") => parsed.hold = true,
-            Some("--restore") => parsed.restore = true,
-            Some("--all") => parsed.all = true,
-            Some("--state-dir") => {
-                let directory = arguments
-                    .next()
-                    .ok_or_else(|| Fault::input("--state-dir: names no directory"))?;
-                parsed.state_directory = Some(directory.into());
-            }
-            _ => {
-                return Err(Fault::input(format!(
-                    "{argument:?}: unknown argument: see `ascard keeper --help`"
-                )));
-            }
+impl From<Mistake> for Fault {
+    fn from(Mistake(text): Mistake) -> Self {
+        Fault::input(text)
+    }
+}
+
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
+    let mut parsed = Options::default();
+    let mut words = Arguments::new(HELP, words);
+    while let Some(word) = words.next_word()? {
+        match word {
+            Word::Option("--help") => parsed.help = true,
+            Word::Option("--hold") => parsed.hold = true,
+            Word::Option("--restore") => parsed.restore = true,
+            Word::Option("--all") => parsed.all = true,
+            Word::Option("--state-dir") => parsed.state_directory = Some(words.path()?),
+            Word::Option(other) => return Err(words.unknown(other).into()),
+            Word::Value(other) => return Err(words.unknown(other).into()),
         }
     }
     if parsed.all && !parsed.restore {
@@ -83,7 +88,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn execute(arguments: &Arguments) -> Result<Report> {
+fn execute(arguments: &Options) -> Result<Report> {
     if arguments.help {
         print!("{HELP}");
         return Ok(Report::default());

@@ -1,33 +1,47 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+use ascar_arguments::{Arguments, Mistake, Word};
 
 use crate::LoadError;
 
-/// What to print for `--help`.
-pub const USAGE: &str = "\
-Run a workload on a directory, and tell each second how it went, as JSON lines.
+/// What `ascard load --help` prints; its lines are the options.
+pub const HELP: &str = "\
+Run a workload on a directory, and report every second how it went, as JSON lines.
 
-Usage: ascard load (--personality NAME | --wml FILE) --dir DIR [--seconds N] [options]
+Usage: ascard load (--personality NAME | --wml FILE) --dir DIR [--seconds N] [OPTIONS]
        ascard load --list
        ascard load (--personality NAME | --wml FILE) --describe [--scale X] [--threads N]
        ascard load --dir DIR --clean
 
-  --personality NAME  a built-in workload; --list names them
-  --wml FILE          a workload file in Filebench's language; - reads standard input
-  --dir DIR           where its files are made
-  --seconds N         how long to run (default: the run time of the file)
-  --scale X           size of the data set as a multiple of the file's (default 1)
-  --threads N         threads in all (default: the file's), shared out in its proportion
-  --seed S            seed of file sizes, places and choices (default 1)
-  --fill-only         make the files and end
-  --no-fill           run on files that --fill-only made
-  --reading-ms N      time between readings (default 1000)
-  --cdf               give the summary the latency distribution of each flowop
-  --record FILE       write every operation to FILE, as CSV
-  --clean             remove the files at the end, or those of an earlier load
-  --list              name the built-in workloads
-  --describe          tell what the workload is, and end
+Exit status: 0 done; 1 the work failed; 2 wrong arguments or a wrong workload; 3 ended early by SIGTERM, with what was
+measured reported; 130 interrupted.
+
+Options:
+  --personality NAME  Run a built-in workload; --list names them.
+  --wml FILE          Run a workload file in Filebench's language; - reads standard input.
+  --dir DIR           Make the workload's files in DIR.
+  --seconds N         Run for N seconds [default: the run time that the file gives].
+  --scale X           Make the data set X times as large as the file says [default: 1].
+  --threads N         Run N threads in all, in the file's proportion [default: as many as the file says].
+  --seed S            Draw file sizes, places and choices from seed S [default: 1].
+  --fill-only         Make the files, and end.
+  --no-fill           Run on the files that --fill-only made.
+  --reading-ms N      Report every N milliseconds [default: 1000].
+  --cdf               Add the latency distribution of each flowop to the summary.
+  --record FILE       Write every operation to FILE, as CSV.
+  --clean             Remove the files at the end, or those of an earlier load.
+  --list              Name the built-in workloads.
+  --describe          Print what the workload is, and end.
+  -h, --help          Print this help.
+
+Examples:
+  ascard load --personality varmail --dir /mnt/test --seconds 60
+  ascard load --wml own.f --describe
+  ascard load --personality fileserver --dir /mnt/test --fill-only
+  ascard load --dir /mnt/test --clean
 ";
 
 /// Which workload.
@@ -53,7 +67,7 @@ pub enum Fill {
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Print [`USAGE`].
+    /// Print [`HELP`].
     Help,
     /// Name the built-in workloads.
     List,
@@ -112,114 +126,46 @@ struct Raw {
     flags: Vec<&'static str>,
 }
 
-const FLAGS: [&str; 8] = [
-    "--cdf",
-    "--clean",
-    "--describe",
-    "--fill-only",
-    "--help",
-    "-h",
-    "--list",
-    "--no-fill",
-];
-const OPTIONS: [&str; 9] = [
-    "--dir",
-    "--personality",
-    "--reading-ms",
-    "--record",
-    "--scale",
-    "--seconds",
-    "--seed",
-    "--threads",
-    "--wml",
-];
-
 /// Read the command line, without the program's name.
 ///
 /// # Errors
 /// An option is unknown, wrong, missing, or does not go with another; the message names it.
-pub fn parse(args: &[String]) -> Result<Command, LoadError> {
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Command, LoadError> {
     let mut raw = Raw::default();
-    let mut rest = args.iter();
-    while let Some(word) = rest.next() {
-        if let Some(flag) = FLAGS.iter().find(|flag| *flag == word) {
-            raw.flags.push(flag);
-            continue;
+    let mut words = Arguments::new(HELP, words);
+    while let Some(word) = words.next_word()? {
+        match word {
+            Word::Option("--personality") => raw.personality = Some(words.text()?),
+            Word::Option("--wml") => raw.wml = Some(words.text()?.into()),
+            Word::Option("--dir") => raw.dir = Some(words.text()?.into()),
+            Word::Option("--record") => raw.record = Some(words.text()?.into()),
+            Word::Option("--seconds") => raw.seconds = Some(words.number(0.001, 31_622_400.0)?),
+            Word::Option("--scale") => raw.scale = Some(words.number(1e-9, 1e6)?),
+            Word::Option("--threads") => {
+                raw.threads = Some(words.number(1, crate::wml::MOST_THREADS)?);
+            }
+            Word::Option("--seed") => raw.seed = Some(words.number(0, u64::MAX)?),
+            Word::Option("--reading-ms") => raw.reading_ms = Some(words.number(10, 3_600_000)?),
+            Word::Option(flag) => raw.flags.push(flag),
+            Word::Value(other) => return Err(words.unknown(other).into()),
         }
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (word.as_str(), None),
-        };
-        if !OPTIONS.contains(&name) {
-            let known: Vec<&str> = OPTIONS.iter().chain(&FLAGS).copied().collect();
-            return Err(LoadError::Input(format!(
-                "'{word}': no such option; known: {}",
-                known.join(", ")
-            )));
-        }
-        let value = inline.or_else(|| rest.next().cloned());
-        let value =
-            value.ok_or_else(|| LoadError::Input(format!("{name}: needs a value after it")))?;
-        raw.set(name, &value)?;
     }
     raw.command()
 }
 
-/// Put a value where it belongs, once.
-fn once<T>(name: &str, place: &mut Option<T>, value: T) -> Result<(), LoadError> {
-    if place.replace(value).is_some() {
-        return Err(LoadError::Input(format!("{name}: given twice")));
-    }
-    Ok(())
-}
-
-/// A number within a range.
-fn number<T>(name: &str, text: &str, low: T, high: T) -> Result<T, LoadError>
-where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
-{
-    match text.parse::<T>() {
-        Ok(value) if value >= low && value <= high => Ok(value),
-        _ => Err(LoadError::Input(format!(
-            "{name}: must be a number between {low} and {high}, but is '{text}'"
-        ))),
+impl From<Mistake> for LoadError {
+    fn from(Mistake(text): Mistake) -> Self {
+        LoadError::Input(text)
     }
 }
 
 impl Raw {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), LoadError> {
-        match name {
-            "--personality" => once(name, &mut self.personality, value.to_owned()),
-            "--wml" => once(name, &mut self.wml, value.into()),
-            "--dir" => once(name, &mut self.dir, value.into()),
-            "--record" => once(name, &mut self.record, value.into()),
-            "--seconds" => once(
-                name,
-                &mut self.seconds,
-                number(name, value, 0.001, 31_622_400.0)?,
-            ),
-            "--scale" => once(name, &mut self.scale, number(name, value, 1e-9, 1e6)?),
-            "--threads" => once(
-                name,
-                &mut self.threads,
-                number(name, value, 1, crate::wml::MOST_THREADS)?,
-            ),
-            "--seed" => once(name, &mut self.seed, number(name, value, 0, u64::MAX)?),
-            "--reading-ms" => once(
-                name,
-                &mut self.reading_ms,
-                number(name, value, 10, 3_600_000)?,
-            ),
-            _ => unreachable!("every option is listed"),
-        }
-    }
-
     fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
 
     fn command(self) -> Result<Command, LoadError> {
-        if self.has("--help") || self.has("-h") {
+        if self.has("--help") {
             return Ok(Command::Help);
         }
         if self.has("--list") {

@@ -31,14 +31,7 @@ pub use error::LoadError;
 /// told, 130 interrupted. Threads may still be in a system call when it returns, so the caller should exit.
 #[must_use]
 pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> u8 {
-    let text = |word: std::ffi::OsString| {
-        word.into_string()
-            .map_err(|word| LoadError::Input(format!("{}: is not UTF-8 text", word.display())))
-    };
-    let done = arguments
-        .map(text)
-        .collect::<Result<Vec<String>, LoadError>>()
-        .and_then(|words| arguments::parse(&words))
+    let done = arguments::parse(arguments)
         .and_then(|command| run::command(&command, &mut std::io::stdout()));
     match done {
         Ok(status) => status,

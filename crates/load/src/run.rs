@@ -38,7 +38,7 @@ pub fn command(command: &Command, out: &mut dyn Write) -> Result<u8, LoadError> 
     let mut output = Output(out);
     match command {
         Command::Help => {
-            let written = output.0.write_all(crate::arguments::USAGE.as_bytes());
+            let written = output.0.write_all(crate::arguments::HELP.as_bytes());
             written.map_err(|e| LoadError::Work(format!("cannot write the help: {e}")))?;
         }
         Command::List => personality::ALL

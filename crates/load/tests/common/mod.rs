@@ -82,9 +82,8 @@ impl Drop for Scratch {
 }
 
 pub fn load(words: &[&str]) -> Result<Vec<Value>, (u8, String)> {
-    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let mut out = Vec::new();
-    let done = ascar_load::arguments::parse(&words)
+    let done = ascar_load::arguments::parse(words.iter().map(Into::into))
         .and_then(|command| ascar_load::run::command(&command, &mut out));
     match done {
         Ok(0) => {
