@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Measurement", "Readings", "Series"]
@@ -37,6 +36,8 @@ class Series:
     @classmethod
     def of(cls, seconds: list[float], values: list[float]) -> Series:
         """A series from two lists of equal length."""
+        import numpy as np  # only here: what reads a study file does without
+
         return cls(np.asarray(seconds, np.float64), np.asarray(values, np.float64))
 
 

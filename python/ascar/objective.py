@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
-
 from ascar.errors import ExpressionError, StudyError
 from ascar.expression import Expression, parse
 from ascar.measurement import Series
@@ -177,14 +175,14 @@ class Objective:
         if len(names) == 1 and str(self.formula) == names[0]:
             return series[names[0]]
         constants = {name: metrics[name] for name in self.formula.names if name not in names}
-        values = np.empty(length)
+        values: list[float] = []
         for index in range(length):
             row = {name: float(series[name].values[index]) for name in names}
             try:
-                values[index] = float(self.formula.evaluate(constants | row))
+                values.append(float(self.formula.evaluate(constants | row)))
             except ExpressionError:
                 return None
-        return Series(series[names[0]].seconds, values)
+        return Series.of(series[names[0]].seconds.tolist(), values)
 
     def better(self, score: float, than: float) -> bool:
         """Whether one score beats another."""

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from ascar import __version__
-from ascar.cli import app as app_module
 from ascar.cli import doctor, problems
 from ascar.errors import HistoryError, StudyError
 
@@ -122,7 +121,7 @@ def test_what_a_child_prints_on_stdout_does_not_spoil_the_document(ascar, monkey
         sys.stdout.write("more noise\n")
         return real(json=json)
 
-    monkeypatch.setattr(app_module.app.registered_commands[1], "callback", noisy)
+    monkeypatch.setattr(doctor, "doctor", noisy)
     done = ascar("doctor", "--json")
     assert done.document["schema"] == "ascar/doctor/1"
     assert "noise" in done.err

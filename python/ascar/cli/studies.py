@@ -36,11 +36,15 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
-    from ascar.campaign import Bench
-    from ascar.search import search_optimizer
+    from ascar.cli.threads import compute_on_one_thread
     from ascar.study import Study, duration
 
     study = Study.read(path)
+    # A mistake in the file is told before the numeric libraries are loaded, which takes longer than all else.
+    compute_on_one_thread()
+    from ascar.campaign import Bench
+    from ascar.search import search_optimizer
+
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
     if format_device is not None:

@@ -44,16 +44,14 @@ def tune(
     is wrong and nothing was touched, 3 ended without a verdict, 130 interrupted; then everything was put
     back, and --resume goes on.
     """
-    from ascar.cli.threads import compute_on_one_thread
+    from ascar.cli.studies import read_study
 
-    compute_on_one_thread()
+    wanted = read_study(study, budget, format_device)
     from ascar.cli.interrupts import resumable
     from ascar.cli.progress import showing
-    from ascar.cli.studies import read_study
     from ascar.history import History
     from ascar.tune import tune as run_loop
 
-    wanted = read_study(study, budget, format_device)
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, resume=resume, listener=listener)
