@@ -2,8 +2,9 @@
 
     python -m benchmarks.start_up --budget 5min
 
-Each turn runs the bare interpreter and the command, one after the other, in an order that alternates. The difference
-of their times is what the command costs. `ascar measure -- true` runs 20 rounds, whose own time is taken off.
+Each turn runs the bare interpreter and the command, one after the other, in an order that alternates. The
+difference of their times is what the command costs. `ascar measure -- true` runs 20 rounds; their own time does
+not count.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .harness import Benchmark, Piece, mean, number, table
 
 TURNS = 20
 STUDY = '[study]\nname = "x"\nobjective = "maximize operations"\nbudgt = "10 min"\n'
+MEASURE = ("measure", "--json", "--quiet", "--rounds-max", "20", "--", "true")
 CASES = {
     "ascar --help": (0, 0.15),
     "an error in a study file": (2, 0.4),
