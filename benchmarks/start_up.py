@@ -3,7 +3,7 @@
     python -m benchmarks.start_up --budget 5min
 
 Each turn runs the bare interpreter and the command, one after the other, in an order that alternates. The
-difference of their times is what the command costs. `ascar measure -- true` runs 20 rounds; their own time does
+difference of their times is what the command costs. `ascar measure -- true` runs 20 rounds; their time does
 not count.
 """
 

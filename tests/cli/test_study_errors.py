@@ -213,10 +213,10 @@ def test_errors_are_json_too(ascar, tmp_path, untouched):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["history", "purge", "x"], "'RUN...': must be a whole number"),
+        (["history", "purge", "x"], "'RUN...': 'x' is not a valid int"),
         (["export", "1", "--as", "xx"], "'--as': 'xx' is not one of"),
         (["sweep", "study.toml", "--replicates", "0"], "--replicates = 0: nothing would be measured"),
-        (["sweep", "study.toml", "--replicates", "1001"], "must be less than or equal to 1000"),
+        (["sweep", "study.toml", "--replicates", "1001"], "1001 is not in the range 0<=x<=1000"),
         (["sweep", "study.toml", "--subset", "5"], "--subset-replicates = 0: say both"),
     ],
 )
