@@ -30,25 +30,6 @@ if TYPE_CHECKING:
     from ascar.capes.policy import Policy
     from ascar.simulation import Scenario
 
-__all__ = [
-    "DEFAULT",
-    "FRESH",
-    "GAINFUL",
-    "PUBLISHED",
-    "WORKLOADS",
-    "Course",
-    "benchmark_of",
-    "best_static",
-    "followed",
-    "grid",
-    "learner",
-    "scenario_of",
-    "share_of",
-    "signed",
-    "system_of",
-    "whole",
-]
-
 WORKLOADS = ("9-1", "4-1", "1-1", "1-4", "1-9", "fileserver", "sequential-write")
 GAINFUL = WORKLOADS[2:]
 """Where the best static setting gains at least 5%."""

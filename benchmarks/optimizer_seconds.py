@@ -26,7 +26,7 @@ from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.outcome import TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
-from ascar.targets.recording import Columns
+from ascar.targets.recording_columns import Columns
 
 from .harness import Benchmark, Piece, mean, number, sources, table
 

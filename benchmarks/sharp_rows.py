@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.simulation import Outcome, Scenario
 
-__all__ = [
-    "FRESH",
-    "ROWS",
-    "TOTAL",
-    "Course",
-    "Row",
-    "behaviour",
-    "gain",
-    "measured",
-    "pairs",
-    "planned",
-    "searched",
-    "seeded",
-    "signed",
-    "sized",
-    "static",
-    "under",
-]
-
 FRESH = 5_000_000
 """Seeds from here on had no part in any search."""
 _SEEDS_APART = 100_000

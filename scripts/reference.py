@@ -251,7 +251,8 @@ def errors_page() -> str:
             str(getattr(errors, name).exit_status),
             (inspect.getdoc(getattr(errors, name)) or "").split("\n")[0],
         )
-        for name in errors.__all__
+        for name, value in sorted(vars(errors).items())
+        if inspect.isclass(value)
     ]
     parts = [
         "# Exit statuses and errors\n",

@@ -15,7 +15,8 @@ from ascar.lab import Noise, TableSpecification
 from ascar.outcome import TrialState
 from ascar.study import Study
 from ascar.sweep import Plan, passes
-from ascar.targets.recording import Columns, Recording
+from ascar.targets.recording import Recording
+from ascar.targets.recording_columns import Columns
 from ascar.tune import tune
 
 ROOT = Path(__file__).parents[1]

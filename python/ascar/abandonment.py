@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Trial
     from ascar.space import Configuration
 
-__all__ = ["READINGS_MIN", "Lookout", "Rival", "Shortfall", "run_margin"]
-
 READINGS_MIN = 8
 """Steady readings before the first look."""
 _LOOK_GROWTH = 1.2

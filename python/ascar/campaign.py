@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ascar.study import Study
     from ascar.targets import Target
 
-__all__ = ["Bench", "Campaign", "ignore", "take_up"]
-
 _CRASHES_MAX = 2
 
 

@@ -20,23 +20,6 @@ Each message is one line: the offending name, its value, what is allowed, and wh
 
 from __future__ import annotations
 
-__all__ = [
-    "AscarError",
-    "EnvironmentLacks",
-    "Exhausted",
-    "ExpressionError",
-    "HistoryError",
-    "InputError",
-    "KeeperLost",
-    "MessagingError",
-    "Refused",
-    "ScenarioError",
-    "SpaceError",
-    "StageFailed",
-    "StudyError",
-    "WorkError",
-]
-
 
 class AscarError(Exception):
     """Root of the tree. `exit_status` is what a command ends with."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Workload
     from ascar.workspace import Change
 
-__all__ = ["Clock", "Evaluator", "goal_of"]
-
 Clock = Callable[[], float]
 
 # What readings' instants may be off by as binary fractions.

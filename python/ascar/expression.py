@@ -50,10 +50,9 @@ from __future__ import annotations
 from typing import Final
 
 from ascar import _core
-from ascar._core import Expression
-from ascar._core import expression_literal as literal
 
-__all__ = ["DEPTH_MAX", "LENGTH_MAX", "RESERVED", "Expression", "Result", "literal", "parse"]
+Expression = _core.Expression
+literal = _core.expression_literal
 
 DEPTH_MAX: Final = _core.EXPRESSION_DEPTH_MAX
 LENGTH_MAX: Final = _core.EXPRESSION_LENGTH_MAX

@@ -8,8 +8,6 @@ from typing import Any
 
 from ascar.errors import EnvironmentLacks, StudyError
 
-__all__ = ["kinds", "load"]
-
 
 def kinds(group: str) -> list[str]:
     """Names registered in an entry-point group such as "ascar.targets", sorted."""

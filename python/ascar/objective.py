@@ -12,8 +12,6 @@ from ascar.measurement import Series
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Direction", "Gained", "Objective", "unmet"]
-
 Direction = Literal["maximize", "minimize"]
 
 

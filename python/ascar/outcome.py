@@ -13,23 +13,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
     from ascar.workspace import Change
 
-__all__ = [
-    "Abandonment",
-    "Event",
-    "Failure",
-    "Listener",
-    "ObjectiveGain",
-    "Outcome",
-    "Purpose",
-    "Trial",
-    "TrialState",
-    "Verdict",
-    "VerdictEnd",
-    "VerdictKind",
-    "json_ready",
-    "saved_s",
-]
-
 VerdictKind = Literal["improved", "default-is-fine", "not-verified"]
 VerdictEnd = Literal["separated", "equivalent", "runs-max", "time", "failures"]
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["Search", "best_of_similar", "search_optimizer"]
-
 # Two runs of the default before the search: one alone would hide a first run that is unlike all others.
 _DEFAULT_RUNS = 2
 # The search never leaves less than this share of the budget for itself, however noisy the verification.

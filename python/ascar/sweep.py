@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = [
-    "CONFIGURATIONS_MAX",
-    "Plan",
-    "in_cheap_order",
-    "part_of",
-    "passes",
-    "subset_of",
-    "sweep",
-    "sweep_study",
-]
-
 CONFIGURATIONS_MAX = 100_000
 """More than this nobody measures one by one: at three seconds each it is four days."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Listener, Trial, Verdict
     from ascar.study import Study
 
-__all__ = ["tune"]
-
 
 def tune(
     study: Study,

@@ -15,8 +15,6 @@ from difflib import get_close_matches
 
 from ascar.errors import InputError
 
-__all__ = ["format_duration", "format_size", "parse_duration", "parse_size"]
-
 _TEXT_LENGTH_MAX = 64
 _SECONDS_MAX = 1e10  # three centuries
 _BYTES_MAX = 2**63 - 1

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
     from ascar.study import Study
 
-__all__ = ["Pairs", "compared", "conclude", "verify"]
-
 
 @dataclass(slots=True)
 class Pairs:

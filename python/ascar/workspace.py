@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Series
 
-__all__ = ["Change", "Pace", "Workspace"]
-
 
 @dataclass(frozen=True, slots=True)
 class Workspace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascar.sharp.search import SCHEDULES
+from ascar.sharp.plan import SCHEDULES
 from schema.trial import DIFFERENCE
 from schema.words import COUNT, FLAG, INTEGER, NUMBER, TEXT, Schema, about, items, maybe, record, table
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ascar.capes.play.blind import StaticPolicy
-from ascar.capes.play.cluster import CLUSTER_KNOBS, ClusterSystem
-from ascar.capes.play.handles import Handles
+from ascar.capes.play.cluster import ClusterSystem
+from ascar.capes.play.handles import CLUSTER_KNOBS, Handles
 from ascar.capes.surfaces.modern import Modern
 from ascar.capes.surfaces.regimes import Looks, Regimes
 from ascar.errors import InputError

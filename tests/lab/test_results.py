@@ -10,7 +10,7 @@ from ascar.lab import Benchmark, Budget, Contender, Noise, Run, Sweep, TableSpec
 from ascar.lab.curves import band, best_values, near_optimal, over_time, stops_by_mutations, stops_by_window
 from ascar.lab.ranking import compare, ranks
 from ascar.lab.summary import regrets
-from ascar.targets.recording import Columns
+from ascar.targets.recording_columns import Columns
 
 
 class Known:

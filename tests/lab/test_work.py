@@ -10,7 +10,7 @@ from ascar.errors import StudyError, WorkError
 from ascar.lab import Archive, Budget, Conduct, Contender, Experiment, Noise, TableSpecification, carry_out
 from ascar.lab import work as work_module
 from ascar.lab.identity import sources_of
-from ascar.targets.recording import Columns
+from ascar.targets.recording_columns import Columns
 
 HERE = Conduct(workers=0)
 

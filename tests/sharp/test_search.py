@@ -25,7 +25,7 @@ from ascar.sharp import (
     search,
     verify,
 )
-from ascar.sharp.search import FIRST, plan_of
+from ascar.sharp.plan import FIRST, plan_of
 from ascar.simulation import preset, with_settings
 
 if TYPE_CHECKING:

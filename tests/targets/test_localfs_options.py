@@ -11,7 +11,8 @@ from ascar.cli.keys import options_of
 from ascar.errors import EnvironmentLacks, Refused, StudyError
 from ascar.space import Choices
 from ascar.targets import open_target
-from ascar.targets.localfs import LocalFileSystem, LocalFileSystemOptions
+from ascar.targets.localfs import LocalFileSystem
+from ascar.targets.localfs_options import LocalFileSystemOptions
 
 MIB = 2**20
 

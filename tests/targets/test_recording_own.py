@@ -10,7 +10,8 @@ from ascar.errors import StudyError
 from ascar.expression import parse
 from ascar.space import ChangeCost, Choices, Parameter, Space
 from ascar.space.document import space_to_document
-from ascar.targets.recording import Columns, Recording
+from ascar.targets.recording import Recording
+from ascar.targets.recording_columns import Columns
 
 
 def parameter(name, values, cost, when=None, *, ordered=False):

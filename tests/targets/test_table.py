@@ -11,7 +11,8 @@ import pytest
 from ascar.errors import SpaceError, StageFailed, StudyError
 from ascar.space import Choices, Configuration, Range
 from ascar.targets import Target
-from ascar.targets.recording import Columns, Recording, name_of
+from ascar.targets.recording import Recording
+from ascar.targets.recording_columns import Columns, name_of
 from ascar.targets.table import RecordedTable
 from ascar.testing import TargetContract, WorkloadContract
 from ascar.workloads import Pace, Workload

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["COLOURS", "Drawing", "axes_of", "plain_numbers", "styled", "svg"]
-
 COLOURS: Mapping[str, str] = {
     "ink": "#1b1f24",
     "muted": "#59636e",

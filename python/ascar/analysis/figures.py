@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Trial, Verdict
     from ascar.space import Configuration
 
-__all__ = ["best_so_far", "comparison", "distribution", "instantaneous", "readings", "stages"]
-
 STAGES = ("load", "change", "fill", "settle", "measurement", "other")
 # Beyond so many readings a figure shows one mean a trial: a page of megabytes shows no more than that.
 _READINGS_MAX = 6000

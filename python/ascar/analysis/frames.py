@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ascar.history.table import OWN_COLUMNS, trials_table
+from ascar.history.table import trials_table
 from ascar.outcome import Purpose
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.outcome import Trial
-
-__all__ = ["OWN_COLUMNS", "trials_frame"]
 
 
 def trials_frame(trials: Sequence[Trial], objective: Objective) -> pl.DataFrame:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["metric_label", "number", "percent", "seconds", "short"]
-
 # Longest first: "_ops_per_s" is no "_s". A percentile may follow the unit: latency_ms_p99.
 _UNITS = {
     "ops_per_s": "ops/s",

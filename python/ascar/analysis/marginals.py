@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.space.domain import Value
 
-__all__ = ["Marginal", "marginal_figure", "marginals"]
-
 _ROWS_MAX = 8
 _DOTS_MAX = 150
 _LABEL_LENGTH_MAX = 24

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["Html", "each", "tag", "text"]
-
 _VOID = frozenset({"meta", "br", "hr"})
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Trial
     from ascar.space import Configuration
 
-__all__ = ["Point", "pareto_set", "points_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

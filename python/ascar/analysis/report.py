@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.outcome import Outcome, Trial
 
-__all__ = ["commands_for", "report_page", "write_report"]
-
 _MARGINALS_SHOWN = 8
 # Nothing is loaded from anywhere, whatever a name in the study says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ascar.importance import Observations
 
-__all__ = ["Variance", "anova", "fanova", "permutation"]
-
 _TREES = 200
 _BACKGROUND = 2_000  # rows over which a forest's marginals are averaged
 

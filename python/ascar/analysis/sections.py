@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.space.domain import Value
 
-__all__ = [
-    "apply_section",
-    "configuration_section",
-    "facts",
-    "failures_section",
-    "methods_section",
-    "table",
-    "time_section",
-    "trials_section",
-    "validity_section",
-    "verdict_section",
-]
-
 _ROWS_MAX = 1000
 _EXAMPLES_MAX = 20
 _SETTINGS_SHOWN = 2

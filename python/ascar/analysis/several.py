@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.history import Run
     from ascar.outcome import Outcome, Trial
 
-__all__ = ["front_figure", "several_section"]
-
 
 def several_section(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     """Nothing for a study with one objective.

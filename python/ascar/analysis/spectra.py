@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = [
-    "FixedValues",
-    "Sheet",
-    "best_values",
-    "evaluated",
-    "factor_of",
-    "fixed_values",
-    "importance",
-    "observations_of",
-    "sampled_rows",
-    "text_in",
-]
-
 ROWS_PER_RANGE = 8
 _CANDIDATES = 16  # rows that compete for a place in the sample
 _SETS_MAX = 20_000

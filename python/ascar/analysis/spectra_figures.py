@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ascar.analysis.spectra import FixedValues
     from ascar.importance import Selection
 
-__all__ = ["fixed_figure", "ranking_figure"]
-
 _SHOWN_MAX = 20
 _COLOURS = ("other", "best", "default", "measurement")
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ascar.importance import Selection
     from ascar.outcome import Trial
 
-__all__ = ["importance_section"]
-
 _TRIALS_MIN = 16  # of fewer every order is chance
 _FIXED = 3
 _SHOWN = 4

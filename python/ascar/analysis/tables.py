@@ -13,8 +13,6 @@ from ascar.outcome import Purpose, TrialState
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ended_trials", "read_bytes", "read_frame"]
-
 _BYTES_MAX = 2 * 2**30
 _COLUMNS_MAX = 2_000
 _PARQUET = b"PAR1"  # such a file begins and ends with this

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "STRONG_CORRELATION",
-    "Estimate",
-    "latency_distance",
-    "latency_range",
-    "latency_throughput_correlations",
-    "range_coverage",
-    "relative_range",
-    "relative_standard_deviation",
-    "throughput_normalized",
-    "throughput_ranges",
-    "throughput_windows",
-]
-
 _T = TypeVar("_T")
 
 _LITTLE = 1e-3

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_checks import Check
     from ascar.analysis.variation_time import Settling
 
-__all__ = ["Advice", "advice_of"]
-
-
 _ONE_THING = 0.25
 """A straight line over the run has a drift of about half of its start's difference, of the other sign."""
 

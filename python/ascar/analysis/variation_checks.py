@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_runs import Runs
     from ascar.analysis.variation_summary import Spread
 
-__all__ = ["EFFECT_MIN", "LEVEL", "Check", "checks_of"]
-
 LEVEL = 0.05
 """Of all checks of a study together."""
 EFFECT_MIN = 0.01

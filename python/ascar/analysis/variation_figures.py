@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_runs import Runs
     from ascar.analysis.variation_summary import Spread
 
-__all__ = [
-    "MARKERS",
-    "PALETTE",
-    "across_figure",
-    "boxes_figure",
-    "label_of",
-    "log_axis",
-    "percent_label",
-    "scatter_figure",
-    "short_label",
-]
-
 PALETTE = tuple(COLOURS[name] for name in ("best", "default", "measurement", "fill", "settle", "muted"))
 """Colours of groups; beyond them groups are grey."""
 MARKERS = ("o", "s", "^", "D", "v", "P")

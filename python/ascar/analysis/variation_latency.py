@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_runs import Runs
     from ascar.analysis.variation_summary import Spread
 
-__all__ = ["Correlated", "Percentiles", "correlated", "is_latency", "latency_ranges", "percentiles"]
-
 _COLUMN = re.compile(
     r"(?:metric\.)*(?:(?P<what>.+?)_)?latency_(?P<unit>ns|us|ms|s)_(?:p(?P<p>\d{1,2}(?:_\d+)?)|(?P<max>max))"
 )

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Series
 
-__all__ = ["Layout", "Runs", "runs_of"]
-
 _NAMES_SHOWN = 40
 _LARGEST = 1e100  # its square is a number too
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.history import Run
     from ascar.outcome import Trial
 
-__all__ = ["variation_section"]
-
 _RUNS_MIN = 6  # of fewer nothing is known
 _FIRST = ("boxes", "bands", "cumulative", "range-mean")
 _CAPTIONS: Mapping[str, str] = {

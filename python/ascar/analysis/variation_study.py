@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_summary import Group, Link, Spread
     from ascar.analysis.variation_time import Settling, Windowed
 
-__all__ = ["FIGURES", "Asked", "Variation", "examined", "figures_of"]
-
 FIGURES: Mapping[str, str] = {
     "range-mean": "relative range against mean (Fig. 6.2)",
     "across": "the same configurations under several values (Fig. 6.3)",

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation import Estimate
     from ascar.analysis.variation_runs import Runs
 
-__all__ = [
-    "RANGE_LARGE",
-    "RSD_LARGE",
-    "Group",
-    "Link",
-    "Spread",
-    "deviation_of",
-    "grouped",
-    "groups_of",
-    "linked",
-    "spread_of",
-]
-
 RSD_LARGE, RANGE_LARGE = 0.05, 0.09
 """Section 6.1: over 18% of Cao's configurations were beyond both."""
 

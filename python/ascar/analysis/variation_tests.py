@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "Result",
-    "first_rank",
-    "mid_ranks",
-    "permuted",
-    "seasonal_kendall",
-    "signed_rank",
-    "standardized",
-    "two_levels",
-]
-
 _RUNS_MAX = 2_000  # of one block, where pairs are counted
 _PERMUTATIONS = 1_999
 _DRAWS = 9_999

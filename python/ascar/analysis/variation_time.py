@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_runs import Runs
     from ascar.measurement import Series
 
-__all__ = [
-    "Settling",
-    "Windowed",
-    "cumulative",
-    "done_by",
-    "parts",
-    "settled_s",
-    "settling",
-    "throughput_n",
-    "windowed",
-]
-
 _READINGS_MIN = 4
 _WINDOWS_SHOWN = (20, 8, 4, 2, 1)
 _LACKING = 1e-3

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_time import Settling, Windowed
     from ascar.measurement import Series
 
-__all__ = [
-    "bands_figure",
-    "correlation_figure",
-    "cumulative_figure",
-    "instantaneous_figure",
-    "latency_figure",
-    "ranges_figure",
-]
-
 _RUNS_MAX = 12
 _PANELS_MAX = 4
 _OPERATIONS_MAX = 6

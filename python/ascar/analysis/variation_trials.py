@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Trial
     from ascar.study import Study
 
-__all__ = ["SETUP", "initialises_lazily", "readings", "trial_material", "unselected", "unselected_rows"]
-
 SETUP = "#setup"
 """The column that numbers set-ups in the order of time."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_archive", "refused", "write_archive"]
-
 _BYTES_MAX: Final = 4 << 30
 _HEADER: Final = "header"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Knob", "Setting", "action_count", "checked", "families", "initial", "levels", "moved", "units"]
-
 Setting = tuple[float, ...]
 """Where the knobs stand, one value a knob."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Setting
 
-__all__ = ["Policy", "Seen"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Measurement
     from ascar.pilot import Goal, Phase, Verdict
 
-__all__ = ["EXAMPLES", "analyze"]
-
 EXAMPLES = examples(
     "ascar analyze run.csv --column throughput_mb_per_s",
     "ascar analyze fio_bw.1.log --plot run.svg",

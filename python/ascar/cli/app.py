@@ -9,8 +9,6 @@ import typer
 from ascar.cli.lazy import LazyGroup
 from ascar.cli.options import examples
 
-__all__ = ["app"]
-
 
 class Commands(LazyGroup):
     """All commands, in the order of their use."""

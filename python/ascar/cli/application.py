@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.targets.recipe import Recipe
 
-__all__ = ["Application", "Left", "Setting"]
-
 # What the machine is described by, and what a difference is called.
 _ALIKE = {
     "kernel": "kernel",

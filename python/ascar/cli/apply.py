@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.cli.application import Application
 
-__all__ = ["EXAMPLES", "apply"]
-
 EXAMPLES = examples(
     "ascar apply mailserver --dry-run --mountpoint /srv/mail",
     "ascar apply mailserver --mountpoint /srv/mail",

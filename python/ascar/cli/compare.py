@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.cli.contestants import Contestants, Recordings
     from ascar.pilot import ContestPlan, Terms
 
-__all__ = ["EXAMPLES", "compare"]
-
 EXAMPLES = examples(
     "ascar compare -- 'gzip -kf big.tar' 'zstd -kf big.tar'",
     "ascar compare --name ext4 --name xfs --metric mb_per_s='([0-9.]+) MB/s' -- './w.sh /e' './w.sh /x'",

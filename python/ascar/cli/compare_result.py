@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Measurement
     from ascar.pilot import ContestPlan, ContestSession, Pair, Ranking, Resources, Standing, Terms
 
-__all__ = ["Entry", "Result", "live", "pair_line", "recorded"]
-
 _SHEET = (
     *("rank", "name", "mean", "ci_low", "ci_high", "confidence", "n", "next", "ratio_to_next"),
     *("ratio_low", "ratio_high", "p_value", "verdict", "verdict_line"),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.outcome import Outcome
 
-__all__ = ["Front", "front_of", "point_document", "print_front", "print_gains"]
-
 
 @dataclass(frozen=True, slots=True)
 class Front:

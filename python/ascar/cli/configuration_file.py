@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["SCHEMA", "read_configuration"]
-
 SCHEMA = "ascar/configuration/1"
 _BYTES_MAX = 1_000_000
 

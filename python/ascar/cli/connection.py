@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from ascar.sharp.deployment import Roster
 
-__all__ = ["Connection", "Workload", "roster"]
-
 Connection = Annotated[
     Path | None,
     typer.Option(

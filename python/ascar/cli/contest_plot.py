@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Measurement
 
-__all__ = ["Bar", "write_contest_plot"]
-
 _DOTS_MAX = 500
 
 

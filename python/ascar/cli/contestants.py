@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.pilot.round import Round, Runner
     from ascar.pilot.sources import Recorded
 
-__all__ = ["Contestants", "Recordings", "contestants_of"]
-
 BETWEEN = "---"
 _CONTESTANTS_MAX = 100
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.cli.machine import Need
 
-__all__ = ["EXAMPLES", "doctor"]
-
 EXAMPLES = examples("ascar doctor", "ascar doctor --json | jq '.missing_debian_packages'")
 
 

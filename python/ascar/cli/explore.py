@@ -15,8 +15,6 @@ from ascar.cli.options import Json, examples
 if TYPE_CHECKING:
     from ascar.web import Exploration, Part, Subject
 
-__all__ = ["EXAMPLES", "explore"]
-
 EXAMPLES = examples(
     "ascar explore mailserver",
     "ascar explore mailserver fileserver          several studies side by side",

@@ -10,8 +10,6 @@ import typer
 
 from ascar.cli.options import Json, StudyOrRun, examples
 
-__all__ = ["EXAMPLES", "Form", "export"]
-
 EXAMPLES = examples(
     "ascar export mailserver --as shell",
     "ascar export 3 --as sysctl > /etc/sysctl.d/90-ascar.conf",

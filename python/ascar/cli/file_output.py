@@ -10,8 +10,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_new", "write_new"]
-
 
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse a file that could not be written, before work is done for it.

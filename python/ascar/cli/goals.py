@@ -9,8 +9,6 @@ import typer
 if TYPE_CHECKING:
     from ascar.pilot import Goal, Verdict
 
-__all__ = ["Confidence", "Preset", "Width", "goal_of", "judged"]
-
 Preset = Annotated[
     str,
     typer.Option(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.cli.importance_source import Source
     from ascar.importance import Rules
 
-__all__ = ["EXAMPLES", "importance"]
-
 EXAMPLES = examples(
     "ascar importance mailserver",
     "ascar importance --table results.csv --objective iops --direction max --plots figures",

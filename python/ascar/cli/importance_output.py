@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ascar.importance import Observations, Selection
 
-__all__ = ["Found", "draw_importance", "emit_importance", "print_importance"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:

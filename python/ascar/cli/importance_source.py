@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Source", "column_names", "read_run", "read_table"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:

@@ -9,8 +9,6 @@ import typer
 
 from ascar.cli.options import Json, examples
 
-__all__ = ["EXAMPLES", "init"]
-
 EXAMPLES = examples(
     "ascar init localfs",
     "ascar init sqlite --out study.toml",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from types import FrameType
 
-__all__ = ["Interrupted", "interruptible", "resumable"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ASKS_TO_GIVE_UP = 3
 _REPEAT_S = 0.02

@@ -9,8 +9,6 @@ from typing import Any, cast
 
 import msgspec
 
-__all__ = ["Key", "keys_of", "options_of", "toml"]
-
 _TYPES = (
     (r" \| None", ""),
     (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection)\b", "table"),

@@ -10,8 +10,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Need", "describe", "missing_packages", "needs"]
-
 _PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 
 

@@ -15,8 +15,6 @@ from ascar.cli.problems import INTERRUPTED, explain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.

@@ -16,8 +16,6 @@ from ascar.cli.sheets import Export
 if TYPE_CHECKING:
     from ascar.pilot import CommandRunner, Goal, Indicator, Plan, WorkAmounts
 
-__all__ = ["EXAMPLES", "measure"]
-
 EXAMPLES = examples(
     "ascar measure -- gzip -kf big.tar",
     "ascar measure --preset quick --metric mb_per_s='([0-9.]+) MB/s' -- ./bench.sh",

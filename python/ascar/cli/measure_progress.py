@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.pilot import ContestPlan, ContestSession, Plan, Session
 
-__all__ = ["Told", "contest_line", "progress_line", "showing"]
-
 # Where there is no terminal, a line after a round, but not more often than this; on one, the line changes.
 _LINE_EVERY_S = 5.0
 _CHANGE_EVERY_S = 0.25

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ascar.pilot import CommandRunner, Finding, Indicator, Phase, Plan, Resources, Session, Speed
 
-__all__ = ["Result", "measurement_of"]
-
 SPEED = "work_per_s"
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Measurement
     from ascar.pilot import Bottleneck, Phase
 
-__all__ = ["interval", "limit_line", "lines_of", "phase_document", "phase_line", "sheet_of", "to_document"]
-
 _SHEET = (
     "name",
     "mean",

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["FormatDevice", "Json", "Quiet", "StudyFile", "StudyOrRun", "examples"]
-
 
 def examples(*lines: str) -> str:
     """The end of a command's help: examples, each on a line of its own."""

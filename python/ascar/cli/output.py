@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["SCHEMAS", "emit", "json_wanted", "notes", "people", "say", "stdout_for_json"]
-
 SCHEMAS: dict[str, int] = {
     "analyze": 1,
     "apply": 1,

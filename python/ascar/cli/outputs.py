@@ -8,8 +8,6 @@ from typing import Annotated, Protocol
 
 import typer
 
-__all__ = ["Outputs", "Readings", "RoundLimit", "named", "round_limit_s"]
-
 RoundLimit = Annotated[
     str | None,
     typer.Option(metavar="DURATION", help="A round that runs longer has failed and is killed."),

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from ascar.errors import InputError
 
-__all__ = ["Place"]
-
 _MOUNTS = Path("/proc/self/mountinfo")
 
 

@@ -14,8 +14,6 @@ import typer
 from ascar.cli.interrupts import Interrupted
 from ascar.errors import AscarError
 
-__all__ = ["INTERRUPTED", "Problem", "explain"]
-
 INTERRUPTED = 130
 """Exit status: interrupted, with everything put back."""
 

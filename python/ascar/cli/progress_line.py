@@ -12,8 +12,6 @@ from ascar.cli.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-__all__ = ["AFTER_TWO_SECONDS", "progress_line"]
-
 AFTER_TWO_SECONDS = 2.0
 """`first_s` of what is not worth a word when it is over sooner."""
 _TERMINAL_S, _ELSEWHERE_S = 0.2, 30.0

@@ -9,8 +9,6 @@ import typer
 
 from ascar.cli.options import Json, StudyOrRun, examples
 
-__all__ = ["EXAMPLES", "report"]
-
 EXAMPLES = examples("ascar report mailserver --out report", "ascar report 3 --out /srv/www/run-3")
 
 

@@ -8,8 +8,6 @@ import typer
 
 from ascar.cli.options import Json, examples
 
-__all__ = ["EXAMPLES", "restore"]
-
 EXAMPLES = examples(
     "ascar restore",
     "ascar restore --keep-applied      only what a crash left behind",

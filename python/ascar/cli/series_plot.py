@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Measurement
     from ascar.pilot import Phase
 
-__all__ = ["ENDINGS", "write_plot"]
-
 ENDINGS = (".svg", ".png")
 # More points than a page has pixels show nothing more: of each stretch its least and greatest reading stay.
 _STRETCHES_MAX = 1500

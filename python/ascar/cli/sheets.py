@@ -15,8 +15,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Export", "Sheet", "check_ending", "write_sheet"]
-
 ENDINGS = (".csv", ".md")
 
 Export = Annotated[

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Space
 
-__all__ = ["EXAMPLES", "space"]
-
 EXAMPLES = examples(
     "ascar space storage-v5",
     "ascar space study.toml       what the study's pins, costs and guarantees leave of it",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import msgspec
 
-__all__ = ["section", "study_text"]
-
 _WIDTH = 100
 _HEAD = """\
 # A study: what is tuned, under which load, for what, and within what.

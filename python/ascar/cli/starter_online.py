@@ -5,8 +5,6 @@ from __future__ import annotations
 from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProofSection
 from ascar.cli.starter import section
 
-__all__ = ["ONLINE", "online_study_text"]
-
 ONLINE = "capes"
 """What `ascar init` takes for it."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-__all__ = ["configuration_of", "find_run", "find_space", "is_study_file", "read_study"]
-
 
 def is_study_file(named: str) -> bool:
     """Whether the user means a file; a study's name has neither a slash nor this ending."""

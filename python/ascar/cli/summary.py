@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Outcome, Trial
     from ascar.space import Configuration, Space
 
-__all__ = ["changes", "print_outcome", "print_sweep", "verdict_line"]
-
 _STAGES = ("load", "change", "fill", "settle", "measurement", "other")
 _TOO_LONG = ("programs", "kernel_defaults")
 _STAGE_MEANS = {

@@ -9,8 +9,6 @@ import typer
 
 from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile, examples
 
-__all__ = ["EXAMPLES", "sweep"]
-
 EXAMPLES = examples(
     "ascar sweep study.toml --out dataset.csv",
     "ascar sweep study.toml --replicates 3 --budget '8 h'",

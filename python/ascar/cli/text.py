@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ascar.outcome import Trial
 
-__all__ = ["clock", "duration", "number", "p_value", "percent", "plain", "score", "seconds", "sparkline"]
-
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
 

@@ -6,8 +6,6 @@ import importlib
 import os
 import sys
 
-__all__ = ["compute_on_one_thread"]
-
 _VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.history import History
     from ascar.outcome import Outcome
 
-__all__ = ["EXAMPLES", "tune"]
-
 EXAMPLES = examples(
     "ascar tune study.toml",
     "ascar tune study.toml --budget '30 min'",

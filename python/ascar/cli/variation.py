@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.cli.variation_source import Columns, Source
 
-__all__ = ["EXAMPLES", "variation"]
-
 EXAMPLES = examples(
     "ascar variation mailserver --plots figures",
     "ascar variation --table results.csv --objective iops --parameters fs,scheduler --order date",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_study import Variation
     from ascar.analysis.variation_summary import Group
 
-__all__ = ["draw", "emit_variation", "print_variation"]
-
 _SHOWN, _LISTED_MAX = 10, 1_000
 _CORRELATIONS_SHOWN = 8
 

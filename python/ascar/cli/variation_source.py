@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["Columns", "Source", "joined", "read_run", "read_table"]
-
 _STARTED = "trial.started_at"
 _RECORD, _RUN = "trial.record", "trial.run"
 

@@ -14,8 +14,6 @@ from ascar.cli.options import Json, Quiet, examples
 if TYPE_CHECKING:
     from ascar.pilot.sources.stream import Stream
 
-__all__ = ["EXAMPLES", "watch"]
-
 EXAMPLES = examples(
     "ascar watch month.csv --column mb_per_s --time seconds",
     "monitor | ascar watch - --column iops --every '10 s' --period none",

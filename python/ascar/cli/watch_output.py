@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from ascar.cli.watch_task import Watched
     from ascar.pilot import Level, Shift, Watcher, WatchPlan
 
-__all__ = ["emit_shift", "emit_summary", "print_shift", "print_summary", "progress"]
-
 # Smaller times are on a clock of the measurement's own, larger ones are seconds since 1970.
 _EPOCH_S = 1e8
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.pilot import Batch, Batches, Watcher
     from ascar.pilot.sources.stream import Stream
 
-__all__ = ["Watched"]
-
 _POLL_S = 1.0
 _LINE_EVERY_S = 5.0
 

@@ -13,8 +13,6 @@ from ascar.features.trace import Operation, Trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["SECTOR_BYTES", "block_operation", "block_trace", "parse_blkparse", "parse_mqsim", "parse_msr"]
-
 SECTOR_BYTES = 512
 _POSITION_MAX = 2**62
 _TRACE_S_MAX = 7 * 86400

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["CAO_FEATURES", "cao_features", "cao_windows"]
-
 CAO_FEATURES = (
     "data_position_range_bytes",
     "data_position_sd_bytes",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["features_of", "relative_differences"]
-
 _RATIOS = {"read_to_write_ratio": ("read",), "data_to_metadata_ratio": ("read", "write")}
 """Types above in each ratio."""
 

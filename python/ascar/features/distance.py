@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["earth_movers_distance", "relative_distance", "standardize", "standardized_distance"]
-
 
 def relative_distance(a: Mapping[str, float], b: Mapping[str, float], share_min: float = 0.02) -> float:
     """How far two workloads' features (`features_of`) lie apart: 0 alike, 1 nothing in common.

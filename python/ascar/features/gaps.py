@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["PositionalGaps", "positional_gaps", "temporal_gaps"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PositionalGaps:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["BPFTRACE", "parse_kernel_trace"]
-
 BPFTRACE = (
     "tracepoint:block:block_rq_issue { "
     'printf("%d.%09d: block_rq_issue: %d,%d %s %d () %lld + %d [%s]\\n", '

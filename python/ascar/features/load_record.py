@@ -9,8 +9,6 @@ import polars as pl
 from ascar.errors import InputError
 from ascar.features.trace import Operation, Trace
 
-__all__ = ["parse_load_record"]
-
 OPERATIONS = {
     "read": Operation.READ,
     "readwholefile": Operation.READ,

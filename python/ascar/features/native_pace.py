@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["at_native_pace"]
-
 _CHEAP = 0.1
 """Quantile of latencies and of pauses that is taken to be tracing, and nothing else."""
 _SEEN = 0.2

@@ -11,8 +11,6 @@ from ascar.features.trace import MIX
 if TYPE_CHECKING:
     from ascar.features.trace import Trace
 
-__all__ = ["pressure_of"]
-
 
 def pressure_of(trace: Trace) -> dict[str, float]:
     """The pressure of a trace (Li, section 3.1.7: "the workload's pressure on the storage system").

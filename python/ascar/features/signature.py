@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ascar.features.signature_opening import Opening
     from ascar.features.trace import Trace
 
-__all__ = ["Flow", "Run", "Signature", "Size", "signature_of"]
-
 OPERATIONS_MIN = 50
 LOOPS = (20, 40, 60, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10_000, 30_000, 100_000)
 """Lengths of a loop that are tried, in operations."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.features.signature import Flow, Run, Signature, Size
     from ascar.features.trace import Trace
 
-__all__ = ["signature_workload"]
-
 RUN_S = 25
 FILE_BYTES_MAX = 8 * 2**30
 PAUSE_S_MIN = 0.01

@@ -11,8 +11,6 @@ from ascar.features.trace import Operation
 if TYPE_CHECKING:
     from ascar.features.signature import Flow, Run, Signature
 
-__all__ = ["WORDS", "FileSets", "jump_span_bytes"]
-
 FILES_MIN = 64
 FILES_MAX = 10_000
 NAMES_MAX = 1_000_000

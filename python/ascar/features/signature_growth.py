@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.features.gaps import PositionalGaps
     from ascar.features.trace import Trace
 
-__all__ = ["at_end", "growing_share"]
-
 NEARLY_ALL = 0.75
 
 

@@ -15,8 +15,6 @@ from ascar.features.trace import Operation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Opening", "opening_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Opening:

@@ -18,8 +18,6 @@ from ascar.features.trace import Operation, Trace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["SYSTEM_CALLS", "parse_system_calls"]
-
 READS = ("read", "pread64", "readv", "preadv", "preadv2")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 OPENS = ("open", "openat", "creat")

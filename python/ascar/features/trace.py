@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DATA", "MIX", "Operation", "Trace"]
-
 
 class Operation(IntEnum):
     """Types of operation (Li, section 3.1.7), and what is needed to replay them."""

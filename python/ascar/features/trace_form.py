@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.features.trace import Trace
 
-__all__ = ["TRACE_FORMS", "parse_trace", "trace_form"]
-
 _LINES_LOOKED_AT = 2000
 _PARSERS: dict[str, Callable[[str], Trace]] = {
     "blkparse": lambda text: parse_blkparse(text.splitlines()),

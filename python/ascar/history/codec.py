@@ -20,19 +20,6 @@ from ascar.workspace import Change
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "configuration_of",
-    "decode",
-    "dump",
-    "load",
-    "metric_rows",
-    "plain",
-    "reading_rows",
-    "series_of",
-    "trial_of",
-    "trial_row",
-]
-
 _T = TypeVar("_T")
 
 

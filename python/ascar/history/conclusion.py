@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.history.run import Run
     from ascar.space import Space
 
-__all__ = ["check_outcome", "outcome_of", "outcome_so_far", "outcome_text", "verdict_of"]
-
 
 class _Record(msgspec.Struct, frozen=True):
     best: int | None

@@ -18,8 +18,6 @@ from ascar.history.schema import SCHEMA_VERSION, metadata, schema_version
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["Database"]
-
 _BUSY_TIMEOUT_S = 30.0
 
 # What SQLite says, and what it means to the user. The first fragment found in the message decides.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from ascar.outcome import Trial
 
-__all__ = ["read_runs", "suffix_of", "write_runs"]
-
 _FILE_BYTES_MAX = 4 * 2**30
 _SUFFIXES = (".json", ".parquet", ".csv")
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Latest"]
-
 _BYTES_MAX = 1_000_000
 _READINGS_MAX = 2_000
 

@@ -14,8 +14,6 @@ from ascar.errors import HistoryError, Refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["StudyLock", "holder"]
-
 # Whoever only looks holds the lock for microseconds; it must not look like a running study.
 _PATIENCE_S = 0.5
 

@@ -10,8 +10,6 @@ import sqlalchemy as sa
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["MIGRATIONS"]
-
 
 def _crashes_as_column(connection: sa.Connection) -> None:
     """1 -> 2: whether the machine went down was only said inside the failure's JSON; count it in SQL."""

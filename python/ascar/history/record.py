@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "RunRecord", "TrialRecord", "run_record", "trial_record"]
-
 FORMAT = "ascar-history"
 FORMAT_VERSION = 1
 # The same as a study file's: it becomes part of a lock file's name.

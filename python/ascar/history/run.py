@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ascar.outcome import Outcome, Trial
     from ascar.space import Configuration, Space
 
-__all__ = ["BestSoFar", "Moment", "Run", "RunState"]
-
 _trial, _study = schema.trial, schema.study
 
 

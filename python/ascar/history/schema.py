@@ -16,8 +16,6 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["SCHEMA_VERSION", "machine", "metadata", "metric", "reading", "schema_version", "study", "trial"]
-
 SCHEMA_VERSION = 3
 
 metadata = MetaData()

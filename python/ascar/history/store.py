@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.study import Study
 
-__all__ = ["History", "RunSummary", "default_path"]
-
 _study, _trial, _machine = schema.study, schema.trial, schema.machine
 # Columns of a run that an export holds as they are.
 _COPIED = ("name", "digest", "state", "objective", "seed", "text", "started_at", "finished_at")

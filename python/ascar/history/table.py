@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ascar.outcome import Trial
 
-__all__ = ["OWN_COLUMNS", "RECORD_COLUMN", "RUN_COLUMN", "trials_table"]
-
 _INT64 = range(-(2**63), 2**63)
 
 OWN_COLUMNS: dict[str, type[pl.DataType]] = {

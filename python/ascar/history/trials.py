@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Series
     from ascar.outcome import Trial
 
-__all__ = ["Trials"]
-
 _trial, _metric, _reading = schema.trial, schema.metric, schema.reading
 
 

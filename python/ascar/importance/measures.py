@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from ascar.importance.observations import Observations
     from ascar.importance.sums import Across
 
-__all__ = [
-    "chance",
-    "conditional_importance",
-    "correlation",
-    "importance",
-    "interaction",
-    "relative_deviation",
-    "relative_deviations",
-]
-
 _ROUNDING = 1e-12
 
 

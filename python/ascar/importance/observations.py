@@ -12,8 +12,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MAGNITUDE_MAX", "VALUES_MAX", "Factor", "Observations"]
-
 VALUES_MAX = 1024
 MAGNITUDE_MAX = 1e140
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Importance", "Rules", "Selection", "StopReason", "select"]
-
 StopReason = Literal["rsd", "no-evidence", "exhausted", "count", "too-fine"]
 
 _ROUNDING = 1e-9

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["BLOCKS", "ROWS_ALONE_MAX", "Across", "Blocks", "Parts", "Sums", "centred"]
-
 BLOCKS = 64
 ROWS_ALONE_MAX = 256
 _GROUPS_MAX = 1 << 22  # cells of a table of sums, which is dense

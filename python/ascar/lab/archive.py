@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ascar.lab.work import Experiment
 
-__all__ = ["Archive"]
-
 _SCHEMA = {
     "seed": pl.Int64,
     "evaluation": pl.Int32,

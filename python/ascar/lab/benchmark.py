@@ -13,12 +13,10 @@ from ascar.errors import StudyError
 from ascar.lab.problem import Noise, SyntheticSpecification, TableSpecification
 from ascar.small_file import SmallFile
 from ascar.study import FILE_BYTES_MAX, convert
-from ascar.targets.recording import Columns
+from ascar.targets.recording_columns import Columns
 
 if TYPE_CHECKING:
     from ascar.lab.problem import Specification
-
-__all__ = ["Benchmark"]
 
 _DIRECTIONS = {"maximize": True, "minimize": False}
 

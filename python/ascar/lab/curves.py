@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from ascar.lab.problem import Problem
     from ascar.lab.simulation import Run
 
-__all__ = [
-    "Band",
-    "Stops",
-    "band",
-    "best_values",
-    "near_optimal",
-    "over_time",
-    "stops_by_mutations",
-    "stops_by_window",
-]
-
 _TIMES = 200
 
 

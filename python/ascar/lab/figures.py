@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     Lines = Mapping[str, Sequence[Run]]
 
-__all__ = ["alleles", "best_so_far", "instantaneous", "near_optimum", "regret", "stopping", "swept"]
-
 # Okabe and Ito's colours, then again with dashes.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1f24", "#8c959f")
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))

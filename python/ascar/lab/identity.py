@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.lab.problem import Specification
     from ascar.lab.simulation import Budget, Contender
 
-__all__ = ["key_of", "sources_of"]
-
 _VERSION = 1  # raised when a search is fed, judged or recorded otherwise
 # Packages that decide what is proposed; what else they import (errors, units) does not.
 _DECIDING = ("ascar.optimizers", "ascar.learning", "ascar.space", "ascar._core")

@@ -13,14 +13,13 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
 from ascar.space import Choices
-from ascar.targets.recording import Columns, Recording, name_of
+from ascar.targets.recording import Recording
+from ascar.targets.recording_columns import Columns, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.space import Configuration, Space, Value
-
-__all__ = ["Noise", "Problem", "Specification", "SyntheticSpecification", "TableSpecification"]
 
 _MEDIAN_DRAWS = 4_000
 

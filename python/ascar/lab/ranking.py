@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["Comparison", "Rank", "compare", "ranks"]
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two optimizers on one problem, by the regrets of the same seeds.

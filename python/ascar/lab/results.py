@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.lab.simulation import Run
     from ascar.lab.work import Experiment
 
-__all__ = ["Results"]
-
 
 @dataclass(frozen=True, slots=True)
 class Results:

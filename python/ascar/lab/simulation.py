@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Clock = Callable[[], float]
 
-__all__ = ["Budget", "Contender", "Run", "built", "follow", "search", "simulate", "worker_pool"]
-
 _WALKERS = ("random", "annealing", "dqn")
 _CONVERGED = Diversity()
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.lab.problem import Problem
     from ascar.lab.simulation import Run
 
-__all__ = ["Summary", "best_so_far", "regrets", "summarize"]
-
 NEAR_OPTIMAL = 0.99
 
 

@@ -12,8 +12,6 @@ from ascar.lab.simulation import Contender
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Sweep"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sweep:

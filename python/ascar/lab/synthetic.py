@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Value
 
-__all__ = ["LANDSCAPE_VERSION", "Landscape"]
-
 LANDSCAPE_VERSION = 1
 """Raised when the same seed makes another landscape."""
 

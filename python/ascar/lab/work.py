@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.lab.problem import Specification
     from ascar.lab.simulation import Budget, Contender, Run
 
-__all__ = ["Conduct", "Experiment", "Standing", "carry_out"]
-
 _TASK_S = 1.0  # so much work is given to a worker at once
 _FLUSH_S = 15.0
 

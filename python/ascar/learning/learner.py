@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Learner"]
-
 # Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, algorithm 1.
 _FIRST_DECAY, _SECOND_DECAY, _TINY = 0.9, 0.999, 1e-8
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Layer", "Network", "activations", "forward", "initialized", "views"]
-
 
 class Layer(NamedTuple):
     """outputs = inputs @ weight + bias.

@@ -16,8 +16,6 @@ from ascar.learning.network import Layer, Network, activations, forward
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Transitions", "errors", "gradient", "huber", "loss", "targets"]
-
 
 class Transitions(NamedTuple):
     """A batch of what was tried.

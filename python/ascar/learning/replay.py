@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Replay", "Transition"]
-
 _FIRST = 64
 
 

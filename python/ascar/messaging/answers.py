@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ascar.errors import MessagingError
 
-__all__ = ["RequestRefused"]
-
 
 class RequestRefused(MessagingError):
     """The other side was reached, and will not do it.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
 
-__all__ = ["Background"]
-
 Result = TypeVar("Result")
 _STOP_S = 5.0
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["bound"]
-
 # Becomes the program after asking the kernel to signal it when the thread ends that started it. A program of
 # its own, because between fork and exec of a process with threads no Python may run.
 _BOUND = """

@@ -10,8 +10,6 @@ from nats.errors import Error
 
 from ascar.messaging.settings import is_loopback
 
-__all__ = ["GuardedClient", "Unencrypted"]
-
 
 class Unencrypted(Error):
     """A server that was to be spoken to by TLS offers none."""

@@ -10,8 +10,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from ascar.messaging.settings import Settings
 
-__all__ = ["identity"]
-
 
 def identity(settings: Settings) -> dict[str, Any]:
     """Arguments of the client's connect.

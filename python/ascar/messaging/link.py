@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ascar.messaging.settings import Settings
 
-__all__ = ["Counts", "Link"]
-
 Kind = TypeVar("Kind", bound=Message)
 Handler = Callable[[Kind], Awaitable[Message | None]]
 

@@ -11,8 +11,6 @@ from ascar.errors import MessagingError
 if TYPE_CHECKING:
     from types import UnionType
 
-__all__ = ["MESSAGE_BYTES_MAX", "Message", "Refusal", "decode", "encode"]
-
 MESSAGE_BYTES_MAX = 1 << 20
 """The largest payload, that of servers' default: NATS refuses more."""
 _REASON_MAX = 2_000

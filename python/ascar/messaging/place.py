@@ -12,8 +12,6 @@ from ascar.messaging.settings import Settings, read_settings, settings_from_envi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["find_settings", "runtime_directory"]
-
 
 def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
     """The folder for what lives as long as processes do: ASCAR_RUNTIME_DIR, or by the XDG specification."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-__all__ = ["MessageServer", "find_nats_server"]
-
 _TERM_S = 5.0
 _POLL_S = 0.02
 _RESTARTS_MAX = 5  # within

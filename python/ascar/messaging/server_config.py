@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["HOST", "ServerLimits", "User", "config_text"]
-
 HOST = "127.0.0.1"
 
 

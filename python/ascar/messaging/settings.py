@@ -18,8 +18,6 @@ from ascar.toml import toml_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Settings", "Tls", "is_loopback", "read_settings", "settings_from_environment"]
-
 _BYTES_MAX = 65_536
 _PORT = 4222
 

@@ -6,8 +6,6 @@ import re
 
 from ascar.errors import InputError
 
-__all__ = ["subject", "token"]
-
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 

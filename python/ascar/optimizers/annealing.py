@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.ledger import Record
     from ascar.space import Configuration, Space
 
-__all__ = ["AnnealingOptions", "SimulatedAnnealing"]
-
 # Moves over known configurations, which cost no evaluation, before the search counts as stuck.
 _FREE_MOVES_MAX = 64
 # Further steps from where it is stuck before a random configuration is taken.

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
 
-__all__ = ["Auto", "AutoOptions"]
-
 _CENTRES = 4
 # Draws of hyperparameters that a recommendation is averaged over.
 _DRAWS = 4

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.ledger import Record
     from ascar.space import Configuration, Space
 
-__all__ = ["DeepQNetwork", "DeepQNetworkOptions"]
-
 # Moves over known configurations, which cost no evaluation, before the walk counts as stuck.
 _FREE_MOVES_MAX = 64
 _CAPACITY = 10_000

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.columns import Columns
     from ascar.optimizers.surrogates.evidence import Evidence
 
-__all__ = ["frozen_parameters"]
-
 # What few rows say of many ranges is chance.
 _ROWS_PER_RANGE = 8
 _RANGES_MAX = 8

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Space, Value
 
-__all__ = ["Genes", "free_parameters", "other_value", "random_value", "step"]
-
 _TRIES_MAX = 32
 _OTHERS_MAX = 8
 # Of an ordered list: the share of steps that go anywhere; of a range likewise.

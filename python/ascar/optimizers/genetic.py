@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.ledger import Record
     from ascar.space import Configuration, Domain, Space, Value
 
-__all__ = ["GeneticAlgorithm", "GeneticOptions"]
-
 # Known children that are bred on without an evaluation before the population counts as stuck, in populations.
 _FREE_GENERATIONS = 16
 # Further mutations of one child that look for something new before a random configuration is taken.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["GaussianSearch", "GaussianSearchOptions", "gene_weights"]
-
 
 class GaussianSearchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "gp".

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["Method", "initial"]
-
 Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random"]
 
 # Latin hypercubes that a maximin one is chosen among.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.optimizers import Evaluation
     from ascar.space import Configuration, Space
 
-__all__ = ["Ledger", "Record"]
-
 # Random draws before a space is walked through for what is left of it, and the largest one that is.
 _DRAWS_MAX = 64
 _ENUMERATE_MAX = 200_000

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.codes import Gene
     from ascar.space import Configuration, Space, Value
 
-__all__ = ["Moves"]
-
 # A parameter of at most so many values can be set to any of them; one of more moves up and down.
 _SET_MAX = 8
 _SHARES = (0.05, 0.3)  # of the scale, of such moves

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.fitting import Fitted
     from ascar.space import Configuration
 
-__all__ = ["Prices", "Pricing"]
-
 # Relative spread of loads' seconds below which all are taken to last the usual time.
 _VARIES = 0.1
 # Variance, standardised, of the seconds of a load that was never carried through: nothing is known of them.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.optimizers import Evaluation
     from ascar.space import Configuration, Space
 
-__all__ = ["RandomOptions", "RandomSearch"]
-
 
 class RandomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "random": there is nothing to set."""

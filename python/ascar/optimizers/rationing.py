@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Holding = tuple[tuple[str, Value], ...]
 
-__all__ = ["Rationed"]
-
 # Evaluations without a gain, with the expensive parameters as they are, before they change.
 _PATIENCE = 10
 # Proposals of the whole space's optimizer that are looked at for one with other expensive values.

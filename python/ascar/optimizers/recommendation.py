@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ascar.optimizers import Evaluation, Optimizer
     from ascar.space import Configuration
 
-__all__ = ["Recommendation", "Recommends", "recommend"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:

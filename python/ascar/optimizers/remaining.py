@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.gaussian import GaussianProcess
     from ascar.space import Space
 
-__all__ = ["RemainingGains"]
-
 # Before so many configurations are measured, nothing is said: a model of less has seen nothing.
 _MEASURED_MIN = 10
 _MODELS = 4  # draws of hyperparameters

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.ledger import Ledger, Record
     from ascar.space import Configuration
 
-__all__ = ["Stateful"]
-
 
 class Stateful:
     """Ask/tell for searches that walk: a subclass says how it proposes, and what it makes of an evaluation.

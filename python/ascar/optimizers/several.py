@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.recommendation import Recommendation
     from ascar.space import Configuration, Space
 
-__all__ = ["SeveralObjectives", "nondominated", "tchebycheff"]
-
 _AUGMENTATION = 0.05  # Knowles' rho
 # Beyond this multiple of the Pareto set's range a loss is as bad as any.
 _FAR = 4.0

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
     from ascar.study import StartSection
 
-__all__ = ["start_configurations"]
-
 
 def start_configurations(
     start: StartSection, space: Space, seed: int, similar: Sequence[Configuration] = ()

@@ -20,23 +20,6 @@ if TYPE_CHECKING:
     from ascar.space import Value
     from ascar.study import StopSection
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "Criterion",
-    "Diversity",
-    "Elapsed",
-    "Generation",
-    "Progress",
-    "Remaining",
-    "RemainingGain",
-    "TargetReached",
-    "Trials",
-    "WindowWithoutGain",
-    "criterion_of",
-    "progress_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Generation:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["TreesOptions", "TreesSearch"]
-
 _SEED_MAX = 2**63
 
 

@@ -1,6 +1,6 @@
 """Pilot: statistically valid measurement in the shortest time (Li's thesis, chapter 4)."""
 
-from ascar._core import WorkAmounts
+from ascar._core import Speed, WorkAmounts
 from ascar.pilot.analysis import Method, analyze
 from ascar.pilot.batches import Batch, Batches
 from ascar.pilot.callables import measure
@@ -18,7 +18,7 @@ from ascar.pilot.ranking import Ranking, rank
 from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
 from ascar.pilot.round import Round, Runner
 from ascar.pilot.session import Limits, Plan, Session, run_session
-from ascar.pilot.speed import Speed, speed_of
+from ascar.pilot.speed import speed_of
 from ascar.pilot.verdict import Verdict, verdict_on
 from ascar.pilot.watch import Level, Shift, Watcher, WatchPlan
 

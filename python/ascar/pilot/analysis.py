@@ -13,8 +13,6 @@ from ascar.measurement import Measurement
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Method", "analyze"]
-
 Method = Literal["corrected", "faithful"]
 
 # EDM's smallest segment (the published tool's default); a segment as long as the series finds nothing.

@@ -11,8 +11,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from ascar.pilot.nodes import How
 
-__all__ = ["Batch", "Batches"]
-
 # A node that is so many batches behind the foremost one is not waited for.
 _BEHIND_MAX = 4
 # A batch with a smaller share of a node's usual readings is none: the node was silent.

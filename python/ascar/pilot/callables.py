@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar._core import WorkAmounts
     from ascar.pilot.round import Runner
 
-__all__ = ["measure"]
-
 # A round of a quick function is so many calls that the clock and the loop no longer matter.
 _ROUND_MIN_S = 0.01
 _ROUND_SURE_S = 1.0

@@ -17,8 +17,6 @@ from ascar.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DURATION", "WORK_AMOUNT", "CommandRunner", "start_cost_s"]
-
 DURATION = "duration_s"
 """The reading that every round of a command has: how long it ran."""
 WORK_AMOUNT = "%WORK_AMOUNT%"

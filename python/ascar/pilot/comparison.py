@@ -13,8 +13,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Comparison", "compare", "runs_needed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

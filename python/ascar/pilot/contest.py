@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Contest", "Pair", "Standing", "Terms", "means_of_subsessions"]
-
 Verdict = Literal["separated", "equivalent", "undecided", "no-interval"]
 
 # Fewer differences tell nothing of their correlation.

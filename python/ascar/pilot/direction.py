@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["lower_is_better"]
-
 _TIMES = {
     *("duration", "elapsed", "lat", "clat", "slat", "latency", "seconds", "time"),
     *("s", "ms", "us", "ns", "min"),

@@ -22,8 +22,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Evidence"]
-
 # Bets, in standard deviations of a step to the minus one: for shifts of a twentieth to two of them.
 _BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])
 _SIGNED = np.concatenate([-_BETS, _BETS])

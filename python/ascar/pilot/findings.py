@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ascar._core import FindingValues, MeasurementValues
     from ascar.pilot.indicator import Indicator
 
-__all__ = ["Finding", "finding_of", "measurement_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

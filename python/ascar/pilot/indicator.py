@@ -12,8 +12,6 @@ from ascar.pilot.presets import PRESETS, Goal
 if TYPE_CHECKING:
     from ascar._core import IndicatorValues
 
-__all__ = ["Indicator", "Kind"]
-
 
 class Kind(StrEnum):
     """How readings of an indicator are averaged."""

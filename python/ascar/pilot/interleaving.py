@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ascar.pilot.round import Round, Runner
 
-__all__ = ["ContestPlan", "ContestSession", "OnBlock", "orders", "round_value", "run_contest"]
-
 # The test allows any number of looks; of thousands of quick rounds each would cost more than a round.
 _LOOK_GROWTH = 1.01
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Memory"]
-
 _UNITS_MAX = 2_048
 
 

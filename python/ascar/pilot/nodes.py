@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Combined", "How", "combine"]
-
 How = Literal["sum", "mean"]
 
 # A node that tells nothing for so many of its usual steps was not heard, rather than late.

@@ -18,8 +18,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Onset", "onset_of"]
-
 Form = Literal["step", "drift", "either"]
 
 _CONFIDENCE = 0.95

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Measurement
 
-__all__ = ["Phase", "PhaseKind", "phases_of"]
-
 
 class PhaseKind(StrEnum):
     """What a phase is to the measurement."""

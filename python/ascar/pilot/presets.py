@@ -11,8 +11,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from ascar._core import GoalValues
 
-__all__ = ["PRESETS", "Goal"]
-
 
 @dataclass(frozen=True, slots=True)
 class Goal:

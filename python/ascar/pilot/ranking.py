@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Measurement
 
-__all__ = ["Ranking", "rank"]
-
 _POWER = 0.8
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Bottleneck", "Resources", "Sampler", "bottlenecks", "used_between"]
-
 # At these shares a resource counts as the limit.
 _CPU_LIMIT = 0.9
 _DISK_LIMIT = 0.9

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Round", "Runner"]
-
 
 @dataclass(frozen=True, slots=True)
 class Round:

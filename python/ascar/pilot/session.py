@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.pilot.presets import Goal
     from ascar.pilot.round import Round, Runner
 
-__all__ = ["Limits", "OnRound", "Plan", "Session", "run_session"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

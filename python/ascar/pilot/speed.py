@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar import _core
-from ascar._core import Speed
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ascar._core import Speed
     from ascar.pilot.round import Round
-
-__all__ = ["Speed", "speed_of"]
 
 
 def speed_of(rounds: Sequence[Round], confidence: float = 0.95) -> Speed | None:

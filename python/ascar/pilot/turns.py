@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 
     from ascar._core import SequentialComparison
 
-__all__ = [
-    "ESTIMATES",
-    "PAIRS_MIN",
-    "Ended",
-    "Gain",
-    "InTurns",
-    "Order",
-    "PairTest",
-    "Scores",
-    "Side",
-    "alternating",
-    "compare_in_turns",
-    "drawn",
-    "mean_at_any_time",
-    "taking_turns",
-]
-
 PAIRS_MIN = 2
 ESTIMATES: tuple[str, ...] = (
     *("gain_relative", "gain_low", "gain_high"),

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Usage", "read_usage"]
-
 # 2^64 has 20.
 _DIGITS_MAX = 20
 

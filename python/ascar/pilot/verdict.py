@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from ascar.measurement import Measurement
     from ascar.pilot.presets import Goal
 
-__all__ = ["Verdict", "verdict_on"]
-
 Word = Literal["reached", "too-wide", "too-few-readings", "no-interval"]
 
 

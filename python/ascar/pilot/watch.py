@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.pilot.batches import Batch
     from ascar.pilot.onset import Onset
 
-__all__ = ["Level", "Shift", "WatchPlan", "Watcher"]
-
 _DAY_S = 86_400.0
 _BINS_MAX = 2_000
 # Means over so many of the last residuals predict the next one.

@@ -15,8 +15,6 @@ import msgspec
 
 from ascar.errors import StudyError
 
-__all__ = ["Extractor", "JsonPath", "Pattern", "parse_extractor"]
-
 _SOURCE_LENGTH_MAX = 1000
 _STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[(-?\d{1,9})\]")
 

@@ -17,8 +17,6 @@ from ascar.program.extraction import Extractor, JsonPath, decode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DOCUMENT_BYTES_MAX", "LINE_BYTES_MAX", "READINGS_MAX", "Harvest"]
-
 DOCUMENT_BYTES_MAX = 4 * 2**20
 LINE_BYTES_MAX = 2**20
 READINGS_MAX = 1_000_000

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from ascar.workspace import Workspace
 
-__all__ = ["STDERR_BYTES_MAX", "Ended", "Program", "check", "run_program"]
-
 STDERR_BYTES_MAX = 16_384
 STDIN_BYTES_MAX = 60_000  # fits a pipe, so that writing it never waits
 

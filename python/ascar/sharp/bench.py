@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.sharp.rules import Rule
     from ascar.simulation import Outcome, Scenario
 
-__all__ = ["FRESH", "METRICS", "Bench", "Result", "SimulatedBench", "Trial", "merged", "metrics_of"]
-
 FRESH = 1_000_000
 """Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
 _SEED_MAX = 2**63 - 1

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["B100", "M100", "TAU_US", "Steps", "candidates", "varied"]
-
 _ONCE_X100 = 100  # what "do not multiply" multiplies by
 
 

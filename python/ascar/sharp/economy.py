@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.sharp.judge import Judge
     from ascar.sharp.plan import Plan
 
-__all__ = ["SWEPT", "economical"]
-
 _WINDOWS = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0))
 _PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last two by their gap alone
 _STATIC = (*_WINDOWS, *_PACED)

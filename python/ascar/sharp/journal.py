@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ascar.sharp.bench import Bench
     from ascar.sharp.plan import Plan
 
-__all__ = ["VERSION", "About", "Begin", "Journal"]
-
 VERSION = 1
 _FORMAT = "ascar-sharp-search"
 _LINE_BYTES_MAX = 1 << 24

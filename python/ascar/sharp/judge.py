@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.sharp.journal import Journal
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["RUNS", "Judge", "Judged", "Limits", "Moment", "Over"]
-
 RUNS = 3
 """Runs of the winner of a round, and of a rule set whose results vary (section 3.1.6)."""
 _UNEVEN_PERCENT = 20.0

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.space import Parameter
 
-__all__ = ["knobs", "space_of", "with_values"]
-
 _MEANINGS: Final = {
     "m100": "what the window is multiplied by, times 100",
     "b100": "requests added to the window, times 100",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.sharp.bench import Trial
     from ascar.sharp.deployment.system import ManagedSystem
 
-__all__ = ["LiveBench"]
-
 
 class LiveBench:
     """A system at work as a bench; without rules it does what its controllers keep.

@@ -13,8 +13,6 @@ from ascar.objective import Objective
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ALPHA_FAIRNESS", "FORMS", "Form", "alpha_fairness", "objective_of"]
-
 ALPHA_FAIRNESS = re.compile(r"alpha_fairness_(\d{1,3}(?:p\d{1,9})?)", re.ASCII)
 """Names of the metrics that are alpha-fairness, "p" for the decimal point: alpha_fairness_0p5."""
 _SHOWN_MAX = 120

@@ -8,8 +8,6 @@ from typing import Literal, cast, get_args
 from ascar.errors import InputError
 from ascar.sharp.rules import Action, RuleSet
 
-__all__ = ["FIRST", "PARTS", "RULES_MAX", "SCHEDULES", "Part", "Plan", "Schedule", "plan_of"]
-
 Schedule = Literal["sharp", "faithful", "remy"]
 SCHEDULES: tuple[str, ...] = get_args(Schedule)
 """sharp: ours; faithful: Li's algorithm 1 to the letter; remy: all rules an epoch, a split every fourth."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.sharp.plan import Plan
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["faithful", "remy"]
-
 _REMY_SPLITS_EVERY = 4
 
 

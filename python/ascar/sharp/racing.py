@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.sharp.judge import Judge
     from ascar.sharp.rules import Action, RuleSet
 
-__all__ = ["Field", "limit", "race"]
-
 _LEVEL = 0.2
 _LAPS_MAX = 8
 _STARTERS_MAX = 12

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from ascar.sharp.candidates import Steps
     from ascar.sharp.rules import Action
 
-__all__ = ["FIELDS", "numbers", "ranges", "sets_window"]
-
 FIELDS: Final[dict[str, Steps]] = {"m100": M100, "b100": B100, "tau_us": TAU_US}
 """Fields of an action that can be turned, each with its range and steps of table 3.2."""
 

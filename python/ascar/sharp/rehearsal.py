@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.sharp.judge import Judge
     from ascar.sharp.plan import Plan
 
-__all__ = ["rehearsed"]
-
 
 def rehearsed(judge: Judge, plan: Plan) -> Plan:
     """Search on a bench that costs little; the plan for the one that counts.

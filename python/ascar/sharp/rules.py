@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.errors import AscarError
 
-__all__ = ["INFINITY", "Action", "Interval", "Observed", "Rule", "RuleSet"]
-
 _FILE_BYTES_MAX = 1 << 20
 
 INFINITY = 2_147_483_647  # what stands for it in rule files

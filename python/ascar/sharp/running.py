@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ascar.sharp.deployment.system import METRICS, interval_metrics
+from ascar.sharp.deployment.system import interval_metrics
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.simulation import Scenario
-
-__all__ = ["METRICS", "Running", "Series", "SimulatedRunning"]
 
 _RATES = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]
 

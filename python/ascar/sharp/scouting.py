@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.sharp.racing import Field
     from ascar.sharp.rules import Action, RuleSet
 
-__all__ = ["Cut", "Scout", "usual_window"]
-
 _AXES = 3
 _FACTOR = 3.0
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 64.0

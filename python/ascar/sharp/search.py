@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING
 
 from ascar.sharp.economy import economical
 from ascar.sharp.judge import RUNS, Over
-from ascar.sharp.plan import FIRST, PARTS, RULES_MAX, SCHEDULES, Part, Plan, Schedule, plan_of
 from ascar.sharp.published import faithful, remy
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judge, Judged
-
-__all__ = [
-    "FIRST",
-    "PARTS",
-    "RULES_MAX",
-    "SCHEDULES",
-    "Found",
-    "Part",
-    "Plan",
-    "Schedule",
-    "plan_of",
-    "search",
-]
+    from ascar.sharp.plan import Plan
 
 _SCHEDULES = {"sharp": economical, "faithful": faithful, "remy": remy}
 

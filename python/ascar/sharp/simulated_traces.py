@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Recorded
 
-__all__ = ["trace_of"]
-
 _OPERATIONS: Mapping[str, Operation] = {
     "read": Operation.READ,
     "readwholefile": Operation.READ,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp.rules import Rule, RuleSet
 
-__all__ = ["split"]
-
 
 def split(rule_set: RuleSet, at: int | None = None, axes: Sequence[int] = (0, 1, 2)) -> RuleSet:
     """Split one rule along some indicators at their observed means into 2^d, d of `axes`.

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
     from ascar.workspace import Pace
 
-__all__ = ["RuleKnobs", "RuleKnobsOptions", "read_rules"]
-
 _BYTES_MAX = 1 << 20
 _TRIAL_MAX_S = 3_600.0
 _TOTAL = "throughput_mb_per_s"

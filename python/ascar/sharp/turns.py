@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.sharp.running import Running
 
-__all__ = ["Lengths", "in_turns", "kept_if_better"]
-
 PROOF = PairTest(level=0.01, margin=0.005, pairs_min=8, pairs_max=20)
 """What has to be shown before rules are kept that a learner found."""
 

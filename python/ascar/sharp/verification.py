@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.sharp.judge import Judge
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["verify"]
-
 
 def verify(judge: Judge, rules: RuleSet, test: PairTest, until_s: float | None = None) -> InTurns:
     """Compare rules with the system without any, pair by pair, until told apart or shown to be equal.

@@ -10,8 +10,6 @@ from ascar.sharp.rules import INFINITY
 if TYPE_CHECKING:
     from ascar.sharp.rules import Action, Rule, RuleSet
 
-__all__ = ["AXES", "Explained", "explain", "settles_at", "window_after"]
-
 AXES = ("ack_ewma", "send_ewma", "pt_ratio", "slow_ack_ewma", "timeouts")
 """Indicators in the order of a region's intervals."""
 _LEAST = (0, 0, 100, 0, 0)

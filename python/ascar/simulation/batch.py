@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.simulation.outcome import Outcome
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["Standing", "cores", "run_many", "seeded"]
-
 _LISTEN_S = 0.1
 _SEEDS_MAX = 1_000_000
 

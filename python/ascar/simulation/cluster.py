@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.simulation.scenario import Scenario
     from ascar.simulation.scenario.servers import Queue
 
-__all__ = ["INDICATORS", "SERVER_INDICATORS", "Cluster", "Recorded"]
-
 INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
 """The columns of an observation, in this order."""
 SERVER_INDICATORS: Final[tuple[str, ...]] = ServerReport.__struct_fields__

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["with_control", "with_rule_text", "with_rules"]
-
 
 def with_control(scenario: Scenario, *, window: float | None = None, tau_us: float | None = None) -> Scenario:
     """The scenario with another window and gap in all its controls; None leaves them as they are.

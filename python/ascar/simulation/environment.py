@@ -39,8 +39,6 @@ try:
 except ModuleNotFoundError as error:
     raise EnvironmentLacks("gymnasium is not installed: install ascar with the extra 'gym'") from error
 
-__all__ = ["ClusterEnvironment", "ClusterEnvironments"]
-
 _TICKS_MAX = 1_000
 _REWARD_MB_PER_S = 100.0
 _SEED_MAX = 2**31 - 1

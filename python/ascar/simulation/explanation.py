@@ -11,8 +11,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["explain", "shown"]
-
 _SHOWN_MAX = 80
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _KINDS: dict[type[msgspec.inspect.Type], str] = {

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.simulation.outcome import Outcome
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["Fleet"]
-
 
 class Fleet:
     """Clusters with equally many streams that go on together, on several cores.

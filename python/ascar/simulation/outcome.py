@@ -9,8 +9,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FIGURES", "Indicators", "Latency", "Outcome", "ServerReport", "StreamSeries"]
-
 
 class Indicators(msgspec.Struct, frozen=True):
     """A stream (one client, one server) at the end of a tick.

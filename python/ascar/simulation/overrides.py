@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["with_settings"]
-
 _PATH = re.compile(r"[a-z_0-9]+(\[\d{1,6}\])?(\.[a-z_0-9]+(\[\d{1,6}\])?)*")
 _PART = re.compile(r"([a-z_0-9]+)(?:\[(\d+)\])?")
 

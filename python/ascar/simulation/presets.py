@@ -13,8 +13,6 @@ from ascar.simulation.reading import read_scenario
 if TYPE_CHECKING:
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["PRESETS", "open_scenario", "preset"]
-
 _DIRECTORY = Path(__file__).parent / "presets"
 
 PRESETS: tuple[str, ...] = tuple(sorted(path.stem for path in _DIRECTORY.glob("*.toml")))

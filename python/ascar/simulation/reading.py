@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = [
-    "FILE_BYTES_MAX",
-    "check",
-    "complete",
-    "parse_scenario",
-    "read_scenario",
-    "read_text",
-    "scenario_of",
-]
-
 FILE_BYTES_MAX = 4_000_000
 # What the simulator counts with; the seed alone may be larger.
 _COUNT_MAX = 2**32 - 1

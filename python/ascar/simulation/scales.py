@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SCALES", "scaled"]
-
 SCALES: Final[Mapping[str, tuple[float, float]]] = {
     "window": (1, 256),
     "tau_us": (1_000, 400_000),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation.outcome import Outcome
 
-__all__ = ["CONFIDENCE", "Estimate", "estimate", "spread_of"]
-
 CONFIDENCE = 0.95
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.simulation.outcome import Outcome
     from ascar.simulation.scenario import Scenario
 
-__all__ = ["Gain", "Grid", "Point", "Swept", "sweep"]
-
 _FIGURE = "throughput_mb_per_s"
 
 

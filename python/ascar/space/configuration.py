@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascar.space.domain import Value
 
-__all__ = ["Configuration"]
-
 
 class Configuration(Mapping[str, "Value"]):
     """A value for every active parameter and for no other; a frozen mapping.

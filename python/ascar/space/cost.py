@@ -12,8 +12,6 @@ from ascar.space.suggestion import hint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["ChangeCost", "change_budget", "change_costs_s", "costs_named"]
-
 _COST_MAX_S = 1e9
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.expression import Expression
     from ascar.space.domain import Domain
 
-__all__ = ["FREE", "Diagram", "Key", "Level", "Node", "TooLarge", "build", "holds"]
-
 _EDGES_MAX: Final = 150_000
 _WEIGHT_SCALE: Final = 2**24  # resolution of the shares of values on logarithmic scales
 

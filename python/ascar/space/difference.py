@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.space.domain import Value
     from ascar.space.parameter import Parameter
 
-__all__ = ["Difference", "difference", "same"]
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:

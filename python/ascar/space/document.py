@@ -17,15 +17,6 @@ from ascar.space.tables import parameter_from_table, parameter_to_table
 if TYPE_CHECKING:
     from ascar.space.parameter import Parameter
 
-__all__ = [
-    "VERSION",
-    "space_from_document",
-    "space_from_json",
-    "space_key",
-    "space_to_document",
-    "space_to_json",
-]
-
 VERSION: Final = 2
 _FORMAT: Final = "ascar-space"
 _BYTES_MAX: Final = 4_000_000

@@ -13,8 +13,6 @@ from ascar.space.suggestion import hint, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CHOICES_MAX", "Choices", "Domain", "Range", "Value", "same"]
-
 Value = bool | int | float | str
 
 CHOICES_MAX = 10_000

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from ascar.space.parameter import Parameter
     from ascar.space.solver import Solver
 
-__all__ = ["Column", "Encoding"]
-
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 

@@ -9,8 +9,6 @@ from typing import Any, cast
 from ascar.errors import SpaceError
 from ascar.space.suggestion import hint, listed
 
-__all__ = ["Fields"]
-
 _ITEMS_MAX = 10_000
 _SHOWN_MAX = 80
 

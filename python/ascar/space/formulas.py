@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.space.domain import Value
     from ascar.space.space import Space
 
-__all__ = ["check_constraint", "check_holds", "check_names", "expression", "forbidding"]
-
 
 def expression(formula: str | Expression) -> Expression:
     """A constraint as a formula.

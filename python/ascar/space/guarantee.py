@@ -8,8 +8,6 @@ from operator import eq, ge, gt, le, lt
 
 from ascar.space.domain import Value, same
 
-__all__ = ["RELATIONS", "Guarantee", "Weaker"]
-
 RELATIONS = {"==": eq, "<=": le, ">=": ge, "<": lt, ">": gt}
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ascar.space.domain import Value
     from ascar.space.solver import Solver
 
-__all__ = ["latin_hypercube", "share_out"]
-
 _EXCHANGES_MAX: Final = 200  # tried for one sample before it is replaced
 
 Row = dict[str, "Value | None"]

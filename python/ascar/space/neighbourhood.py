@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.space.domain import Value
     from ascar.space.solver import Solver
 
-__all__ = ["neighbours"]
-
 _FEW: Final = 64
 _DISTANCES: Final = (0.01, 0.1)
 

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.space.cost import ChangeCost
 
-__all__ = [
-    "Parameter",
-    "Traits",
-    "boolean",
-    "build",
-    "categorical",
-    "floating",
-    "integer",
-    "ordinal",
-    "value_text",
-]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RELATION = re.compile(r"(<=|>=|<|>) *(-?[0-9]+(?:\.[0-9]+)?)")
 

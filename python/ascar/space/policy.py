@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.space.parameter import Parameter
     from ascar.space.space import Space
 
-__all__ = ["canonical_permission", "permits", "permitted", "too_weak"]
-
 Permissions = tuple[str, ...]
 """The guarantees that values may weaken, and the single `parameter=value`s that may weaken some."""
 

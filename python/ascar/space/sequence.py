@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.space.configuration import Configuration
     from ascar.space.solver import Solver
 
-__all__ = ["sequence"]
-
 _POINTS_MAX: Final = 1 << 14  # tried before constraints on wide ranges are left to plain draws
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ascar.space.domain import Domain
     from ascar.space.parameter import Parameter
 
-__all__ = ["TRIES_MAX", "Solver"]
-
 TRIES_MAX: Final = 10_000
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
 _CORE_MAX: Final = 100  # constraints that are left out one by one to find those that clash

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ascar.space.encoding import Encoding
     from ascar.space.guarantee import Guarantee
 
-__all__ = ["Difference", "Space"]
-
 _PARAMETERS_MAX = 500
 _CONSTRAINTS_MAX = 1000
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from ascar.space.space import Space
 
-__all__ = ["space_from_table", "study_space"]
-
 _KEYS: Final = (
     "preset",
     "parameters",

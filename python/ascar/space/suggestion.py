@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["hint", "listed", "names_near"]
-
 _ITEMS_MAX: Final = 60
 _LENGTH_COMPARED_MAX: Final = 100
 

@@ -36,8 +36,6 @@ from ascar.space.suggestion import hint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["parameter_from_table", "parameter_to_table"]
-
 _KINDS: Final = ("categorical", "ordinal", "boolean", "integer", "float")
 _TRAITS: Final = ("kind", "default", "cost", "when", "weaker", "special", "unit", "description")
 _DOMAIN: Final = {

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from ascar.expression import Expression
 
-__all__ = ["FILE_BYTES_MAX", "Study", "study_text"]
-
 FILE_BYTES_MAX = 1_000_000
 
 

@@ -15,8 +15,6 @@ from ascar.units import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["convert", "duration", "formula", "within"]
-
 _T = TypeVar("_T")
 
 

@@ -10,17 +10,6 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.study.keys import duration, within
 
-__all__ = [
-    "MeasurementSection",
-    "StartSection",
-    "StudySection",
-    "VerifySection",
-    "check_measurement",
-    "check_start",
-    "check_study",
-    "check_verify",
-]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _OBJECTIVES_MAX = 8
 _START_MAX = 1000

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.expression import Expression
 
-__all__ = ["DiversityStop", "RemainingGainStop", "StopSection", "check_stop", "targets_of", "walk"]
-
 _TRIALS_MAX = 10_000_000
 _DEPTH_MAX = 8
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.targets.recipe import Recipe
 
-__all__ = ["DEVICE", "MOUNTPOINT", "command_lines"]
-
 DEVICE = "/dev/DEVICE"
 MOUNTPOINT = "/MOUNTPOINT"
 MIB = 2**20

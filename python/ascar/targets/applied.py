@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["applied_knobs"]
-
 JOURNALS = Path("/var/lib/ascar/journal")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _SCHEMA = 1

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Counters"]
-
 _SECTOR_BYTES = 512
 _SYS = Path("/sys")
 _PROC = Path("/proc")

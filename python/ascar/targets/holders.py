@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["holder_of"]
-
 LOCKS = Path("/run/ascar/locks")
 _HELD = Path("/proc/locks")
 

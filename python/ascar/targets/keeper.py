@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-__all__ = ["Keeper", "restore_all"]
-
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""

@@ -15,8 +15,6 @@ from typing import IO
 
 from ascar.errors import EnvironmentLacks, KeeperLost
 
-__all__ = ["KeeperProcess", "command", "find_ascard"]
-
 REPLY_BYTES_MAX = 4 << 20
 """Longest reply; the status of a session with thousands of changes stays far below."""
 

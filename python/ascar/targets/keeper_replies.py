@@ -6,27 +6,6 @@ from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
 
 import msgspec
 
-__all__ = [
-    "Attached",
-    "Capabilities",
-    "Cgroup",
-    "CgroupUse",
-    "Change",
-    "Claimed",
-    "Copied",
-    "Done",
-    "Formatted",
-    "Hello",
-    "Image",
-    "Knob",
-    "KnobWritten",
-    "LeftAlone",
-    "Mounted",
-    "Nothing",
-    "RestoreReport",
-    "Status",
-]
-
 
 class LeftAlone(msgspec.Struct, frozen=True):
     """A knob that somebody else has changed meanwhile: it was not overwritten."""

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
     from ascar.targets.keeper_replies import RestoreReport
 
-__all__ = ["LocalFileSystem", "LocalFileSystemOptions"]
-
 _log = logging.getLogger(__name__)
 _QUEUE = {"scheduler": "block.DEV.scheduler", "nr_requests": "block.DEV.nr_requests"}
 _QUEUE_DEFAULTS = {**_QUEUE, "read_ahead_kb": "block.DEV.read_ahead_kb"}

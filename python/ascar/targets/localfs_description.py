@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.targets.localfs_memory import MemoryLimit
     from ascar.targets.localfs_options import Settings
 
-__all__ = ["localfs_description"]
-
 
 def localfs_description(
     settings: Settings, space: Space, device_name: str, memory: MemoryLimit

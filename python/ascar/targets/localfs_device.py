@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.targets.localfs_options import Settings
     from ascar.targets.recipe import Recipe
 
-__all__ = ["Device", "Steps"]
-
 _DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
 
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["FRESH_S_WORTHWHILE", "SavedImages"]
-
 FRESH_S_WORTHWHILE = 1.5
 """Where making and filling takes less than this, "auto" does not try whether restoring takes less still."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.targets.keeper import Keeper
     from ascar.targets.localfs_options import Settings
 
-__all__ = ["MemoryLimit"]
-
 
 class MemoryLimit:
     """A limit that the study gives, or one in proportion to the size of the load's data.

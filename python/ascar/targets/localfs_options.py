@@ -14,8 +14,6 @@ from ascar.study import duration
 from ascar.targets.machine import find_program, missing_program
 from ascar.units import format_size, parse_size
 
-__all__ = ["LocalFileSystemOptions", "Settings"]
-
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 MKFS = {"ext2": "mke2fs", "ext3": "mke2fs", "ext4": "mke2fs", "xfs": "mkfs.xfs", "btrfs": "mkfs.btrfs"}
 MIB = 2**20

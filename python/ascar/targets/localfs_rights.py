@@ -8,8 +8,6 @@ import pwd
 from ascar.errors import EnvironmentLacks, StudyError
 from ascar.targets.keeper_process import command as keeper_command
 
-__all__ = ["check_root", "lacks_root", "owner_of_load"]
-
 
 def check_root() -> None:
     """See that the keeper can be started.

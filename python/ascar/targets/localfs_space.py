@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Space
 
-__all__ = ["available_file_systems", "localfs_space", "with_kernel_defaults", "without_machine_wide"]
-
 MIB = 2**20
 _VM = {
     "dirty_background_ratio_percent": "dirty_background_ratio",

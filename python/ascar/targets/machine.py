@@ -10,16 +10,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "backing_of",
-    "block_device",
-    "describe_machine",
-    "file_system_of",
-    "find_program",
-    "missing_program",
-    "program_version",
-]
-
 _ADMIN_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 _PACKAGES = {
     "mke2fs": ("e2fsprogs", "e2fsprogs"),

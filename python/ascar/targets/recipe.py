@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Space, Value
 
-__all__ = ["KNOBS", "Recipe", "recipe_of"]
-
 MIB = 2**20
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Value
 
-__all__ = ["Columns", "Recording", "name_of"]
-
 FILE_BYTES_MAX = 2 * 2**30
 _LISTED_MAX = 64  # a numeric column with more distinct values than this is a range
 _COLUMNS_MAX = 2_000

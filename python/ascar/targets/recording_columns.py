@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Space
 
-__all__ = ["Columns", "ended", "name_of", "own_space", "roles_of"]
-
 _RUNS_MAX = 1_000
 _UNENDED = ("running", "interrupted", "quarantined")
 _OWN = "trial."  # what ascar's own tables say of each trial; neither set nor measured by the load

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from ascar.workspace import Pace, Workspace
 
-__all__ = ["SimulatedOptions", "SimulatedSystem"]
-
 _READINGS_MAX = 100_000
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Value
 
-__all__ = ["CONNECT_FILE", "SqliteDatabase", "SqliteOptions", "sqlite_space"]
-
 CONNECT_FILE = "connect.sql"
 _KIB = 1024
 _MIB = 1024 * _KIB

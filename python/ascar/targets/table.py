@@ -24,7 +24,8 @@ import numpy as np
 from ascar.errors import StageFailed, StudyError
 from ascar.measurement import Readings
 from ascar.study import convert
-from ascar.targets.recording import Columns, Recording
+from ascar.targets.recording import Recording
+from ascar.targets.recording_columns import Columns
 from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration
     from ascar.workspace import Change, Pace, Workspace
-
-__all__ = ["RecordedTable", "TableOptions"]
 
 
 class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

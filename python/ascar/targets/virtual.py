@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["CATEGORIES", "VirtualClock", "VirtualSystem", "check_seconds"]
-
 CATEGORIES = 4
 _SECONDS_MAX = 1e7
 

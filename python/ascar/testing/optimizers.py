@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Space, Value
 
-__all__ = ["OptimizerContract", "sloped"]
-
 
 def sloped(space: Space) -> Callable[[Configuration], float]:
     """A loss with structure: each parameter has a best place of its own; absent ones cost."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ascar.expression import parse
 from ascar.space import ChangeCost, Space, boolean, categorical, floating, integer, ordinal
 
-__all__ = ["branching", "continuous", "grid", "tiny"]
-
 _COST = ChangeCost.DYN_APP
 
 

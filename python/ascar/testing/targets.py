@@ -13,8 +13,6 @@ from ascar.targets import Target
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["TargetContract"]
-
 FORMS = ("shell", "fstab", "sysctl", "udev", "tuned")
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ascar.measurement import Readings, Series
 
-__all__ = ["WorkloadContract"]
-
 
 class WorkloadContract:
     """Subclass it, and say in `make` how the load is made.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ascar.web.subject import Subject
 
-__all__ = ["PAGE", "application"]
-
 PAGE = Path(__file__).parent / "page"
 """The built page."""
 _POLL_S = 1.0

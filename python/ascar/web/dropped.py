@@ -14,8 +14,6 @@ from ascar.web.part import Roles, looks_measured, of_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FILE_BYTES_MAX", "explored", "inspected"]
-
 FILE_BYTES_MAX = 512 * 2**20
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.web.part import Part
 
-__all__ = ["ABSENT", "UNKNOWN", "VALUES_MAX", "Dimension", "Exploration", "Metric", "NothingYet", "Origin"]
-
 ABSENT = 0xFFFF
 """The code of a row to which a dimension does not apply."""
 VALUES_MAX = 200

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.history import History, Run
     from ascar.outcome import Trial
 
-__all__ = ["standing"]
-
 _RECENT = 300
 _READINGS = 240
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ascar.history import Run
     from ascar.space import Space
 
-__all__ = ["COST", "SCORE", "Part", "Roles", "looks_measured", "of_run", "of_table"]
-
 SCORE = "trial.score"
 """The metric that a study's formula makes."""
 COST = "change_category"

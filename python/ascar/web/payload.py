@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ascar.web.exploration import Exploration, Metric
 
-__all__ = ["ALL_BYTES_MAX", "MEDIA_TYPE", "VERSION", "metric_payload", "payload"]
-
 VERSION: Final = 1
 MEDIA_TYPE: Final = "application/vnd.ascar.columns"
 ALL_BYTES_MAX = 8 * 2**20

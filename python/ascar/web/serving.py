@@ -13,8 +13,6 @@ from ascar.errors import InputError, Refused
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["Server", "bound", "serve"]
-
 _GOODBYE_S = 5
 
 

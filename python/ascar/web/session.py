@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.messaging import Settings
     from ascar.web.exploration import Exploration
 
-__all__ = ["Watched"]
-
 _AGAIN_S = 1.0
 _SILENCE_S = 10.0
 _SILENCE_TICKS = 5.0

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.history import History, Run
     from ascar.web.part import Part
 
-__all__ = ["Fixed", "Recorded", "Subject"]
-
 
 class Subject(Protocol):
     """What is explored, now."""

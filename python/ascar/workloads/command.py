@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Pace
     from ascar.workspace import Workspace
 
-__all__ = ["Command", "CommandOptions"]
-
 _ARGUMENTS_MAX = 1000
 
 

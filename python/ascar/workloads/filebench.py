@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Pace
     from ascar.workspace import Workspace
 
-__all__ = ["Filebench", "FilebenchOptions", "find_ascard"]
-
 DEFAULT_PERSONALITY = "mailserver"
 _NOTES_LENGTH_MAX = 2000
 _ENDS = {"signal": "enough", "time": "time", "finished": "program"}

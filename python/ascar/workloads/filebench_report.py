@@ -12,18 +12,6 @@ from ascar.measurement import Series
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "Description",
-    "FillLine",
-    "FlowopReport",
-    "Lines",
-    "Reading",
-    "Report",
-    "Summary",
-    "series_of",
-    "whole_run",
-]
-
 LINE_BYTES_MAX = 16 * 2**20
 _THROUGHPUTS = ("throughput_ops_per_s", "bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
 _LATENCIES = ("latency_ms_mean", "latency_ms_p50", "latency_ms_p95", "latency_ms_p99", "latency_ms_max")

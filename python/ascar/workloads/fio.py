@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Pace
     from ascar.workspace import Workspace
 
-__all__ = ["Fio", "FioOptions"]
-
 DEFAULT_PRESET = "small-files-fsync"
 _NOTES_LENGTH_MAX = 2000
 

@@ -18,8 +18,6 @@ from ascar.units import parse_size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["JOB_BYTES_MAX", "FioJob", "checked_options", "parse_job"]
-
 JOB_BYTES_MAX = 50_000
 
 # What shapes the I/O and cannot leave the directory, run a program, or hide an error.

@@ -9,8 +9,6 @@ from ascar.workloads.fio_job import FioJob
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PRESETS", "preset_job"]
-
 # Without "overwrite" fio would not lay out files that a load only writes: its first writes would allocate
 # blocks and its later ones not.
 _COMMON = {

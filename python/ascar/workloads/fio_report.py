@@ -14,8 +14,6 @@ from ascar.measurement import Series
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Documents", "Operations", "Totals", "read_totals", "series_of", "whole_run"]
-
 DOCUMENT_BYTES_MAX = 32 * 2**20
 DIRECTIONS = ("read", "write", "trim", "fsync")
 _NOT_A_NUMBER = re.compile(rb":\s*-?(?:nan|inf)\b")

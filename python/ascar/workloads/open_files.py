@@ -6,8 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["open_file_sizes"]
-
 
 def open_file_sizes(pid: int) -> dict[str, int]:
     """Bytes of each regular file that a process has open, by path; empty where that may not be seen.

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Count", "Pace", "count_calls", "slowdown_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Count:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ascar.features import Trace
 
-__all__ = ["RECORD_BYTES_MAX", "Recorded", "Recording", "need_strace", "record_command", "record_process"]
-
 RECORD_BYTES_MAX = 512 * 2**20
 """A record that grows beyond this is ended early."""
 _LOOK_S = 0.1

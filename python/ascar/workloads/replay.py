@@ -20,8 +20,6 @@ from ascar.workloads.recorder import Recorded, Recording, record_process
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["replay", "replay_watched"]
-
 _FILL_S_MAX = 1800.0
 _PACE_S_MAX = 5.0
 _LOOK_S = 0.02

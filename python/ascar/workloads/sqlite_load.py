@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["CONNECT_FILE", "connect", "fill", "main", "run"]
-
 CONNECT_FILE = "connect.sql"
 _PRAGMA = re.compile(r"PRAGMA ([a-z_]+) = (-?[A-Za-z0-9_]+);")
 _VALUE_BYTES = 200

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Pace
     from ascar.workspace import Workspace
 
-__all__ = ["DATABASE_FILE", "SqliteTransactions", "SqliteTransactionsOptions"]
-
 DATABASE_FILE = "database.db"
 _ROWS_MAX = 100_000_000
 _METRICS = (

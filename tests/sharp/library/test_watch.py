@@ -25,7 +25,7 @@ from ascar.sharp.library import (
     fill,
     observed,
 )
-from ascar.sharp.search import Plan
+from ascar.sharp.plan import Plan
 from ascar.simulation import Cluster, parse_scenario, preset, with_settings
 
 OBJECTIVE = objective_of("throughput")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.deep.classic import Classic
 
-__all__ = ["Header", "leaves_into", "parts_of", "read_header", "restore", "save"]
-
 _FORMAT: Final = "ascar-capes"
 _VERSION: Final = 1
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Seen
 
-__all__ = ["Classic", "ClassicCrowd"]
-
 _ERROR_WEIGHT = 0.01
 
 

@@ -14,8 +14,6 @@ import jax.numpy as jnp
 if TYPE_CHECKING:
     from ascar.capes.deep.hyperparameters import Hyperparameters
 
-__all__ = ["Moments", "descend", "first_moments"]
-
 _FIRST_DECAY, _SECOND_DECAY, _TINY = 0.9, 0.999, 1e-8
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascar.capes.deep.hyperparameters import Hyperparameters
 
-__all__ = ["Exploration"]
-
 
 class Exploration:
     """Falls linearly from the initial to the final share; another workload raises it again.

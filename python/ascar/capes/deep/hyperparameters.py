@@ -9,17 +9,6 @@ import msgspec
 
 from ascar.errors import InputError
 
-__all__ = [
-    "GAME",
-    "PAPER",
-    "PRESETS",
-    "SEARCHED",
-    "THESIS",
-    "Hyperparameters",
-    "RewardForm",
-    "hyperparameters",
-]
-
 RewardForm = Literal["level", "difference", "difference-of-means", "difference-of-ewma"]
 
 

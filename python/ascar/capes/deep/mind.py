@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.capes.policy import Seen
     from ascar.learning import Transitions
 
-__all__ = ["Mind"]
-
 
 class Mind:
     """See the module.

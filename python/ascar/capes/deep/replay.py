@@ -15,8 +15,6 @@ from ascar.learning import Transitions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TickReplay"]
-
 _FIRST = 1_024
 _ROUNDS_MAX = 64
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascar.capes.deep.hyperparameters import RewardForm
 
-__all__ = ["Rewards"]
-
 
 class Rewards:
     """The reward of each tick after the one before it, as ticks come in.

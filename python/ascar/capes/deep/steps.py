@@ -33,18 +33,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.deep.hyperparameters import Hyperparameters
 
-__all__ = [
-    "DeepState",
-    "Stepped",
-    "first_state",
-    "leaves_of",
-    "make_step",
-    "sizes_of",
-    "stacked",
-    "values_of",
-    "with_leaves",
-]
-
 
 class DeepState(NamedTuple):
     """All that training changes.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.messaging import Settings
 
-__all__ = ["Bus", "Document", "prefix"]
-
 Document = dict[str, Any]
 """One JSON object."""
 

@@ -31,8 +31,6 @@ from ascar.objective import Objective
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SUBJECTS", "fold"]
-
 SUBJECTS = ("ticks", "outcomes", "events", "learner", "session")
 """What has to be listened to: the last parts of the subjects."""
 

@@ -11,8 +11,6 @@ from ascar.messaging import token
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMS", "Order", "order_of"]
-
 FORMS: Final = {
     "kill": "",
     "revive": "",

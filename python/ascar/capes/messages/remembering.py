@@ -14,8 +14,6 @@ from ascar.errors import MessagingError
 if TYPE_CHECKING:
     from ascar.capes.messages.bus import Bus
 
-__all__ = ["TICKS", "Series", "with_past"]
-
 TICKS = 600
 """So many are shown."""
 _PART_S = 10.0

@@ -5,19 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = [
-    "SUBJECTS",
-    "Band",
-    "Baseline",
-    "Happened",
-    "Knob",
-    "Learner",
-    "Node",
-    "Part",
-    "Refused",
-    "SessionState",
-]
-
 SUBJECTS = ("ticks", "outcomes", "events", "learner", "session")
 """What has to be listened to."""
 

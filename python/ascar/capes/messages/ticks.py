@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
 
-__all__ = ["Assembler", "Row", "Tick", "performance_of"]
-
 _VERSION: Final = 1
 _PARTS_MAX: Final = 100_000
 _TICK_MAX: Final = 1 << 53

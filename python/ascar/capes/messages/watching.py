@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.messaging import Settings
 
-__all__ = ["watch"]
-
 
 async def watch(
     settings: Settings, session: str, *, name: str = "viewer"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.policy import Seen
 
-__all__ = ["RandomPolicy", "StaticPolicy", "SweepPolicy"]
-
 _HELD_TICKS = 2
 
 

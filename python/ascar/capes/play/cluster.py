@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ascar.capes.knobs import Setting, checked, initial
-from ascar.capes.play.handles import CLUSTER_KNOBS, Handles
+from ascar.capes.play.handles import Handles
 from ascar.capes.policy import Seen
 from ascar.errors import InputError
 from ascar.simulation import INDICATORS, SERVER_INDICATORS, Cluster
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.simulation import Scenario
-
-__all__ = ["CLUSTER_KNOBS", "METRICS", "ClusterSystem"]
 
 METRICS: Final = ("throughput_mb_per_s", "read_mb_per_s", "write_mb_per_s", "ping_us", "in_flight")
 """What an objective may be made of: totals over the streams, the ping's mean."""

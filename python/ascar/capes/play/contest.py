@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.capes.play.game import GameKind
     from ascar.capes.policy import Policy, Seen
 
-__all__ = ["ALGORITHMS", "Algorithm", "Contest", "Played", "Standing", "play", "play_all"]
-
 Algorithm = Literal["modern", "classic", "sweep", "random"]
 ALGORITHMS: Final[tuple[Algorithm, ...]] = ("modern", "classic", "sweep", "random")
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.play.game import GameKind
 
-__all__ = ["converged_tick"]
-
 _HELD_TICKS: Final = 20
 _SHARE: Final = 0.9
 _STRETCH_MIN_TICKS: Final = 600

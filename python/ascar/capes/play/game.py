@@ -26,8 +26,6 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GAMES", "IDEAL_MB_PER_S", "TICKS", "Game", "GameKind", "Rules", "drawn", "knobs_of"]
-
 GameKind = Literal["thesis", "hard"]
 GAMES: Final[tuple[GameKind, ...]] = ("thesis", "hard")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Setting
     from ascar.simulation import Cluster, Scenario
 
-__all__ = ["CLUSTER_KNOBS", "QUEUE_KNOBS", "Handles"]
-
 CLUSTER_KNOBS: Final = (
     Knob("window", 8, 1, 256, 1, logarithmic=True),
     Knob("tau_us", 0, 0, 200_000, 1_000, logarithmic=True),

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Setting
     from ascar.capes.policy import Seen
 
-__all__ = ["Baseline"]
-
 _TICKS_MAX = 600
 _SETTLE_TICKS = 12
 _EVERY = 10

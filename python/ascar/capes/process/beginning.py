@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.learner_state import LearnerState
 
-__all__ = ["Beginning", "starting_report"]
-
 _TICKS: Final = 5
 
 

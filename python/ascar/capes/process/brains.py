@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.capes.policy import Seen
     from ascar.capes.process.learner_file import Plan
 
-__all__ = ["Brain", "Expected", "ModernBrain", "brain_of"]
-
 _ERROR_WEIGHT = 0.05
 _SIGMAS = 1.96
 _VISIT_TICKS = 24

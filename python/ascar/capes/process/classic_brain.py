@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.capes.policy import Seen
     from ascar.capes.process.brains import Expected
 
-__all__ = ["ClassicBrain", "action_between"]
-
 _TINY = 1e-6
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Setting
 
-__all__ = ["Dial", "KnobRule", "Value", "dials_of", "knob_of", "position", "rules_of", "values_of"]
-
 Value = float | str | bool
 """Of a key."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Setting
     from ascar.capes.process.dials import Dial, Value
 
-__all__ = ["Action", "End", "Errands"]
-
 _LOST_TICKS: Final = 10
 _PAUSE_TICKS_MAX: Final = 60
 _FOR_NOW: Final = ("busy", "holding", "killed", "storage", "window", "node", "restored", "lost")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.observer import Observer
     from ascar.capes.process.past import Past
 
-__all__ = ["Learner"]
-
 _BREACH = "holding"
 
 

@@ -20,8 +20,6 @@ from ascar.study import convert, within
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LearnerFile", "Plan", "read_plan"]
-
 _BYTES_MAX: Final = 1 << 20
 _OBJECTIVES_MAX: Final = 8
 

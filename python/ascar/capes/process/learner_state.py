@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LearnerState", "check_fits", "read_state", "write_state"]
-
 _FORMAT: Final = "ascar-capes-learner"
 _VERSION: Final = 1
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.messages.ticks import Row
 
-__all__ = ["Observer", "Roster", "chosen"]
-
 _GROWTH = 16.0
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.capes.messages.bus import Bus
     from ascar.capes.process.observer import Roster
 
-__all__ = ["Extent", "Part", "Past", "extent", "part_of", "past", "rows_before"]
-
 _PART_S: Final = 60.0
 _HEADER_MAX: Final = 8 << 20
 _REQUEST_TICKS: Final = 86_400

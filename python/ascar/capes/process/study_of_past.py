@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.past import Extent
 
-__all__ = ["Studied", "study"]
-
 _ROSTER_TICKS: Final = 600
 _POINTS: Final = 50
 _SLICE_S: Final = 0.5

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_file import Plan
     from ascar.messaging import Settings
 
-__all__ = ["ACTOR", "Feed", "past_ticks_max", "recall_others", "run", "warm_up"]
-
 ACTOR: Final = "learner"
 _HEARD: Final = ("ticks", "outcomes")
 _RETRY_S: Final = 0.5

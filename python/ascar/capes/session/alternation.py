@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.capes.session.messenger import Messenger
     from ascar.objective import Objective
 
-__all__ = ["Alternation", "PhaseTurns"]
-
 _SWITCH_S, _TRIES, _PAUSE_S, _ON_ITS_WAY_S = 15.0, 10, 0.5, 0.5
 _VALUES_MIN = 3
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.folder import Folder
 
-__all__ = ["detach"]
-
 _LOOK_S = 0.1
 _BAD_INPUT = 2
 

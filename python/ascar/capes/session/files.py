@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.study import OnlineStudy, ProgramSection
 
-__all__ = ["LOAD", "agent_text", "interface_text", "knob_names", "learner_text", "users", "write_private"]
-
 LOAD = "load"
 """Name of the collector that has the load's readings."""
 _STALE_S = 5.0

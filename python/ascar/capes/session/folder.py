@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ascar.messaging import Settings
 
-__all__ = ["Folder", "Running", "find_folder", "sessions_folder"]
-
 
 def sessions_folder() -> Path:
     """Where sessions are kept: a folder each, in the user's state directory."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Workload
     from ascar.workspace import Workspace
 
-__all__ = ["Ground", "Plot", "prepared"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plot:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.study import KnobSection
 
-__all__ = ["check_knobs", "keep_setting", "left_changed"]
-
 OWNER = "ascar capes up"
 
 

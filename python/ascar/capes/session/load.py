@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.workloads import Workload
     from ascar.workspace import Workspace
 
-__all__ = ["Load", "Readings"]
-
 _FILE_BYTES_MAX = 1 << 20
 _RATE = "_per_s"
 _END_S = 30.0

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.capes.messages.state import SessionState
     from ascar.capes.session.record import Record
 
-__all__ = ["ACTOR", "Messenger"]
-
 ACTOR = "ascar capes up"
 _HERE_S = 2.0
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ascar.capes.messages.state import SessionState
 
-__all__ = ["Ended", "Wishes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wishes:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["Death", "Part", "Patience", "last_words"]
-
 _LOG_BYTES_MAX = 10 << 20
 _LAST_WORDS_MAX = 400
 _BAD_INPUT = 2

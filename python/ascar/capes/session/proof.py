@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.pilot.turns import Gain
 
-__all__ = ["Phase", "Proof", "judge", "words_of"]
-
 Claim = Literal["gain", "loss", "none"]
 _METHOD = (
     "an always-valid t-test of the pairs, asked after every pair of phases in turns; its interval and "

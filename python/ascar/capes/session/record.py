@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Record"]
-
 _TICKS_MIN, _SETTLE_TICKS, _SETTINGS_MAX = 10, 3, 10_000
 Items = tuple[tuple[str, Any], ...]
 

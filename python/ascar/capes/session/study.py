@@ -16,17 +16,6 @@ from ascar.study import convert, duration, study_text, within
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "DEVICE",
-    "PHASE_TICKS_MAX",
-    "CapesSection",
-    "KnobSection",
-    "OnlineStudy",
-    "OnlineStudySection",
-    "ProgramSection",
-    "ProofSection",
-]
-
 DEVICE = "DEV"
 """In names of knobs and indicators: the kernel's name of the target's device."""
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ascar.capes.session.proof import Proof
     from ascar.capes.session.study import OnlineStudy
 
-__all__ = ["up"]
-
 _LOOK_S = 0.2
 _FIRST_TICK_S = 60.0
 _AGENT_S, _OTHERS_S = 60.0, 15.0

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["Candidates"]
-
 _NEAR, _ANYWHERE, _SPREAD, _FEW = 48, 64, 0.2, 3
 _STEPS = np.array([-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
 _DESIGN, _ASIDE = 3, 0.25

@@ -11,8 +11,6 @@ from scipy.special import ndtr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Prospects", "Terms", "paying", "promise"]
-
 _VISITS = (1, 3, 9)
 _STAY = 0.25
 _HERE, _HOME = 0, 1

@@ -12,8 +12,6 @@ from ascar.optimizers.surrogates.gaussian import Hyperparameters, Posterior
 if TYPE_CHECKING:
     from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
 
-__all__ = ["process_of"]
-
 _ITERATIONS_MAX = 25
 _SHORTER, _SPREAD = 2.0, 0.7
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Guard"]
-
 _WINDOW_TICKS = 60
 _SURE, _HIDDEN = 2.0, 3.0
 _LAST, _FAIR, _RECOVERED = 2, 0.05, 0.5

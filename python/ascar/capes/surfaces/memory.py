@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.surfaces.modern import Modern
 
-__all__ = ["Memory", "put_back", "taken_from"]
-
 _PLACE = 6
 Arrays = dict[str, "NDArray[Any]"]
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ascar.capes.surfaces.surface import Fitted, Surface
     from ascar.optimizers.surrogates.gaussian import Look
 
-__all__ = ["Modern", "ModernOptions", "look_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ModernOptions:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["Looks", "Regime", "Regimes"]
-
 _ODD_ERRORS, _ODD_SHARE = 8.0, 0.05
 _APART, _STILL_APART, _ALIKE = 4.5, 3.5, 4.0
 _VISITS_MIN = 2

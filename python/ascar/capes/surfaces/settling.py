@@ -10,8 +10,6 @@ from scipy.special import ndtr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Settling"]
-
 _PRIOR_DECAY = 0.58
 _SURE = 0.95
 _FOR_MAX, _AGAINST_MAX = 1.0, 4.0

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-__all__ = ["NOISY", "REACH", "Fitted", "Place", "Surface"]
-
 REACH = 1 / 16
 _SETTINGS_MAX = 160
 _TICK_SD_FIRST = 0.1

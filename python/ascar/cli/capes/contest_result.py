@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ascar.capes.play.contest import Algorithm, Contest, Played
     from ascar.capes.play.game import GameKind
 
-__all__ = ["chosen", "document", "print_contest", "share"]
-
 
 def chosen(game: str, algorithm: str) -> tuple[GameKind, Algorithm]:
     """Both names, where they are known.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.capes.messages.orders import Order
     from ascar.messaging import Settings
 
-__all__ = ["EXAMPLES", "control"]
-
 EXAMPLES = examples(
     "ascar capes control kill --why 'disk replaced'      every knob back at once; nothing more until revive",
     "ascar capes control mode approve                    or observe, automatic",

@@ -8,8 +8,6 @@ import typer
 
 from ascar.cli.options import Json, Quiet, examples
 
-__all__ = ["EXAMPLES", "game"]
-
 EXAMPLES = examples(
     "ascar capes game --noise 50% --delay 3 --runs 20",
     "ascar capes game --noise 0.1 --algorithm sweep          a sweep does not stay at the peak",

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.play.contest import Standing
 
-__all__ = ["line_of", "showing"]
-
 
 def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[Standing], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.capes.session.folder import Folder
     from ascar.capes.session.proof import Proof
 
-__all__ = ["EXAMPLES", "prove"]
-
 EXAMPLES = examples(
     "ascar capes prove --for 30min",
     "ascar capes prove localfs --for '10 min' --phase '20 s' --json",

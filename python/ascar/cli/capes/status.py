@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.capes.messages.state import SessionState
     from ascar.messaging import Settings
 
-__all__ = ["EXAMPLES", "status"]
-
 EXAMPLES = examples(
     "ascar capes status                      refreshed, until ^C",
     "ascar capes status --once",

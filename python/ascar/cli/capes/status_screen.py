@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.capes.messages.state import Knob, SessionState
 
-__all__ = ["screen"]
-
 _BARS, _BARS_MAX, _LISTED = "▁▂▃▄▅▆▇█", 60, 5
 
 

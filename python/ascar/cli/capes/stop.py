@@ -8,8 +8,6 @@ import typer
 
 from ascar.cli.options import Json, Quiet, examples
 
-__all__ = ["EXAMPLES", "stop"]
-
 EXAMPLES = examples("ascar capes stop", "ascar capes stop localfs --keep")
 
 

@@ -9,8 +9,6 @@ import typer
 
 from ascar.cli.options import Json, Quiet, examples
 
-__all__ = ["EXAMPLES", "train"]
-
 EXAMPLES = examples(
     "ascar capes train --config learner.toml",
     "ascar capes train --config learner.toml --check                     is the file right?",

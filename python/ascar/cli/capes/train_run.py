@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.study_of_past import Studied
 
-__all__ = ["live", "replayed"]
-
 _USER = "learner"
 
 

@@ -12,8 +12,6 @@ from ascar.cli.options import FormatDevice, Json, Quiet, examples
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
 
-__all__ = ["EXAMPLES", "up"]
-
 EXAMPLES = examples(
     "ascar capes up examples/capes-localfs.toml",
     "ascar capes up examples/capes-localfs.toml --for 30min --prove",

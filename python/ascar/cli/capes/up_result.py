@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ascar.capes.session.outcome import Ended
 
-__all__ = ["deliver", "proof_lines"]
-
 
 def deliver(ended: Ended, *, as_json: bool) -> None:
     """Print it."""

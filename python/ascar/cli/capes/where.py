@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ascar.messaging import Settings
 
-__all__ = ["Elsewhere", "session_at"]
-
 Elsewhere = Annotated[
     Path | None,
     typer.Option(

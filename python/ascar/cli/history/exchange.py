@@ -12,8 +12,6 @@ from ascar.cli.options import Json, examples
 if TYPE_CHECKING:
     from ascar.history import History
 
-__all__ = ["EXPORT_EXAMPLES", "IMPORT_EXAMPLES", "export", "import_"]
-
 EXPORT_EXAMPLES = examples(
     "ascar history export mailserver --out mailserver.csv       the latest run as a table",
     "ascar history export 3 5 --out runs.json",

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.history import RunSummary
 
-__all__ = ["EXAMPLES", "ls"]
-
 EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
 
 

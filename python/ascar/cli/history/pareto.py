@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.history import Run
     from ascar.objective import Objective
 
-__all__ = ["EXAMPLES", "pareto"]
-
 EXAMPLES = examples(
     "ascar history pareto mailserver        of a study with several objectives",
     "ascar history pareto mailserver --objective 'minimize latency_ms_p99'     beside the study's own",

@@ -8,8 +8,6 @@ import typer
 
 from ascar.cli.options import Json, examples
 
-__all__ = ["EXAMPLES", "purge"]
-
 EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ascar.history import Run
     from ascar.outcome import Trial
 
-__all__ = ["EXAMPLES", "show"]
-
 EXAMPLES = examples(
     "ascar history show mailserver",
     "ascar history show 3 --top 50",

@@ -9,8 +9,6 @@ import typer
 
 from ascar.cli.options import Json, Quiet, examples
 
-__all__ = ["EXAMPLES", "optimizers"]
-
 EXAMPLES = examples(
     "ascar lab optimizers --table kyber.csv --objective read_iops --direction max --parameters a,b",
     "ascar lab optimizers --table t.csv --objective time_s --direction min --noise gaussian:0.1",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.lab import Experiment, Problem, Run, Specification, Summary
     from ascar.lab.figures import Lines
 
-__all__ = ["check_format", "draw"]
-
 _LEVELS = (0.99, 0.995)
 _WITHIN = (0.01, 0.02, 0.05)
 _WINDOWS = (8, 16, 24, 32, 40, 48, 56, 64, 72)

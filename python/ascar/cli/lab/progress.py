@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ascar.lab import Standing
 
-__all__ = ["line_of", "showing_runs"]
-
 
 def showing_runs(*, quiet: bool = False) -> AbstractContextManager[Callable[[Standing], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""

@@ -19,15 +19,13 @@ from ascar.lab import (
 )
 from ascar.lab.simulation import built
 from ascar.study import duration
-from ascar.targets.recording import Columns
+from ascar.targets.recording_columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ascar.lab import Run, Specification
-
-__all__ = ["Asked", "Request", "names_of"]
 
 _CHECKPOINTS = (25, 50, 100)
 _RUNS, _EVALUATIONS = 100, 100

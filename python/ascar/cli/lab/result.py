@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.cli.lab.request import Request
     from ascar.lab import Results, Summary
 
-__all__ = ["document", "print_results"]
-
 _SIGNIFICANT = 0.05
 
 

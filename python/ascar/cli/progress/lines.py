@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ascar.cli.progress.state import Progress
     from ascar.outcome import Event, Trial
 
-__all__ = ["line_of"]
-
 
 def line_of(progress: Progress, event: Event) -> str:
     """The line for an event that `progress` has already taken; empty for what is not worth one."""

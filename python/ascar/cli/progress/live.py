@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ascar.cli.progress.state import Progress
     from ascar.outcome import Event
 
-__all__ = ["Live"]
-
 # Drawing costs processor time that the load under test may want: twice a second is often enough.
 _REFRESH_PER_S = 2
 _BAR_WIDTH = 40

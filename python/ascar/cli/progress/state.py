@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.outcome import Event, Trial
 
-__all__ = ["READINGS_SHOWN", "Progress"]
-
 READINGS_SHOWN = 60
 
 

@@ -9,8 +9,6 @@ import typer
 from ascar.cli.options import Json, examples
 from ascar.cli.sharp.files import RuleFile
 
-__all__ = ["EXAMPLES", "candidates"]
-
 EXAMPLES = examples(
     "ascar sharp candidates rules.txt --faithful > round1.txt",
     "ascar sharp candidates rules.txt --json | jq '.candidates | length'",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Deployed, Manager, Roster
 
-__all__ = ["EXAMPLES", "STOP_EXAMPLES", "deploy", "stop"]
-
 EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.sharp.words import Explained
     from ascar.simulation import Outcome, Scenario
 
-__all__ = ["EXAMPLES", "explain"]
-
 EXAMPLES = examples(
     "ascar sharp explain rules.txt",
     "ascar sharp explain rules.txt --scenario btio-b --plot figures",

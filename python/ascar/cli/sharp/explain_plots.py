@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.sharp import RuleSet
     from ascar.simulation import Outcome
 
-__all__ = ["draw_rules", "draw_stream"]
-
 _WINDOW = 8.0  # at which a rule's change of the window is shown
 _NUMBERED_MAX = 40
 _RATIO = 2

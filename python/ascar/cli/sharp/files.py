@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ascar.pilot.turns import InTurns
     from ascar.sharp import Rule, RuleSet
 
-__all__ = ["RuleFile", "estimates_ready", "read", "rule_ready", "set_ready"]
-
 RuleFile = Annotated[
     Path, typer.Argument(metavar="RULESET", help="A rule file, with statistics; - reads standard input.")
 ]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.pilot.turns import InTurns
     from ascar.sharp import Judge, Judged, RuleSet
 
-__all__ = ["document", "print_found", "rules_table"]
-
 _STOPPED = {
     "evaluations": "all evaluations were used",
     "time": "the time was spent",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ascar.sharp import RuleSet
     from ascar.sharp.running import Series
 
-__all__ = ["EXAMPLES", "learn"]
-
 EXAMPLES = examples(
     "ascar sharp learn --workload writers --for '30 min' --out better.txt",
     "ascar sharp learn random-write --rules rules.txt --fields m100,b100    a simulated cluster of its own",
@@ -86,7 +84,7 @@ def learn(
     from ascar.cli.sharp.rule_system import RuleSystem
     from ascar.errors import InputError
     from ascar.sharp import objective_of
-    from ascar.sharp.running import METRICS
+    from ascar.sharp.deployment.system import METRICS
     from ascar.sharp.turns import kept_if_better
     from ascar.study import duration as seconds_of
 

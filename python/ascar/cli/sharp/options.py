@@ -7,25 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    "Also",
-    "Budget",
-    "Evaluations",
-    "Faithful",
-    "FirstIn",
-    "Force",
-    "ObjectiveText",
-    "Out",
-    "Pairs",
-    "Patience",
-    "Resume",
-    "RunLength",
-    "ScenarioName",
-    "ScheduleName",
-    "Settle",
-    "Start",
-]
-
 ScenarioName = Annotated[
     str | None,
     typer.Argument(

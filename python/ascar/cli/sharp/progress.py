@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp import Moment
 
-__all__ = ["line_of", "showing"]
-
 _FIRST_S = 0.2
 
 

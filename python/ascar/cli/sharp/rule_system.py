@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ascar.sharp.running import Series
     from ascar.space import Parameter
 
-__all__ = ["RuleSystem"]
-
 _STEPS: Final = {"m100": 5.0, "b100": 6.0, "tau_us": 500.0}
 _RENEW_TICKS: Final = 20
 

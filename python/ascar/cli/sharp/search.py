@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from ascar.cli.sharp.task import Live
 
-__all__ = ["EXAMPLES", "search"]
-
 EXAMPLES = examples(
     "ascar sharp search random-write --evaluations 2000 --out rules.txt",
     "ascar sharp search scenario.toml --objective tp-stdev:1 --budget '10 min' --out rules.txt",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.sharp.deployment import Roster, Shown
     from ascar.sharp.deployment.manager import Problem
 
-__all__ = ["EXAMPLES", "show"]
-
 EXAMPLES = examples(
     "ascar sharp show",
     "ascar sharp show --workload random --out used.txt",

@@ -9,8 +9,6 @@ import typer
 from ascar.cli.options import Json, examples
 from ascar.cli.sharp.files import RuleFile
 
-__all__ = ["EXAMPLES", "split"]
-
 EXAMPLES = examples(
     "ascar sharp split rules.txt > finer.txt",
     "ascar sharp split rules.txt --rule 3 --along pt_ratio",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.sharp.live import LiveBench
     from ascar.simulation import Scenario
 
-__all__ = ["Done", "Ends", "Live", "Task", "carry_out", "ends_of", "plan_from"]
-
 _FIRST_SHARE = 1 / 3
 _SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Deployed
 
-__all__ = ["EXAMPLES", "turn"]
-
 EXAMPLES = examples(
     "ascar sharp set --workload random rule1_tau_us=12000",
     "ascar sharp set --workload random rule1_m100=95 rule2_b100=-30",

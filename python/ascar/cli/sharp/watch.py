@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.sharp.library import Event, Pace
     from ascar.sharp.library.simulated import System
 
-__all__ = ["EXAMPLES", "watch"]
-
 EXAMPLES = examples(
     "ascar sharp watch random-write --for '10 min'",
     "ascar sharp watch scenario.toml --objective tp-stdev:1 --caution 1 --json",
@@ -80,8 +78,8 @@ def watch(
     from ascar.cli.sharp.library.workloads import objective_named, opened
     from ascar.errors import InputError
     from ascar.sharp.deployment import rules_id
+    from ascar.sharp.deployment.system import METRICS
     from ascar.sharp.library import Chooser, Pace, Watcher
-    from ascar.sharp.running import METRICS
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)

@@ -11,11 +11,6 @@ import typer
 if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
-__all__ = [
-    "Plot", "PlotFormat", "Seconds", "Seed", "Seeds", "Settings", "Threads", "check_plots", "numbers",
-    "scenario_of",
-]  # fmt: skip
-
 _NUMBERS_MAX = 1_000
 
 Seconds = Annotated[

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Outcome, Point, Scenario, Swept
 
-__all__ = ["draw_run", "draw_sweep"]
-
 _LINES_MAX = 32
 _CYCLE = [COLOURS[name] for name in ("best", "default", "measurement", "settle", "fill", "muted", "ink")]
 

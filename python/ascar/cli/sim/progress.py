@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Standing
 
-__all__ = ["line_of", "showing"]
-
 
 def showing(*, quiet: bool = False, what: str = "") -> AbstractContextManager[Callable[[Standing], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""

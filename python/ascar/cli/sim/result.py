@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Estimate, Outcome, Scenario, StreamSeries
 
-__all__ = ["document", "print_run", "speed_line", "value"]
-
 _COUNTS = ("requests", "operations", "timeouts", "incast_losses")
 _ROWS = (
     ("throughput", "throughput_mb_per_s", "MB/s", "of all clients"),

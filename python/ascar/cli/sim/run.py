@@ -10,8 +10,6 @@ import typer
 from ascar.cli.options import Json, Quiet, examples
 from ascar.cli.sim.options import Plot, PlotFormat, Seconds, Seed, Seeds, Settings, Threads
 
-__all__ = ["EXAMPLES", "run"]
-
 EXAMPLES = examples(
     "ascar sim run random-write                          a scenario that comes with ascar",
     "ascar sim run scenario.toml --seeds 20              with intervals",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.sharp.deployment import SimulatedControllers
     from ascar.simulation import Scenario
 
-__all__ = ["EXAMPLES", "serve"]
-
 EXAMPLES = examples(
     "ascar sim serve random-write                 one virtual second a second",
     "ascar sim serve scenario.toml --speed 20     then, elsewhere: ascar sharp deploy rules.txt",

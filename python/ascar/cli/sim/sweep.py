@@ -9,8 +9,6 @@ import typer
 from ascar.cli.options import Json, Quiet, examples
 from ascar.cli.sim.options import Plot, PlotFormat, Seconds, Seed, Seeds, Settings, Threads
 
-__all__ = ["EXAMPLES", "sweep"]
-
 EXAMPLES = examples(
     "ascar sim sweep random-write",
     "ascar sim sweep random-write --window 4,8,16,32 --tau-us 0,10000,20000 --seeds 10",

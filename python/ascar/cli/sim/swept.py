@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Gain, Grid, Point, Swept
 
-__all__ = ["document", "print_sweep"]
-
 
 def document(found: Sequence[Swept], grid: Grid, wall_s: float, plots: Sequence[Path]) -> dict[str, Any]:
     """The JSON document."""

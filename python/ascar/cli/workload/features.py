@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.cli.workload.traces import TracedFile
 
-__all__ = ["EXAMPLES", "features"]
-
 EXAMPLES = examples(
     "ascar workload features trace.txt",
     "ascar workload features original.trace replay.csv      also how alike they are",

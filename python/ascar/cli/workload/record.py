@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ascar.cli.workload.traces import TracedFile
     from ascar.features import Trace
 
-__all__ = ["EXAMPLES", "record"]
-
 EXAMPLES = examples(
     "ascar workload record --pid 4711 --under /var/lib/mysql --out signature.f",
     "ascar workload record --seconds '20 s' --out signature.f -- ./application --its options",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.features import Trace
 
-__all__ = ["TRACE_BYTES_MAX", "Form", "TracedFile", "nullable", "read_trace"]
-
 TRACE_BYTES_MAX = 2**30
 """Larger files are refused: a trace is read as a whole."""
 

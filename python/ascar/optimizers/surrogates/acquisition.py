@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
     Acquisition = Callable[[NDArray[np.float64], NDArray[np.float64], float], NDArray[np.float64]]
 
-__all__ = [
-    "ACQUISITIONS",
-    "confidence_bound",
-    "expected_improvement",
-    "log_expected_improvement",
-    "log_probability_of_improvement",
-]
-
 # In standard deviations of the losses: what counts as an improvement, else the nearest neighbour of the best
 # always promises most (Jones 2001, section 4); and how many deviations below the mean one hopes for.
 _MARGIN, _HOPE = 0.01, 2.0

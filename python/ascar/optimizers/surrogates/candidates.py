@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.columns import Columns
     from ascar.space import Configuration
 
-__all__ = ["Candidates", "Found", "Reach"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reach:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Space, Value
 
-__all__ = ["Codes", "Gene"]
-
 _GRID_MAX = 64
 _CACHE_MAX = 200_000
 # Of an ordered choice: the share of changes to a neighbour; of a position: of moves from where it is.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-__all__ = ["Columns"]
-
 _APART = 1 / np.sqrt(2.0)  # one-hot columns of this height are at squared distance 1
 _HEIGHT = np.sqrt(0.75)
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.columns import Columns
     from ascar.space import Configuration
 
-__all__ = ["Evidence", "Scale", "gather"]
-
 _SPREAD_MIN = 1e-12
 # Beyond it losses are all the same: their squares could not be summed.
 _LOSS_MAX = 1e150

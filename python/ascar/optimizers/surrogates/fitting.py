@@ -19,8 +19,6 @@ from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameter
 if TYPE_CHECKING:
     from ascar.optimizers.surrogates.columns import Columns
 
-__all__ = ["Fitted", "Fitter"]
-
 _GROWTH = 1.15
 _FIRST = 4
 _REFINE_ITERATIONS = 4

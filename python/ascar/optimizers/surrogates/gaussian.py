@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["GaussianProcess", "Hyperparameters", "Look", "Observations", "Posterior"]
-
 _SQRT5 = np.sqrt(5.0)
 _CONSTANT = 4.0  # prior variance of the constant, in units of the standardised loss: little is known of it
 # Middle and spread of the priors of the logarithms of: a length beside sqrt(d), the variances of the smooth

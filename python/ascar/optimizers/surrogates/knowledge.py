@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ascar.optimizers.surrogates.gaussian import GaussianProcess, Look
 
-__all__ = ["knowledge_gradient"]
-
 _NODES = 9
 
 

@@ -17,8 +17,6 @@ from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["drawn"]
-
 _LEAPS = 8
 # Step in units of the prior's spread: at 0.12 about two thirds of the trajectories are accepted.
 _STEP = 0.12

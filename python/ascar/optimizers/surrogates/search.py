@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ascar.optimizers.surrogates.evidence import Evidence
     from ascar.space import Configuration, Space
 
-__all__ = ["Guide", "Model", "ModelSearch"]
-
 _CENTRES = 4
 # What a random decision is about, for its generator.
 _DESIGN, _POOL, _SEARCH, _ANY = range(4)

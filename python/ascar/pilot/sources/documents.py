@@ -14,8 +14,6 @@ from ascar.pilot.sources.recorded import Recorded, number, pick, readings
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_json"]
-
 _DOCUMENTS_MAX = 1_000_000
 _DOCUMENT = re.compile(r"^[^\S\n]*[{[]", re.MULTILINE)
 

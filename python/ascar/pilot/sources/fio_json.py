@@ -17,8 +17,6 @@ from ascar.pilot.sources.recorded import Recorded, pick, readings
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_fio"]
-
 DIRECTIONS = ("read", "write", "trim")
 MEASURES = ("iops", "bw_bytes_per_s", "lat_ns")
 _NOTE = "this JSON of fio's holds one reading; --status-interval=1, or logs with --log_avg_msec, give more"

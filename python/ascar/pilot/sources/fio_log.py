@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_fio_log"]
-
 _DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 _KIND = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d+)?\.log$")
 _NAMES = {"bw": "bw_kib_per_s", "iops": "iops", "lat": "lat_ns", "clat": "clat_ns", "slat": "slat_ns"}

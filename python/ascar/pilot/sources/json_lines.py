@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["read_json_lines"]
-
 
 def read_json_lines(path: Path, column: str | None, time: str | None) -> list[Recorded]:
     """The numbers under one key; lines without the key are other messages and left out."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FILE_BYTES_MAX", "Recorded", "number", "pick", "readings"]
-
 FILE_BYTES_MAX = 1_000_000_000
 _SHOWN_MAX = 400
 

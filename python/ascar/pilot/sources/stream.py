@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-__all__ = ["Columns", "Stream"]
-
 _LINE_BYTES_MAX = 1_000_000
 _COLUMNS_MAX = 10_000
 

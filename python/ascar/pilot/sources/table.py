@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["numbers_of", "read_table", "text_frame"]
-
 
 def read_table(path: Path, column: str | None, time: str | None) -> list[Recorded]:
     """The series of one column."""

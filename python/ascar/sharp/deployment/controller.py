@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from ascar.messaging import Link
     from ascar.sharp.deployment.recording import Recorded
 
-__all__ = ["ControllerEndpoint", "Plane"]
-
 _TRIAL_MAX_S = 3_600.0
 _RECORD_MAX_S = 3_600.0
 Asked = TypeVar("Asked", bound=Message)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ascar.messaging import Link
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["Deployed", "DeploymentFailed", "Manager", "Patience", "Problem"]
-
 _AT_ONCE = 64
 _NAMED_MAX = 8
 _PARTS_MAX = 1_000

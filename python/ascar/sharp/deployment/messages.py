@@ -9,31 +9,6 @@ from ascar.messaging import Message, User, subject
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ANY",
-    "FIND",
-    "VERBS",
-    "Back",
-    "Beat",
-    "Find",
-    "Here",
-    "InForce",
-    "Keep",
-    "Load",
-    "Part",
-    "Read",
-    "Record",
-    "Recording",
-    "Renew",
-    "Show",
-    "Shown",
-    "Stop",
-    "ask",
-    "beat",
-    "controller_user",
-    "manager_user",
-]
-
 ANY = "*"
 VERBS = ("load", "renew", "keep", "back", "stop", "show", "record", "read")
 """What a manager may ask of a controller."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["rules_id"]
-
 
 def rules_id(rules: RuleSet) -> str:
     """The first 12 hexadecimal digits of SHA-256 of a rule set's text without statistics."""

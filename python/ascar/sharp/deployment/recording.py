@@ -15,8 +15,6 @@ from ascar.sharp.deployment.messages import Part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["OPERATIONS_MAX", "PART_ROWS", "Recorded", "parts_of", "recorded_of", "together"]
-
 OPERATIONS_MAX: Final = 100_000
 """Operations, and requests, of a client that are kept at most; a longer recording ends after them."""
 PART_ROWS: Final = 4_000

@@ -12,8 +12,6 @@ from ascar.messaging import token
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Expected", "Roster"]
-
 _BYTES_MAX = 4 << 20
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.sharp.deployment.recording import Recorded
     from ascar.simulation import Scenario
 
-__all__ = ["SimulatedControllers", "one_group_a_client"]
-
 _SPEED_MAX = 10_000.0
 
 

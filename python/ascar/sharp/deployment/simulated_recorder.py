@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.features import Trace
     from ascar.simulation import Cluster
 
-__all__ = ["Recorder"]
-
 _KEPT_MAX = 1_000_000  # operations of the whole cluster, then it is over
 _WAITING, _DIRTY, _DIRTY_LIMIT = (
     INDICATORS.index(name) for name in ("waiting", "dirty_bytes", "dirty_limit_bytes")

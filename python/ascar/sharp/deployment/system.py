@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ascar.messaging import Background, Settings
     from ascar.sharp.deployment.recording import Recorded
 
-__all__ = ["METRICS", "ManagedSystem", "interval_metrics"]
-
 METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
 """What an interval of a running system tells: of throughput(client, tick), section 3.1.5."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp.library.common import Mix
 
-__all__ = ["CHANGES", "alterations", "altered"]
-
 CHANGES: Mapping[str, tuple[Any, ...]] = {
     "read_to_write": (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
     "read_mib": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),

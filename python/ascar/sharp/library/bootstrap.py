@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.sharp.journal import Begin
     from ascar.sharp.library.store import Library
-    from ascar.sharp.search import Plan
+    from ascar.sharp.plan import Plan
     from ascar.simulation import Scenario
-
-__all__ = ["Bootstrapped", "Effort", "Step", "Workloads", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp.library.store import Library
 
-__all__ = ["CAUTION", "Choice", "Chooser"]
-
 CAUTION = 0.0
 """Standard deviations below the expectation at which a gain must still be positive."""
 

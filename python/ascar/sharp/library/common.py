@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ascar.simulation import Scenario
 
-__all__ = ["COMMON", "PRESETS", "RATIOS", "READ_MIB", "Mix", "common_set"]
-
 RATIOS = (0.1, 2.0, 4.0, 6.0, 8.0, 12.0)
 """Reads to writes: 0.1, 2, 4, 6, 8 and, for "> 10", 12."""
 

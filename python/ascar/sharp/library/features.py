@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ascar.features import Trace
 
-__all__ = ["ABSENT", "Seen", "difference", "row_of", "scaled", "workload_features"]
-
 ABSENT = -64.0
 """Stands for a feature without meaning, below all values that one can have on its scale."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ascar.sharp.bench import Bench, Result
     from ascar.sharp.rules import RuleSet
 
-__all__ = ["CONFIDENCE", "Gain", "gain_of", "gains"]
-
 CONFIDENCE = 0.95
 _PAIRS_MAX = 10_000
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CLASSES", "Informative", "gain_classes", "information_gain", "ranking"]
-
 CLASSES = ("harmful", "useless", "part", "kept")
 """What becomes of a gain: a loss of 1% or more; within 1% of none, or under a third of it; up to two
 thirds; more."""

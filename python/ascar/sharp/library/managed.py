@@ -11,8 +11,6 @@ from ascar.sharp.library.features import Seen, workload_features
 if TYPE_CHECKING:
     from ascar.sharp.deployment.recording import Recorded
 
-__all__ = ["WatchedSystem", "features_of_clients"]
-
 
 class WatchedSystem(ManagedSystem):
     """The controllers of one workload; features are of what all their clients do together."""

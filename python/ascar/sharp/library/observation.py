@@ -14,8 +14,6 @@ from ascar.simulation import INDICATORS, Cluster
 if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
-__all__ = ["OBSERVED_S", "observed", "observed_on"]
-
 OBSERVED_S = 20.0
 """Seconds of a workload that its features are taken from: as long as a signature (section 3.1.6)."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ascar.sharp.library.store import Library
     from ascar.sharp.library.tree import Node, Shape
 
-__all__ = ["GAINS_MIN", "Predicted", "Predictor"]
-
 GAINS_MIN = 10
 """Gains of other pairs below which nothing is predicted."""
 

@@ -9,8 +9,6 @@ import msgspec
 
 from ascar.errors import InputError
 
-__all__ = ["Entry", "GainEntry", "RulesEntry", "WorkloadEntry", "rules_id"]
-
 _NAME_MAX = 100
 _FEATURES_MAX = 500
 _TEXT_MAX = 1 << 20

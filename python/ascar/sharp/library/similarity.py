@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ascar.sharp.library.information import Informative
     from ascar.sharp.library.store import Library
 
-__all__ = ["PAIRS_MIN", "Similarity", "learned"]
-
 PAIRS_MIN = 20
 """Pairs of workloads below which nothing can be learned, and all features count alike."""
 _ALIKE_AT = 1.0  # one doubling, or all of a share

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.simulation import Scenario
 
-__all__ = ["SimulatedSystem", "System"]
-
 
 class System(Running, Protocol):
     """A system at work, whose load can be observed, and whose rules can be taken off."""

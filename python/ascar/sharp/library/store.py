@@ -24,8 +24,6 @@ from ascar.sharp.rules import RuleSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-__all__ = ["VERSION", "Library", "default_path"]
-
 VERSION = 1
 _FORMAT = "ascar-rule-library"
 _LINE_BYTES_MAX = 1 << 22

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.sharp.rules import Action, RuleSet
 
-__all__ = ["EFFECTS", "TRAITS", "effects_of", "traits_of"]
-
 TRAITS = ("m", "b", "tau_ms", "window_log2", "rules")
 """Means over the rules, by how often each was used: of the action, of the window that it leads to; and how
 many rules there are."""

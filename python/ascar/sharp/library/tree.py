@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Leaf", "Node", "Shape", "Split", "grow", "leaf_of", "lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ascar.sharp.library.choice import Choice, Chooser
     from ascar.sharp.library.simulated import System
 
-__all__ = ["Event", "Pace", "Watcher"]
-
 Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
 
 

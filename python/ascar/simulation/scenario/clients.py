@@ -7,8 +7,6 @@ import msgspec
 from ascar.simulation.scenario.control import Control  # noqa: TC001  # msgspec reads the annotations
 from ascar.simulation.scenario.network import Link  # noqa: TC001
 
-__all__ = ["Cache", "ClientGroup"]
-
 
 class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A client's memory as a cache of file data.

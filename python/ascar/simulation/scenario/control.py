@@ -6,8 +6,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Control", "Controller", "RuleExtensions"]
-
 Controller = Literal["fixed", "rules", "aimd", "vegas", "gradient2", "envoy-gradient", "copa", "io-path-tune"]
 """Who decides: nobody; a rule set; or one of the rivals."""
 

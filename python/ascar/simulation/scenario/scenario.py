@@ -11,8 +11,6 @@ from ascar.simulation.scenario.network import Network
 from ascar.simulation.scenario.servers import Locks, Metadata, ServerGroup, Striping
 from ascar.simulation.scenario.workloads import Workload  # noqa: TC001
 
-__all__ = ["Scenario"]
-
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A cluster, what it is asked to do, and for how long.

@@ -9,8 +9,6 @@ import msgspec
 from ascar.simulation.scenario.devices import Device, Mechanical
 from ascar.simulation.scenario.network import Link  # noqa: TC001  # msgspec reads the annotations
 
-__all__ = ["Layout", "Locks", "Metadata", "Queue", "ServerGroup", "Striping"]
-
 Order = Literal["arrival", "elevator", "nearest"]
 
 

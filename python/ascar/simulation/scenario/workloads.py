@@ -6,8 +6,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["FileSet", "Flowop", "ThreadGroup", "Workload"]
-
 Operation = Literal[
     "read", "write", "createfile", "openfile", "closefile", "writewholefile", "readwholefile", "appendfile",
     "appendfilerand", "deletefile", "statfile", "delay", "barrier", "sync",

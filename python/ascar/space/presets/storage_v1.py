@@ -24,8 +24,6 @@ from ascar.space.cost import ChangeCost
 from ascar.space.parameter import Parameter, categorical, ordinal
 from ascar.space.space import Space
 
-__all__ = ["storage_v1", "storage_v2"]
-
 _FORMAT = ChangeCost.REFORMAT_RESTORE
 _EXT = 'fs in ("ext2", "ext3", "ext4")'
 

@@ -11,8 +11,6 @@ from ascar.space.cost import ChangeCost
 from ascar.space.parameter import categorical, ordinal
 from ascar.space.space import Space
 
-__all__ = ["storage_v4"]
-
 _FORMAT = ChangeCost.REFORMAT_RESTORE
 _REMOUNT = ChangeCost.REMOUNT
 _KERNEL = ChangeCost.DYN_KERNEL

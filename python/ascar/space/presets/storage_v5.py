@@ -15,8 +15,6 @@ from ascar.space.cost import ChangeCost
 from ascar.space.parameter import boolean, categorical, ordinal
 from ascar.space.space import Space
 
-__all__ = ["storage_v5"]
-
 _FORMAT = ChangeCost.REFORMAT_RESTORE
 _MOUNT = ChangeCost.UMOUNT_MOUNT
 _REMOUNT = ChangeCost.REMOUNT

@@ -10,8 +10,6 @@ import typer
 from ascar.cli.options import Json, examples
 from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
 
-__all__ = ["EXAMPLES", "add"]
-
 EXAMPLES = examples(
     "ascar sharp library add random-write --rules rules.txt",
     "ascar sharp library add trace.csv --name nightly-backup --rules rules.txt --gain 0.12",

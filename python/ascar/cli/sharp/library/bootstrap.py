@@ -10,8 +10,6 @@ from ascar.cli.options import Json, Quiet, examples
 from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
 from ascar.cli.sim.options import Threads
 
-__all__ = ["EXAMPLES", "bootstrap"]
-
 EXAMPLES = examples(
     "ascar sharp library bootstrap --budget '20 min'",
     "ascar sharp library bootstrap --only random-write --only fileserver --altered 0",
@@ -57,7 +55,7 @@ def bootstrap(
         common_set,
         fill,
     )
-    from ascar.sharp.search import Plan
+    from ascar.sharp.plan import Plan
     from ascar.study import duration
 
     wanted = objective_named(objective)

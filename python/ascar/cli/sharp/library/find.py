@@ -13,8 +13,6 @@ from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, Worklo
 if TYPE_CHECKING:
     from ascar.sharp.library import Choice
 
-__all__ = ["EXAMPLES", "Caution", "choice_ready", "find"]
-
 EXAMPLES = examples(
     "ascar sharp library find scenario.toml --out rules.txt",
     "ascar sharp library find trace.csv --caution 1",

@@ -7,8 +7,6 @@ from typing import Any
 from ascar.cli.options import Json, examples
 from ascar.cli.sharp.library.workloads import LibraryFile
 
-__all__ = ["EXAMPLES", "ls"]
-
 EXAMPLES = examples("ascar sharp library ls", "ascar sharp library ls --json | jq '.rules[].id'")
 
 

@@ -9,8 +9,6 @@ import typer
 from ascar.cli.options import Json, examples
 from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
 
-__all__ = ["EXAMPLES", "predict"]
-
 EXAMPLES = examples(
     "ascar sharp library predict scenario.toml",
     "ascar sharp library predict lib:random-write --rules 3f2a --json",

@@ -12,8 +12,6 @@ from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
 if TYPE_CHECKING:
     from ascar.sharp.library import Library, WorkloadEntry
 
-__all__ = ["EXAMPLES", "show"]
-
 EXAMPLES = examples(
     "ascar sharp library show                     which features count, and a tree that predicts gains",
     "ascar sharp library show random-write",

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from ascar.sharp.library import Library
     from ascar.simulation import Scenario
 
-__all__ = [
-    "LibraryFile", "Named", "ObjectiveText", "WorkloadName", "nullable", "objective_named", "opened",
-    "path_of", "seen",
-]  # fmt: skip
-
 LibraryFile = Annotated[
     Path | None,
     typer.Option(
