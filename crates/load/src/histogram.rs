@@ -1,46 +1,10 @@
-//! Latency histograms: logarithmic buckets, each a 32nd of an octave (1.6% from bucket middle to edge).
+//! Latency histograms that one thread writes while another reads.
 //!
-//! The layout is that of Tene's HDR histogram with 5 significant bits. One thread writes; another reads while it
-//! goes on, so counts are atomics that are loaded and stored, never locked.
+//! Counts are atomics that are loaded and stored, never locked; `ascar_histogram` says why, and what the buckets are.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// log2 of the buckets an octave.
-const PRECISION: u32 = 5;
-/// Largest exponent: 2^43 ns is 2.4 hours; longer times share the last bucket.
-const TOP: u32 = 43;
-/// Buckets of a histogram.
-pub const BUCKETS: usize = (((TOP - PRECISION + 1) << PRECISION) + (1 << PRECISION)) as usize;
-
-/// The bucket of a time in nanoseconds.
-#[inline]
-#[must_use]
-pub fn bucket(nanos: u64) -> usize {
-    if nanos < 1 << PRECISION {
-        return nanos as usize;
-    }
-    let exponent = 63 - nanos.leading_zeros();
-    if exponent > TOP {
-        return BUCKETS - 1;
-    }
-    let shift = exponent - PRECISION;
-    // The bit above the precision is always set and counts as one octave.
-    ((shift << PRECISION) + (nanos >> shift) as u32) as usize
-}
-
-/// The middle of a bucket, in nanoseconds.
-#[must_use]
-pub fn middle(bucket: usize) -> f64 {
-    let bucket = bucket as u64;
-    let ones = 1u64 << PRECISION;
-    if bucket < ones {
-        return bucket as f64;
-    }
-    let shift = (bucket >> PRECISION) - 1;
-    let low = (ones | (bucket & (ones - 1))) << shift;
-    let width = 1u64 << shift;
-    low as f64 + (width - 1) as f64 / 2.0
-}
+use ascar_histogram::{BUCKETS, bucket, middle};
 
 /// Counts of one flowop of one thread: written by that thread only, wrapping at 2^32 a bucket.
 #[derive(Debug)]
@@ -148,26 +112,6 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_are_in_order_and_within_a_thirty_second() {
-        let mut last = 0;
-        for exponent in 0..50 {
-            for step in 0..97u64 {
-                let nanos = (1u64 << exponent) + step * (1u64 << exponent) / 97;
-                let place = bucket(nanos);
-                assert!(place >= last && place < BUCKETS, "{nanos}");
-                last = place;
-                if exponent < TOP {
-                    assert!(
-                        (middle(place) - nanos as f64).abs() <= nanos as f64 / 32.0,
-                        "{nanos}"
-                    );
-                }
-            }
-        }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-    }
 
     #[test]
     fn percentiles_of_a_known_sample() {

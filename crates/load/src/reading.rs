@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use ascar_histogram::BUCKETS;
+
 use crate::definition::{Definition, Kind};
 use crate::engine::tally::Tally;
-use crate::histogram::{BUCKETS, Histogram};
+use crate::histogram::Histogram;
 
 /// What one flowop, or all of them, did in some time.
 #[derive(Debug, Clone, Default)]
