@@ -13,6 +13,8 @@ BLKIO := /sys/fs/cgroup/blkio/blkio.throttle.write_iops_device
 ROOTS := $(if $(wildcard $(BLKIO)),examples/cloud-volume.toml,examples/mailserver.toml)
 STUDY ?= $(shell [ "$$(id -u)" = 0 ] && echo $(ROOTS) || echo examples/sqlite.toml)
 ARGS ?= --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver --objective operations
+SHARE ?= 1
+BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
 # Tests wait for processes more than they compute: some more at a time than there are processors.
@@ -53,6 +55,9 @@ lint: setup-dev ## Check style, types, layers
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: a hundredth; BUDGET=24h)
+	$(BIN)/python -m benchmarks.proof --share $(SHARE) --budget $(BUDGET) $(if $(PROOFS),--results $(PROOFS))
+
 bench: setup-dev ## List the benchmarks; each is one command
 	@$(BIN)/python -m benchmarks
 
@@ -74,4 +79,4 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow lint bench docs static c-library install-c clean
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint bench docs static c-library install-c clean

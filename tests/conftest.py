@@ -33,7 +33,21 @@ settings.register_profile(
     "same", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Other examples for each --hypothesis-seed, and many of them: `make proof`.
+settings.register_profile(
+    "proof",
+    deadline=None,
+    derandomize=False,
+    database=None,
+    max_examples=5_000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("same")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--seed`, for `make proof`."""
+    parser.addoption("--seed", type=int, default=0, help="seed of the moments at which tests kill")
 
 
 def pytest_configure() -> None:
@@ -101,6 +115,12 @@ def machine(request: pytest.FixtureRequest) -> Iterator[None]:
     with MACHINE_LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of what a test draws itself, such as the moments at which it kills: another one, other moments."""
+    return request.config.getoption("--seed")
 
 
 @pytest.fixture(scope="session")

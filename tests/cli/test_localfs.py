@@ -209,11 +209,11 @@ def test_its_configurations_can_be_exported(ascar, study):
 
 
 @pytest.mark.slow
-def test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial(ascar, study, image):
+def test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial(ascar, study, image, seed):
     """SIGKILL at random moments: the keeper, whose pipe closes, puts everything back."""
     study.write_text(endless(image))
     before = traces(image)
-    chance = random.Random(20)
+    chance = random.Random(20 + seed)
     kept: dict[int, object] = {}
     for round_ in range(4):
         running = Running(study, *(["--resume"] if round_ else []))

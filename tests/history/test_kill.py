@@ -86,8 +86,8 @@ def start(tmp_path: Path):
         writer.wait()
 
 
-def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path):
-    rng = random.Random(20260101)
+def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path, seed):
+    rng = random.Random(20260101 + seed)
     said: set[int] = set()
     for attempt in range(5):
         writer = start("resume" if attempt else "begin")

@@ -85,11 +85,11 @@ def check(noted: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("fs", ["ext4", "xfs", "btrfs"])
-def test_a_client_killed_at_any_moment_leaves_nothing(state, images, gone, fs):
-    source = random.Random(f"client {fs}")
+def test_a_client_killed_at_any_moment_leaves_nothing(state, images, gone, fs, seed):
+    source = random.Random(f"client {fs} {seed}")
     times = []
-    for seed in range(8):
-        study = Study(state, images, fs, seed)
+    for number in range(8):
+        study = Study(state, images, fs, number)
         study.wait_for("keeper")
         time.sleep(source.random() * 0.9)
         study.kill()
@@ -114,17 +114,17 @@ def test_much_that_is_dirty_is_thrown_away_at_once(state, images, gone, fs):
     pytest.fail(f"took {best} s")
 
 
-def test_a_killed_keeper_is_cleaned_up_after_by_the_next(state, images, gone, traces):
-    source = random.Random(3)
-    for seed in range(5):
-        study = Study(state, images, "ext4", seed)
+def test_a_killed_keeper_is_cleaned_up_after_by_the_next(state, images, gone, traces, seed):
+    source = random.Random(f"keeper {seed}")
+    for number in range(5):
+        study = Study(state, images, "ext4", number)
         noted = study.wait_for("group")
         time.sleep(source.random() * 0.4)
         os.kill(int(str(noted["keeper"])), signal.SIGKILL)
         study.process.wait(100)
         assert traces(noted["keeper"]), "nothing was left to clean up: the test tests nothing"
         noted = study.noted()
-        if seed % 2:
+        if number % 2:
             report = restore_all(state_dir=state)
         else:
             with Keeper("the next", state_dir=state) as keeper:
@@ -136,10 +136,10 @@ def test_a_killed_keeper_is_cleaned_up_after_by_the_next(state, images, gone, tr
         check(noted)
 
 
-def test_both_killed_at_once_are_cleaned_up_after(state, images, gone):
-    source = random.Random(4)
-    for seed in range(5):
-        study = Study(state, images, "btrfs", seed)
+def test_both_killed_at_once_are_cleaned_up_after(state, images, gone, seed):
+    source = random.Random(f"both {seed}")
+    for number in range(5):
+        study = Study(state, images, "btrfs", number)
         noted = study.wait_for("group")
         time.sleep(source.random() * 0.5)
         os.kill(int(str(noted["keeper"])), signal.SIGKILL)

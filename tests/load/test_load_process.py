@@ -43,9 +43,9 @@ def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory
     assert list(memory.iterdir()) == []
 
 
-def test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing(ascard: Path, memory: Path) -> None:
+def test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing(ascard: Path, memory: Path, seed: int) -> None:
     """During start, fill and run alike; `benchmarks.load_starts` does so a hundred times each."""
-    chance = random.Random(1)
+    chance = random.Random(1 + seed)
     for name in names(ascard):
         words = ["--personality", name, *scale_of(name), "--dir", memory, "--seconds", "60", "--clean"]
         for _ in range(2):

@@ -449,8 +449,8 @@ with entered(image={image!r}) as target:
 """
 
 
-def test_killed_at_any_moment_everything_is_put_back(tmp_path):
-    chance = np.random.default_rng(20)
+def test_killed_at_any_moment_everything_is_put_back(tmp_path, seed):
+    chance = np.random.default_rng(20 + seed)
     for _ in range(3):
         script = KILLED.format(tests=str(Path(__file__).parent), image=str(tmp_path / "image"))
         study = subprocess.Popen(

@@ -1,0 +1,222 @@
+"""What takes hours: killing at random moments, a thousand times; ten million inputs for every parser.
+
+    make proof                 all of it, as far as the budget reaches; run again, it goes on
+    make proof SHARE=0.01      a hundredth of it, always the same: what CI runs
+
+A proof is tests of the suite, run again and again with other seeds: of the moments at which they kill, and of
+the examples that they draw. What has passed is one line of the results file. What fails is shown with the
+command that repeats it, is not recorded, and makes the exit status 1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import Benchmark, Piece, build, table
+
+from ascar import _core
+from ascar.targets.keeper_process import find_ascard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+CRATES = ROOT / "crates"
+CASES = 50_000
+EXAMPLES = 5_000
+"""Of `tests/conftest.py`, for its profile `proof`."""
+PATIENCE_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Some tests, to be passed with many seeds.
+
+    Attributes:
+        name: of the proof, and of its rows.
+        seeds: so many.
+        each: what one seed comes to: kills, or inputs for each test (at most, where there are no more).
+        tests: of pytest, as it names them.
+        crate: of Rust's tests instead, and a part of their names.
+    """
+
+    name: str
+    seeds: int
+    each: int
+    tests: tuple[str, ...] = ()
+    crate: tuple[str, str] = ("", "")
+
+    def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
+        """What runs it with a seed, and what it wants in its environment."""
+        if self.crate[0]:
+            package, part = self.crate
+            words = ["cargo", "test", "--quiet", "--release", "--locked", "--package", package, part]
+            return words, {"PROPTEST_CASES": str(self.each), "PROPTEST_RNG_SEED": str(seed)}
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", str(PATIENCE_S)]
+        if self.name.startswith("kill"):
+            return [*words, f"--seed={seed}", *self.tests], {}
+        drawn = ["-m", "hypothesis", "--hypothesis-profile=proof", f"--hypothesis-seed={seed}"]
+        return [*words, *drawn, *self.tests], {}
+
+
+KEEPER = "tests/keeper/test_keeper_crashes.py::"
+PROOFS = (
+    Proof("kill a client", 60, 24, (f"{KEEPER}test_a_client_killed_at_any_moment_leaves_nothing",)),
+    Proof("kill the keeper", 100, 5, (f"{KEEPER}test_a_killed_keeper_is_cleaned_up_after_by_the_next",)),
+    Proof("kill client and keeper", 100, 5, (f"{KEEPER}test_both_killed_at_once_are_cleaned_up_after",)),
+    Proof(
+        "kill a target",
+        100,
+        3,
+        ("tests/targets/test_localfs.py::test_killed_at_any_moment_everything_is_put_back",),
+    ),
+    Proof(
+        "kill a study",
+        100,
+        4,
+        ("tests/cli/test_localfs.py::test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial",),
+    ),
+    Proof(
+        "kill who writes the history",
+        200,
+        5,
+        ("tests/history/test_kill.py::test_kill_at_random_moments_loses_no_completed_trial",),
+    ),
+    Proof(
+        "kill a load",
+        50,
+        40,
+        ("tests/load/test_load_process.py::test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing",),
+    ),
+    Proof("read frames", 100, CASES, crate=("ascar-wire", "byte")),
+    Proof("read rules", 100, CASES, crate=("ascar-congestion", "read_or_refused")),
+    Proof("read formulas", 100, CASES, crate=("ascar-expression", "formula_or_an_error")),
+    Proof("read Filebench's language", 100, CASES, crate=("ascar-load", "refused_or_read")),
+    Proof("read the keeper's requests", 100, CASES, crate=("ascar-keeper", "panic")),
+    Proof("read the agent's file", 100, CASES, crate=("ascar-agent", "read_or_refused")),
+    Proof("read the interface's file", 100, CASES, crate=("ascar-interface", "read_or_refused")),
+    Proof(
+        "read traces",
+        100,
+        EXAMPLES,
+        ("tests/features/test_trace_formats.py", "tests/features/test_trace_forms.py"),
+    ),
+    Proof(
+        "read fio's reports",
+        100,
+        EXAMPLES,
+        ("tests/workloads/test_fio_report.py", "tests/workloads/test_fio_job.py"),
+    ),
+    Proof("read durations and sizes", 100, EXAMPLES, ("tests/test_units.py",)),
+    Proof("read formulas in Python", 100, EXAMPLES, ("tests/test_expression.py",)),
+    Proof("read programs' numbers", 100, EXAMPLES, ("tests/program/test_extraction.py",)),
+    Proof("read scenarios", 100, EXAMPLES, ("tests/simulation/test_scenario.py",)),
+    Proof("write markup", 100, EXAMPLES, ("tests/analysis/test_markup.py",)),
+)
+
+
+class Runner:
+    """Runs proofs, and remembers what failed."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def run(self, proof: Proof, seed: int) -> dict[str, Any]:
+        """One seed of a proof.
+
+        Raises:
+            RuntimeError: it failed, or cannot be done here.
+        """
+        words, more = proof.command(seed)
+        begun_s = time.monotonic()
+        done = subprocess.run(
+            words, cwd=ROOT, env={**os.environ, **more}, capture_output=True, text=True, check=False
+        )
+        elapsed_s = time.monotonic() - begun_s
+        skipped = " skipped" in done.stdout and " passed" not in done.stdout
+        if done.returncode == 0 and not skipped and _count(done.stdout):
+            return {
+                "proof": proof.name,
+                "seed": seed,
+                "tests": _count(done.stdout),
+                "elapsed_s": round(elapsed_s, 2),
+            }
+        said = f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
+        if skipped:
+            raise RuntimeError(f"skipped here: {said.strip().splitlines()[-1]}")
+        settings = " ".join(f"{name}={value}" for name, value in more.items())
+        self.failed.append(f"{proof.name}, seed {seed}: {settings} {shlex.join(words)}")
+        raise RuntimeError(f"it failed\n{said}")
+
+
+def _count(text: str) -> int:
+    """How many tests passed, by what pytest or cargo prints."""
+    words = text.replace(",", " ").replace(";", " ").split()
+    return sum(int(number) for number, what in pairwise(words) if what == "passed" and number.isdigit())
+
+
+def pieces(share: float, runner: Runner) -> Iterator[Piece]:
+    """All of it in an order in which each proof comes to something soon, or a share of each, one at least."""
+    of_rust = build(*sorted(CRATES.rglob("*.rs")))
+    of_python = build(Path(_core.__file__), find_ascard(), *sorted((ROOT / "python").rglob("*.py")))
+    for seed in range(max(proof.seeds for proof in PROOFS)):
+        for proof in PROOFS:
+            if seed < math.ceil(proof.seeds * share):
+                of_what = of_rust if proof.crate[0] else of_python
+                yield Piece(f"{proof.name} {seed}", partial(runner.run, proof, seed), of_what)
+
+
+def show(found: dict[str, dict[str, Any]], share: float) -> None:
+    """A row for each proof."""
+    seeds, elapsed_s = defaultdict[str, int](int), defaultdict[str, float](float)
+    inputs = defaultdict[str, int](int)
+    for one in found.values():
+        seeds[one["proof"]] += 1
+        elapsed_s[one["proof"]] += one["elapsed_s"]
+        inputs[one["proof"]] += one["tests"]
+    rows = []
+    for proof in PROOFS:
+        name, wanted = proof.name, math.ceil(proof.seeds * share)
+        kills = proof.name.startswith("kill")
+        count = seeds[name] * proof.each if kills else inputs[name] * proof.each
+        rows.append(
+            (
+                name,
+                f"{seeds[name]} of {wanted}",
+                f"{count} {'kills' if kills else 'inputs'}",
+                f"{elapsed_s[name]:.0f} s",
+            )
+        )
+    table(("proof", "seeds passed", "that is", "took"), rows)
+
+
+def main() -> int:
+    """The exit status: 0 when nothing failed."""
+    parser = Benchmark.parser(__doc__ or "", "24h")
+    parser.add_argument("--share", type=float, default=1.0, help="of the seeds of each proof (default all)")
+    given = parser.parse_args()
+    if not 0 < given.share <= 1:
+        parser.error(f"--share {given.share}: must be above 0 and at most 1")
+    benchmark, runner = Benchmark.of(given), Runner()
+    found = benchmark.run(list(pieces(given.share, runner)))
+    show(found, given.share)
+    for failed in runner.failed:
+        print(f"FAILED {failed}")
+    print(json.dumps({"passed": len(found), "failed": len(runner.failed)}))
+    return 1 if runner.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
