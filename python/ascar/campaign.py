@@ -38,9 +38,9 @@ class Bench:
     """A study's system under tuning with its load: checked, and not yet touched.
 
     Attributes:
-        study: what is tuned, under which load, for what.
+        study: the study.
         target: the system, not entered.
-        space: what the study leaves of the target's space.
+        space: the part of the target's space that the study leaves.
         workload: the load.
         clock: seconds, monotonic; the target's own where its time is virtual.
     """
@@ -85,8 +85,8 @@ class Campaign:
     """The trials of one run: made one after the other, kept in the history, added up.
 
     Attributes:
-        bench: its target is entered.
-        run: where the trials are kept.
+        bench: the study's system, whose target is entered.
+        run: the run that keeps the trials.
         listener: told of everything that happens.
         trials: all that have ended, in order, those of an earlier, interrupted part included.
         retry: configurations to try again first, because the machine went down once while they were in force.

@@ -166,7 +166,7 @@ class _Watch:
     """What is asked after a reading: is it enough, is it hopeless?
 
     Attributes:
-        evaluator: its study says what is enough.
+        evaluator: the evaluator, whose study gives the precision to reach.
         trial: number of the trial under way.
         lookout: compares with the best so far; None: the trial is carried through.
         known: metrics that are known while the load runs: what the change of configuration took.

@@ -45,8 +45,8 @@ class Readings:
 
     Attributes:
         series: unit readings by metric name, for metrics that were read repeatedly.
-        metrics: one number a metric over the whole run (latency percentiles, totals, energy).
-        load_s: how long the load ran.
+        metrics: the value of each metric over the whole run (latency percentiles, totals, energy).
+        load_s: the run time of the load.
         ended: why it ended: "enough", "time", "program".
         notes: lines worth keeping (the program's last words).
     """
@@ -63,18 +63,18 @@ class Measurement:
     """A mean with what is known about it.
 
     Attributes:
-        mean: over the stable phase.
+        mean: the mean over the stable phase.
         ci_low: lower end of the interval, None where no honest interval exists.
         ci_high: upper end, or None.
         confidence: the interval's, e.g. 0.95.
         n: readings in the stable phase.
-        independent_samples: how many independent samples the stable phase is worth (effective sample size).
+        independent_samples: the effective sample size of the stable phase.
         autocorrelation: lag-1 autocorrelation of the stable phase.
         subsession_size: readings merged into one subsession (thesis of Li, section 4.2.2).
         stable_start: first reading of the stable phase.
-        stable_end: one past its last reading.
+        stable_end: the index one past the last reading of the stable phase.
         change_points: indexes at which the mean shifts.
-        method: how the interval was computed.
+        method: the method of the interval.
         reason: why there is no interval; empty where there is one.
     """
 

@@ -40,11 +40,13 @@ class Plan:
     """How much of it.
 
     Attributes:
-        replicates: how often each configuration is measured; 0: none but the subset's.
+        replicates: the number of measurements of each configuration; 0: only the subset is measured.
         budget_s: seconds for all of it; None: until it is done. The study's own budget is for a search.
-        subset: so many configurations, chosen by Latin hypercube sampling, are measured more often.
-        subset_replicates: how often, those of the first kind included.
-        part: which of how many processes or machines that share the work this one is, e.g. (2, 3).
+        subset: the number of configurations, chosen by Latin hypercube sampling, that are measured more
+            often.
+        subset_replicates: the number of measurements of these, the replicates included.
+        part: the number of this process and the number of processes or machines that share the work, e.g. (2,
+            3).
     """
 
     replicates: int = 1
@@ -103,9 +105,9 @@ def sweep(
     configurations, and whatever ends it early leaves complete passes; see `passes`.
 
     Args:
-        study: what is measured, under which load.
-        history: where every trial is kept.
-        plan: how much of it.
+        study: the study to measure.
+        history: the history that keeps every trial.
+        plan: the number of measurements.
         resume: go on with the latest unfinished sweep of this study.
         listener: told of everything that happens.
         clock: seconds, monotonic; None: the target's own where it has one (`simulated`), else the machine's.
@@ -199,9 +201,9 @@ def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
     pass, so that the replicates of a configuration are from different ones.
 
     Args:
-        space: what is measured.
-        plan: how often.
-        seed: of the subset and of the orders.
+        space: the space to measure.
+        plan: the number of measurements.
+        seed: the seed of the subset and of the orders.
 
     Raises:
         InputError: there are too many configurations to measure each.

@@ -17,7 +17,7 @@ class Workspace:
     """A place for a load to run.
 
     Attributes:
-        directory: where its files go.
+        directory: the directory for its files.
         memory_bytes: the most page cache and memory that the load may use; None: unlimited.
         user: account to run as; None: the caller's.
         admit: puts a program, by its process id, into the control group that holds the load to
@@ -59,7 +59,7 @@ class Pace:
 
     Attributes:
         load_min_s: run at least this long.
-        load_max_s: and at most this long.
+        load_max_s: the greatest length of the load.
         reading_s: time between unit readings.
         enough: called with all series after each reading that it asks about (`asks`); True ends the load.
         ask_from_s: ask from then on; None: once load_min_s has passed.

@@ -34,11 +34,12 @@ def analyze(
 
     Args:
         values: (n,) readings in the order they were taken, all finite.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
         method: "corrected", or "faithful" for the published subsession rule.
         whole: the readings are all from the stable phase: no change points are looked for.
-        autocorrelation_limit: of subsession means, in absolute value; the published presets have 0.8, 0.2 and
-            0.1. It decides the subsession size, and with "faithful" the interval too.
+        autocorrelation_limit: the greatest absolute autocorrelation of subsession means; the published
+            presets have 0.8, 0.2 and 0.1. It decides the subsession size, and with "faithful" the interval
+            too.
 
     Raises:
         InputError: no readings, readings that are not finite numbers, an impossible confidence.

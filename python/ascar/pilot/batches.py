@@ -24,8 +24,8 @@ class Batch:
     """The mean over one batch of time.
 
     Attributes:
-        index: which, counted from the first reading of all.
-        value: of all nodes together.
+        index: the batch's number, counted from the first reading of all.
+        value: the mean of all nodes together.
     """
 
     index: int
@@ -50,7 +50,7 @@ class Batches:
         batch_s: seconds of a batch.
         nodes: names of those whose readings come.
         how: "sum" for what adds up over nodes (throughput), "mean" for what does not (latency).
-        start_s: when the first batch begins: at the first reading; None before it.
+        start_s: the time of the first reading, at which the first batch begins; None before it.
         left_out: batches in which some node was not heard, or not enough.
     """
 
@@ -71,9 +71,9 @@ class Batches:
         """Take in one reading.
 
         Args:
-            at_s: when it was taken, seconds on a clock that the nodes share.
+            at_s: the time of the reading, in seconds on a clock that the nodes share.
             value: the reading.
-            node: whose it is.
+            node: the node that took it.
 
         Returns:
             The batches that are complete now, in order; mostly none.

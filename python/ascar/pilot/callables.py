@@ -42,10 +42,10 @@ def measure(
 
     Args:
         function: called without arguments; with the work amount where `work` is given.
-        goal: how well, or the name of a preset.
+        goal: the precision to reach, or the name of a preset.
         work: the schedule of work amounts, where the function does as much work as it is told to.
-        indicators: what is measured, where that is more than one thing, or its kind is not ordinary.
-        limits: when to end at the latest; what a function is doing then is not cut off.
+        indicators: the indicators to measure, where there is more than one, or its kind is not ordinary.
+        limits: the limits of the session; a running call of the function is not cut off.
         on_round: told after each round what is known so far.
 
     Raises:

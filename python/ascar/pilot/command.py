@@ -36,8 +36,8 @@ class CommandRunner:
 
     Attributes:
         argv: the program and its arguments; "%WORK_AMOUNT%" in them stands for the round's work amount.
-        metrics: by name, "json:PATH" or a regular expression, whose group named "value", else first group,
-            else whole match is the number.
+        metrics: the place of each metric by name: "json:PATH", or a regular expression whose group named
+            "value", else first group, else whole match is the number.
         round_limit_s: a round that runs longer has failed and is killed; None: the session's limit holds.
     """
 

@@ -49,7 +49,7 @@ class Terms:
         p: probability, over all pairs and looks together, of a wrong verdict.
         margin: relative difference that does not matter.
         rounds_min: rounds of each before anything is decided.
-        lower_is_better: as of durations.
+        lower_is_better: whether a lower value is better, as for durations.
     """
 
     p: float = 0.01
@@ -98,17 +98,17 @@ class Pair:
     """Two neighbours in the ranking.
 
     Attributes:
-        better: which contestant is ahead, whether or not that is more than chance.
+        better: the contestant that is ahead, whether or not that is more than chance.
         worse: the next.
         ratio: mean of the one ahead over mean of the next; None before both have a reading.
         ratio_low: lower end of its interval, valid at all looks where they were repeated; None: there is
             none.
         ratio_high: upper end, or None.
-        p_value: of equal means, as valid as the interval; None: unknown.
+        p_value: the p-value of equal means, as valid as the interval; None: unknown.
         samples: pairs of rounds, or independent samples of the side with fewer.
         verdict: "separated"; "equivalent": they differ by less than the margin; "undecided", which more
             rounds would cure; "no-interval": nothing honest can be said.
-        method: how they were compared.
+        method: the method of the comparison.
         more: about how many more rounds, or readings, of each would decide; None: nothing tells, or it is
             decided.
     """
@@ -161,8 +161,8 @@ class Contest:
     """Blocks of rounds, one round a contestant that ran, and what they say.
 
     Attributes:
-        contestants: how many.
-        terms: what is wanted.
+        contestants: the number of contestants.
+        terms: the terms of the comparison.
     """
 
     contestants: int
@@ -306,9 +306,9 @@ def _outlook(limits: tuple[float | None, float | None], samples: int, terms: Ter
     """About how many more samples would decide: an interval narrows with the square root of their number.
 
     Args:
-        limits: of the ratio now.
-        samples: that they rest on.
-        terms: what is wanted.
+        limits: the present limits of the ratio.
+        samples: the number of samples behind them.
+        terms: the terms of the comparison.
     """
     low, high = limits
     if low is None or high is None or samples < 2:

@@ -21,8 +21,8 @@ class Finding:
         measurement: its mean with an interval; None before the first reading.
         basis: "unit readings"; "rounds", where unit readings agree inside rounds but not between them; or
             "readings", one a round.
-        readings: how many were taken.
-        removed: of them left out as warm-up and cool-down.
+        readings: the number of readings taken.
+        removed: the number of readings left out as warm-up and cool-down.
         rounds_unstable: rounds without a stable phase, left out whole.
         reached: the indicator's goal is reached, and may be stopped at; without a goal, always.
     """

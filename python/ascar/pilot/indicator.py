@@ -26,10 +26,11 @@ class Indicator:
     """One performance indicator (the thesis calls it a performance index).
 
     Attributes:
-        name: with its unit last, e.g. "throughput_mb_per_s".
+        name: the name with its unit last, e.g. "throughput_mb_per_s".
         kind: ordinary numbers; ratios such as speeds over equal amounts of work, whose mean is harmonic; or
             binary outcomes 0 and 1.
-        goal: what its measurement must reach; None: it is reported, and never keeps a session going.
+        goal: the precision that its measurement must reach; None: it is reported, and never keeps a session
+            going.
     """
 
     name: str

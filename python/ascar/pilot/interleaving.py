@@ -33,10 +33,10 @@ class ContestPlan:
 
     Attributes:
         metric: the reading that is compared.
-        terms: what telling them apart means.
-        limits: when to end at the latest; `rounds_max` counts blocks.
+        terms: the terms of the comparison.
+        limits: the limits of the session; `rounds_max` counts blocks.
         warm_up: first blocks that are run and not used.
-        seed: of the order inside blocks.
+        seed: the seed of the order inside blocks.
     """
 
     metric: str
@@ -60,12 +60,12 @@ class ContestSession:
     """What is known: at the end, or after a block.
 
     Attributes:
-        contest: what has been taken in.
+        contest: the contest so far.
         standing: the ranking.
-        blocks: that it rests on: readings by contestant; one that rests is absent.
+        blocks: the readings by contestant, block by block; a contestant that rests is absent.
         reached: everything is decided.
         ended: why it ended, one line; empty while it goes on.
-        seconds: how long it has taken.
+        seconds: the run time so far.
         left_s: seconds that it may still take; None while nothing tells.
     """
 
@@ -116,8 +116,8 @@ def run_contest(
     One that is decided against both of its neighbours rests. A block that a limit cuts off is not used.
 
     Args:
-        runners: one a contestant, at least two; each carries out one round.
-        plan: what is compared, how well, and for how long at most.
+        runners: one runner for each contestant, at least two; each carries out one round.
+        plan: the plan of the comparison.
         on_block: told after each block what is known so far.
         clock: seconds, monotonic.
 

@@ -27,8 +27,8 @@ class Combined:
     """One series made of several.
 
     Attributes:
-        series: one reading an instant at which every node was heard.
-        nodes: how many there are.
+        series: one reading for each instant at which every node was heard.
+        nodes: the number of nodes.
         left_out: instants of the common time at which some node was silent.
     """
 
@@ -45,7 +45,7 @@ def combine(nodes: Mapping[str, Series], how: How = "sum", step_s: float | None 
     every node was measured counts.
 
     Args:
-        nodes: at least one node's readings by its name; the clocks agree.
+        nodes: the readings of at least one node, by name; the clocks must agree.
         how: "sum" for what adds up (throughput), "mean" for what does not (latency).
         step_s: seconds between instants; None: the longest usual step of any node.
 

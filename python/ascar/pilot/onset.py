@@ -38,7 +38,7 @@ class Onset:
         began_high: latest that is not rejected.
         form: "step", "drift", or "either" where the batches fit both.
         before: the level before.
-        size: how far the level has moved at the last batch.
+        size: the distance that the level has moved at the last batch.
         size_low: lower end of its interval.
         size_high: upper end.
     """

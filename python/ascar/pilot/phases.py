@@ -30,7 +30,7 @@ class Phase:
     Attributes:
         start: index of its first reading.
         end: index past its last reading.
-        mean: of its readings.
+        mean: the mean of its readings.
         kind: "stable", the phase that the result is about; "warm-up" before it, "cool-down" after it;
             "unstable", where no phase holds more than half of the readings.
         reason: why it was removed; empty for the stable phase.
@@ -51,7 +51,7 @@ def phases_of(values: NDArray[np.float64], measurement: Measurement) -> tuple[Ph
 
     Args:
         values: (n,) the readings that were analysed.
-        measurement: what `analyze` said about them.
+        measurement: the measurement of the series by `analyze`.
     """
     start, end = measurement.stable_start, measurement.stable_end
     inside = [point for point in measurement.change_points if start < point < end]
@@ -86,7 +86,7 @@ def _removed(
     Args:
         values: the whole series.
         span: first reading and past the last.
-        kind: of the phase.
+        kind: the kind of the phase.
         stable: the stable phase.
         changes: change points on this side of the stable phase.
     """

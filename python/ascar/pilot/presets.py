@@ -19,7 +19,7 @@ class Goal:
     Attributes:
         interval_width: total width of the mean's interval, over the mean.
         readings_min: the fewest readings in the stable phase.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
         rounds_min: the fewest rounds of a session; between rounds systems differ more than inside one.
     """
 

@@ -31,7 +31,7 @@ class Ranking:
     """Series ranked by their means.
 
     Attributes:
-        measurements: one a series, in the order they were given; for showing.
+        measurements: the measurement of each series, in the order given, for display.
         standing: the ranking.
     """
 
@@ -45,7 +45,8 @@ def rank(series: Sequence[ArrayLike], terms: Terms, confidence: float = 0.95) ->
     Args:
         series: (n_i,) readings each, in the order they were taken; at least two series.
         terms: p over all pairs together, and the margin.
-        confidence: of the intervals that are shown; those that are compared have 1 - p, shared among pairs.
+        confidence: the confidence of the displayed intervals; the compared ones have 1 - p, shared among
+            pairs.
 
     Raises:
         InputError: fewer than two series, or readings that are not finite numbers.

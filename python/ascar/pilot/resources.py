@@ -39,14 +39,14 @@ class Resources:
         cpu: share of all cores' time.
         cpu_busiest: share of the busiest core's time.
         programs_cores: cores' worth of processor time that the measured programs used; 0 where none ended.
-        cores: how many there are.
+        cores: the number of cores.
         run_queue_mean: processes that ran or could run.
         memory_available_min: least share of memory that was available.
         disk: share of the time with a request under way, by disk.
         network: share of the interface's speed, where it is known.
         pressure: share of the time in which some process waited, by resource.
         own_cores: cores' worth of processor time that this process used for measuring.
-        samples: how often the counters were read.
+        samples: the number of times that the counters were read.
     """
 
     seconds: float

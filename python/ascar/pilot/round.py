@@ -15,10 +15,10 @@ class Round:
     """One round.
 
     Attributes:
-        seconds: how long it took.
-        work_amount: how much work it did; None where the work cannot be adjusted.
-        readings: one number a performance indicator.
-        unit_readings: one number a work unit and performance indicator, in the order they were taken.
+        seconds: the length of the round.
+        work_amount: the amount of work done; None where the work cannot be adjusted.
+        readings: the value of each performance indicator.
+        unit_readings: the value of each performance indicator for each work unit, in the order taken.
     """
 
     seconds: float

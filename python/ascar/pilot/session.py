@@ -28,7 +28,7 @@ class Limits:
     """When a session ends at the latest.
 
     Attributes:
-        session_s: what runs then is cut off.
+        session_s: the length of the session; a round that runs at its end is cut off.
         rounds_max: no more rounds than this.
     """
 
@@ -55,7 +55,7 @@ class Plan:
         indicators: may be empty where only the speed of adjustable work is wanted.
         goal: says how many rounds there are at least, and what the speed must reach where it decides.
         work: the schedule of work amounts; None where the work cannot be adjusted.
-        limits: when to end at the latest.
+        limits: the limits of the session.
     """
 
     indicators: Sequence[Indicator]
@@ -84,12 +84,12 @@ class Session:
     Attributes:
         rounds: all of them, in order.
         used: indexes of the rounds that the findings rest on; short ones were set aside.
-        findings: one an indicator.
+        findings: the finding on each indicator.
         speed: work per second by the WPS method, where the work amount can be adjusted; else None.
         speed_decides: the goal is the speed's, because there are no unit readings.
         reached: every goal is reached.
         ended: why it ended, one line; empty while it goes on.
-        seconds: how long it has taken.
+        seconds: the length of the session so far.
         left_s: seconds that it may still take, as far as the intervals tell; None while they tell nothing.
     """
 
@@ -164,7 +164,7 @@ def run_session(
 
     Args:
         run: carries out one round.
-        plan: what is measured, how well, and for how long at most.
+        plan: the plan of the session.
         on_round: told after each round what is known so far.
         clock: seconds, monotonic.
 

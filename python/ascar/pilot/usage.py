@@ -29,7 +29,7 @@ class Usage:
         memory_available: share of the memory that is available, a gauge.
         disk_busy_s: seconds with a request under way, by whole disk.
         network_bytes: received and sent, by interface.
-        network_bytes_per_s_max: what an interface can do one way, where it tells.
+        network_bytes_per_s_max: the most that an interface can carry one way, where it tells.
         pressure_s: seconds in which some process waited, by resource (PSI), where the kernel has it on.
     """
 
@@ -49,8 +49,8 @@ def read_usage(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> Usage:
     """The counters now; what the machine does not tell is left out.
 
     Args:
-        proc: where procfs is mounted.
-        sys: where sysfs is mounted.
+        proc: the mount point of procfs.
+        sys: the mount point of sysfs.
     """
     cores, run_queue = _cpu(proc)
     moved, limits = _network(proc, sys)

@@ -53,10 +53,10 @@ class WatchPlan:
     """How to watch.
 
     Attributes:
-        period_s: after which the pattern of the readings repeats; None: there is no pattern.
+        period_s: the period after which the pattern of the readings repeats; None: there is no pattern.
         batch_s: seconds of readings that are averaged into one; correlation should mostly be shorter.
-        false_alarm_s: while nothing shifts, an alarm comes after this time or later on average; within t
-            seconds with probability at most t / false_alarm_s.
+        false_alarm_s: the mean time to a false alarm while nothing shifts, at least; within t seconds one
+            comes with probability at most t / false_alarm_s.
     """
 
     period_s: float | None = _DAY_S
@@ -96,7 +96,7 @@ class Shift:
     """The mean has shifted. Times are seconds on the readings' own clock.
 
     Attributes:
-        found_s: when the evidence was enough.
+        found_s: the time at which the evidence was sufficient.
         began_s: most likely when it began.
         began_low_s: lower end of that time's interval (95%); None: it may have begun before all that is
             remembered.
@@ -104,7 +104,8 @@ class Shift:
         form: "step", "drift" that went on when it was found, or "either" where the readings fit both.
         direction: "up" or "down".
         before: the level before.
-        size: how far the level had moved when it was found; selection makes it rather too large.
+        size: the distance that the level had moved when the shift was found; selection makes it rather too
+            large.
         size_low: lower end of its interval (95%).
         size_high: upper end.
     """
@@ -131,10 +132,10 @@ class Level:
     """What was averaged between two shifts, or since the last one was found.
 
     Attributes:
-        start_s: when it began.
-        end_s: when its last batch ended.
-        batches: how many.
-        mean: over them.
+        start_s: the time at which it began.
+        end_s: the end of its last batch.
+        batches: the number of batches.
+        mean: the mean over the batches.
     """
 
     start_s: float
@@ -150,10 +151,10 @@ class Watcher:
     The first period is learned, as is a little more; only then can a shift be found.
 
     Attributes:
-        plan: how to watch.
-        start_s: when batch 0 begins.
+        plan: the plan of the watch.
+        start_s: the time at which batch 0 begins.
         shifts: all that were found.
-        levels: those that are over.
+        levels: the levels that have ended.
     """
 
     plan: WatchPlan

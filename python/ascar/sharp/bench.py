@@ -41,7 +41,8 @@ class Trial:
 
     Attributes:
         rules: deployed to all controllers; None: the system as it is.
-        repeat: which repetition; the same one of all rule sets meets the same random numbers.
+        repeat: the number of the repetition; the same repetition of all rule sets meets the same random
+            numbers.
     """
 
     rules: RuleSet | None
@@ -53,9 +54,9 @@ class Result:
     """What a run brought.
 
     Attributes:
-        metrics: by name.
+        metrics: the metrics by name.
         readings: total throughput by tick, MB/s.
-        rules: with what controllers have counted; None without rules.
+        rules: the rules with the controllers' counts; None without rules.
     """
 
     metrics: dict[str, float]
@@ -80,8 +81,8 @@ class SimulatedBench:
     """The simulated cluster as a bench: a repeat is a seed.
 
     Args:
-        scenario: as it is without rules.
-        objective: whose metrics results have, too.
+        scenario: the scenario without rules.
+        objective: the objective whose metrics the results must have.
         threads: runs at a time; None: one a core. Results do not depend on it.
         also: further scenarios: a run is then one of each, metrics are the means over them, and readings
             those of the first. Rules that serve several loads, or sizes of a cluster, are found that way.
@@ -180,7 +181,7 @@ def metrics_of(outcome: Outcome, names: Sequence[str] = ()) -> dict[str, float]:
     """The metrics of a run.
 
     Args:
-        outcome: of the run.
+        outcome: the outcome of the run.
         names: among them those that are reckoned on demand, such as "alpha_fairness_2".
     """
     metrics = outcome.figures()

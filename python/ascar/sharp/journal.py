@@ -39,8 +39,8 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         ascar: version of the program.
         system: identity of the bench.
-        objective: in full.
-        schedule: of the search, with what it does without.
+        objective: the objective in full.
+        schedule: the schedule of the search, with the parts that it does without.
         start: text of the rule sets that it begins with.
     """
 
@@ -80,13 +80,13 @@ class Journal:
     """The journal of one search, held by one process.
 
     Args:
-        path: of its file.
+        path: the path of its file.
         about: the search.
         begin: "resume": the file is there and holds a part of this very search; "new": it must not be there;
             "anew": what is there is thrown away.
 
     Attributes:
-        elapsed_s: that the search had taken when the last run was written down.
+        elapsed_s: the time that the search had taken when the last run was written down.
 
     Raises:
         InputError: the file is there, or is not, against `begin`; is of another search, or of a newer ascar;

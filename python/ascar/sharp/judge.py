@@ -65,7 +65,7 @@ class Judged:
     """A rule set with what its runs brought.
 
     Attributes:
-        rules: without statistics.
+        rules: the rules without statistics.
         results: a run each, repeat 0 first.
         scores: larger is better, whichever way the objective points; minus infinity where it has no value.
     """
@@ -111,14 +111,14 @@ class Moment:
     """How a search stands.
 
     Attributes:
-        epoch: from 1.
-        round: of the search, from 1; 0 before the first.
+        epoch: the epoch, from 1.
+        round: the round of the search, from 1; 0 before the first.
         done: candidates of the round run.
         of: candidates of the round.
         evaluations: runs so far.
         best: score of the best rule set so far as the objective has it; None: none yet.
-        rules: in it.
-        elapsed_s: so far.
+        rules: the number of rules in the rule set.
+        elapsed_s: the time that the search has taken so far.
         left_s: about so long at most; None: nothing tells.
     """
 
@@ -142,17 +142,17 @@ class Judge:
     """Runs rule sets on a bench, and knows all that was run.
 
     Attributes:
-        bench: where.
-        objective: what results are scored by.
-        journal: where they are written down.
-        limits: of the search.
+        bench: the bench that runs rule sets.
+        objective: the objective that scores the results.
+        journal: the journal that keeps the results.
+        limits: the limits of the search.
         clock: seconds, monotonic.
         listener: told after every run.
-        epoch: in which the search is.
-        round: in which the search is.
+        epoch: the present epoch of the search.
+        round: the present round of the search.
         evaluations: runs that the search has asked for, remembered ones included.
-        best: of the rule sets held so far.
-        course: at how many evaluations the best changed, and to which score.
+        best: the best of the rule sets held so far.
+        course: the numbers of evaluations at which the best changed, with its score from then on.
         crowned: the best, one after the other.
         seen: every rule set of this round.
         shared: whether run k of every rule set has the same random numbers; else each has its own.

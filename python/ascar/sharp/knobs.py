@@ -34,8 +34,8 @@ def knobs(
     How far each goes: `ascar.sharp.ranges`.
 
     Args:
-        rules: whose numbers are turned.
-        fields: of `FIELDS`.
+        rules: the rules whose numbers become parameters.
+        fields: the numbers to use, a subset of `FIELDS`.
         at: numbers of the rules, from 0; None: all.
 
     Raises:
@@ -64,8 +64,8 @@ def with_values(rules: RuleSet, values: Mapping[str, object]) -> RuleSet:
     """The rule set with knobs turned.
 
     Args:
-        rules: as `knobs` was given.
-        values: by parameter; those that are absent stay.
+        rules: the rules that were given to `knobs`.
+        values: the values by parameter; absent parameters keep theirs.
 
     Raises:
         InputError: no such parameter, or a value that it does not take.

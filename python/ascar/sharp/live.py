@@ -26,10 +26,10 @@ class LiveBench:
     """A system at work as a bench; without rules it does what its controllers keep.
 
     Args:
-        system: whose controllers try rules out.
-        objective: over what an interval tells.
+        system: the system whose controllers try rules out.
+        objective: the objective over the metrics of an interval.
         settle_s: left out after rules have changed.
-        run_s: of a run, of the system's time.
+        run_s: the length of a run, in the system's time.
 
     Raises:
         InputError: the objective names what no interval tells, or the times are out of range.

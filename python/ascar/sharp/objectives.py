@@ -25,8 +25,8 @@ class Form:
 
     Attributes:
         parameters: names of the numbers, in their order after the colon.
-        formula: with the names in braces.
-        meaning: for people.
+        formula: the formula with the names in braces.
+        meaning: the meaning for people.
     """
 
     parameters: tuple[str, ...]

@@ -27,13 +27,13 @@ class Plan:
     """How to search.
 
     Attributes:
-        schedule: one of `SCHEDULES`.
+        schedule: the schedule, one of `SCHEDULES`.
         start: the rule set to begin with.
         patience: end after so many epochs in a row without gain; 0: never. Algorithm 1 never does.
         others: further rule sets to begin with, such as those found in a simulation; the best of all counts.
         hoped: gain of the best of these over `start` where they were found, as a share of its score; None:
             nothing is known of it. The sweep is made only when much less of it comes true.
-        without: of `PARTS`, those that the schedule "sharp" does without.
+        without: the `PARTS` that the schedule "sharp" does without.
     """
 
     schedule: Schedule = "sharp"

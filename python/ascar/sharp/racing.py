@@ -94,9 +94,9 @@ def limit(deviation: float, runs: int, level: float = _LEVEL) -> float:
     """Half the width of an interval of a mean difference that holds after every run.
 
     Args:
-        deviation: of a single difference.
-        runs: so far, at least one.
-        level: of missing the mean at any run.
+        deviation: the standard deviation of a single difference.
+        runs: the number of runs so far, at least one.
+        level: the probability that the interval misses the mean after any run.
     """
     spread = runs + 1
     return deviation * math.sqrt(spread * math.log(spread / level**2)) / runs

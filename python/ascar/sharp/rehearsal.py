@@ -21,8 +21,8 @@ def rehearsed(judge: Judge, plan: Plan) -> Plan:
     half of the gain that was found in simulation comes true: a model of another load misleads.
 
     Args:
-        judge: of the simulation.
-        plan: of the schedule "sharp".
+        judge: the judge of the simulation.
+        plan: the plan, of the schedule "sharp".
 
     Raises:
         InputError: the plan is of another schedule.

@@ -76,7 +76,7 @@ class RuleSet:
     """Rules that cover the space; of those that hold the first counts.
 
     Attributes:
-        rules: in order.
+        rules: the rules in order.
         updates_per_second: window changes a second at most.
     """
 

@@ -68,9 +68,9 @@ class Series(Running, Protocol):
         """Throughput by client in MB/s, a value a tick, under rules that are in force.
 
         Args:
-            rules: in force.
+            rules: the rules in force.
             settle_s: left out at first.
-            measure_s: how long.
+            measure_s: the length of the measurement.
             going_on: whether it goes on where the last call ended.
 
         Raises:
@@ -95,7 +95,7 @@ class SimulatedRunning:
     """A simulated cluster that runs on and on, as fast as it can.
 
     Args:
-        scenario: what it does, beyond its duration too.
+        scenario: the scenario, which goes on beyond its duration.
         rules: kept at first.
     """
 

@@ -33,8 +33,8 @@ class Cut:
     """A rule in two.
 
     Attributes:
-        rules: with both halves, which do what the whole did.
-        parts: their numbers, the more promising first.
+        rules: the rule set with both halves, which act as the whole rule did.
+        parts: the numbers of the halves, the more promising first.
     """
 
     rules: RuleSet

@@ -91,7 +91,7 @@ class Worth:
 
     Attributes:
         action: itself.
-        improvement: that is expected over the best so far, in the unit of the objective.
+        improvement: the expected improvement over the best so far, in the unit of the objective.
     """
 
     action: Action
@@ -105,10 +105,10 @@ def promising(actions: Actions, tried: Mapping[Action, Judged], reference: Judge
     Le Riche and Carraro, "Kriging is well-suited to parallelize optimization", 2010).
 
     Args:
-        actions: that are considered.
-        tried: with what they brought.
-        reference: what differences are taken to, on the same random numbers.
-        count: so many at most.
+        actions: the actions to consider.
+        tried: the actions that were tried, with their results.
+        reference: the reference of the differences, on the same random numbers.
+        count: the most actions to return.
     """
     seen, scale = _observed(actions, tried, reference)
     model = GaussianProcess.fit(seen, rough=False)

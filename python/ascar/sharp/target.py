@@ -53,13 +53,13 @@ class RuleKnobsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         rules: file of the rule set whose numbers are turned.
-        fields: of `m100`, `b100` and `tau_us`.
+        fields: the numbers to use: of `m100`, `b100` and `tau_us`.
         at: numbers of the rules, from 1; empty: all of them.
-        workload: whose controllers follow the rules.
+        workload: the workload whose controllers follow the rules.
         connection: connection file of the message server; else ASCAR_NATS_URL, or the server here.
         scenario: a simulated cluster instead: a file or a preset.
         settle: left out of readings after rules have changed.
-        trial: how long rules stay in force when this process dies.
+        trial: the time that rules stay in force when this process dies.
     """
 
     rules: str

@@ -41,8 +41,8 @@ class Explained:
         rule: the rule.
         when: the congestion state in words, e.g. "not congested and getting worse".
         what: the action in words, e.g. "fewer, faster".
-        window_settles_at: where repeated use leads the window; None: it stays as it is.
-        used_share: of all uses of rules, 0 to 1; None where nothing was counted.
+        window_settles_at: the limit of the window under repeated use; None: it stays as it is.
+        used_share: the share of all uses of rules, 0 to 1; None where nothing was counted.
     """
 
     rule: Rule

@@ -30,7 +30,7 @@ class Standing:
     Attributes:
         done: runs that have ended.
         wanted: runs in all.
-        share: of the virtual time that is over, from 0 to 1.
+        share: the share of the virtual time that is over, from 0 to 1.
     """
 
     done: int
@@ -65,8 +65,8 @@ def run_many(
     An interrupt ends all of them within a tick.
 
     Args:
-        scenarios: what is run.
-        threads: at a time; None: one a core.
+        scenarios: the scenarios to run.
+        threads: the number of scenarios to run at a time; None: one a core.
         listener: told now and then how far it has come.
 
     Returns:

@@ -34,7 +34,7 @@ class Recorded:
 
     Attributes:
         seconds: float64, when it began (a request: left its client), since the start of the cluster.
-        kind: as flowops of scenarios name it; of a request "read" or "write".
+        kind: the kind of each operation, as flowops of scenarios name it; for a request "read" or "write".
         thread: int64, numbered over all clients; of a request: its stream.
         file: int64, numbered over all clients; of a request: the part of a file on its server.
         offset_bytes: int64, first byte.
@@ -58,11 +58,11 @@ class Cluster:
     gives the same outcome bit for bit, however many clusters run beside it.
 
     Args:
-        scenario: what it is, and what it is asked to do.
+        scenario: the description of the cluster and of its load.
 
     Attributes:
         scenario: the same.
-        streams: how many.
+        streams: the number of streams.
 
     Raises:
         ScenarioError: a key of the scenario is out of range.
@@ -94,7 +94,7 @@ class Cluster:
         """Run on, beyond the scenario's end if need be; other threads go on meanwhile.
 
         Args:
-            ticks: of the scenario's `tick_s`, a second unless it says otherwise.
+            ticks: the number of steps of the scenario's `tick_s`, a second unless it says otherwise.
 
         Returns:
             The observation at the end, as `observe`.
@@ -210,7 +210,7 @@ class Cluster:
         """Run until so many virtual seconds were counted after the warm-up, in whole ticks.
 
         Args:
-            seconds: since the warm-up; None: to the end of the scenario.
+            seconds: the virtual seconds since the warm-up; None: to the end of the scenario.
 
         Returns:
             What has been counted since the warm-up.

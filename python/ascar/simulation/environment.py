@@ -50,9 +50,9 @@ class ClusterEnvironment(gymnasium.Env[NDArray[np.float32], np.int64]):
     """A cluster whose streams share one window and one gap.
 
     Args:
-        scenario: what is simulated, or a preset's name or file; an episode is its duration after its warm-up.
-            The controller must be "fixed".
-        ticks_per_observation: of history that an observation holds (Li, Table 5.2: 10).
+        scenario: the scenario to simulate, or a preset's name or file; an episode is its duration after its
+            warm-up. The controller must be "fixed".
+        ticks_per_observation: the ticks of history in one observation (Li, Table 5.2: 10).
 
     Attributes:
         action_space: Discrete(5), see `ascar.simulation.knobs.Setting.after`.
@@ -141,10 +141,10 @@ class ClusterEnvironments(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArra
     autoreset); then its reward is 0.
 
     Args:
-        num_envs: how many.
-        scenario: as of `ClusterEnvironment`.
+        num_envs: the number of environments.
+        scenario: the scenario, as for `ClusterEnvironment`.
         ticks_per_observation: the same.
-        threads: that step them; None: one a core. What comes out does not depend on it.
+        threads: the number of threads that step them; None: one a core. The results do not depend on it.
 
     Raises:
         InputError: `num_envs` or `threads` is below 1; as `ClusterEnvironment`.

@@ -33,9 +33,9 @@ def explain(message: str, table: Mapping[str, Any], kind: type[msgspec.Struct]) 
     """Msgspec's message as one line that names the key, the value and what is allowed.
 
     Args:
-        message: of a ValidationError.
-        table: what was to be converted.
-        kind: to what.
+        message: the message of a ValidationError.
+        table: the table to convert.
+        kind: the type to convert it to.
     """
     problem, _, where = message.partition(" - at `$")
     path = where.rstrip("`")

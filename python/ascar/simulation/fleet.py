@@ -27,12 +27,12 @@ class Fleet:
     Use it in a `with` statement, or close it.
 
     Args:
-        scenarios: one a cluster.
-        threads: that step them; None: one a core. What comes out does not depend on it.
+        scenarios: one scenario for each cluster.
+        threads: the number of threads that step them; None: one a core. The results do not depend on it.
 
     Attributes:
         clusters: each of them.
-        streams: of each.
+        streams: the number of streams of each cluster.
 
     Raises:
         InputError: there is none, their numbers of streams differ, or `threads` is below 1.

@@ -10,10 +10,10 @@ class Knob:
     """One knob, the same for all streams.
 
     Attributes:
-        initial: where it stands at first.
+        initial: the initial value.
         low: the least allowed.
         high: the most allowed.
-        step: what one action changes.
+        step: the size of the change by one action.
     """
 
     initial: float

@@ -14,14 +14,14 @@ class Indicators(msgspec.Struct, frozen=True):
     """A stream (one client, one server) at the end of a tick.
 
     Attributes:
-        window: in force, in requests.
+        window: the window in force, in requests.
         tau_us: least gap between requests in force.
         ack_ewma_us: moving average of gaps between replies.
         send_ewma_us: moving average of gaps between the send times of the requests replied to.
         pt_ratio: process time over the shortest seen.
         read_mb_per_s: read in the tick.
         write_mb_per_s: written in the tick, acknowledged by the server.
-        dirty_bytes: in the cache for this server.
+        dirty_bytes: the dirty bytes in the cache for this server.
         dirty_limit_bytes: dirty data allowed.
         in_flight: requests sent and not answered.
         waiting: requests that wait for window or pace.
@@ -68,14 +68,14 @@ class ServerReport(msgspec.Struct, frozen=True):
     """One server over the counted time.
 
     Attributes:
-        read_mb_per_s: from its device.
-        write_mb_per_s: to its device.
-        device_busy_percent: of the time.
+        read_mb_per_s: the rate of reads from its device.
+        write_mb_per_s: the rate of writes to its device.
+        device_busy_percent: the share of the time in which the device was busy.
         device_positioning_percent: share of the time that its device spent on seeks and rotation.
         device_sequential_percent: pieces that followed the one before without positioning.
-        link_in_busy_percent: of its incoming link.
-        link_out_busy_percent: of its outgoing link.
-        requests_mean: at the server, over time.
+        link_in_busy_percent: the utilisation of its incoming link.
+        link_out_busy_percent: the utilisation of its outgoing link.
+        requests_mean: the mean number of requests at the server, over time.
     """
 
     read_mb_per_s: float
@@ -94,7 +94,7 @@ class StreamSeries(msgspec.Struct, frozen=True):
     Attributes:
         client: counted from 0.
         server: counted from 0.
-        ticks: its indicators.
+        ticks: the stream's indicators.
     """
 
     client: int
@@ -106,26 +106,27 @@ class Outcome(msgspec.Struct, frozen=True):
     """What a run brings. Everything is counted after the warm-up.
 
     Attributes:
-        seed: of the run.
+        seed: the seed of the run.
         virtual_seconds: counted.
-        events: of the whole run, warm-up included.
+        events: the number of events in the whole run, warm-up included.
         requests: answered by servers.
-        operations: of threads: reads and writes of any size, metadata operations.
-        throughput_mb_per_s: of all clients' threads, reading and writing (TP of Li's Table 3.4).
+        operations: the number of operations of threads: reads and writes of any size, metadata operations.
+        throughput_mb_per_s: the throughput of all clients' threads, reading and writing (TP of Li's Table
+            3.4).
         read_mb_per_s: reading alone.
         write_mb_per_s: writing alone.
-        served_mb_per_s: what servers have answered for: without what page caches held, with what was read
+        served_mb_per_s: the rate of the servers' answers: without what page caches held, with what was read
             ahead.
-        cache_hit_mb_per_s: what threads read out of page caches.
+        cache_hit_mb_per_s: the rate at which threads read from page caches.
         throughput_while_active_mb_per_s: bytes over the time during which at least one thread waited for file
             data: what a benchmark that times its I/O alone reports (BTIO).
         throughput_per_client_mb_per_s: mean over clients and ticks (tp of Li, section 3.1.5).
         stdev_pooled_mb_per_s: standard deviation over clients and ticks together (stdev of section 3.1.5).
         stdev_total_mb_per_s: standard deviation over ticks of the total.
         jain_index: Jain's fairness index of the clients' mean throughputs: 1 is fair, 1/clients is one alone.
-        latency: of all requests to storage servers.
-        read_latency: of reads.
-        write_latency: of writes.
+        latency: the latency of all requests to storage servers.
+        read_latency: the latency of reads.
+        write_latency: the latency of writes.
         in_flight_mean: requests sent and not answered, over time.
         timeouts: requests that were sent again.
         incast_losses: transfers that lost segments in a switch port.

@@ -23,7 +23,7 @@ def with_settings(scenario: Scenario, settings: Iterable[str]) -> Scenario:
     """The scenario with keys changed.
 
     Args:
-        scenario: what to begin with.
+        scenario: the scenario to change.
         settings: each KEY=VALUE: a path such as `clients[0].count`, in which a list without a number means
             all its members, and a value as TOML has it; text needs no quotes.
 

@@ -48,8 +48,8 @@ def read_text(path: Path, what: str) -> str:
     """The text of a file.
 
     Args:
-        path: of the file.
-        what: it is, for messages.
+        path: the path of the file.
+        what: the kind of file, for messages.
 
     Raises:
         ScenarioError: it cannot be read, is too large, or is no text.
@@ -61,7 +61,7 @@ def scenario_of(table: Mapping[str, Any]) -> Scenario:
     """The scenario that plain tables describe.
 
     Args:
-        table: as TOML gives it.
+        table: the table as TOML gives it.
 
     Raises:
         ScenarioError: a key is unknown, missing, of the wrong type or out of range; one line names the key,

@@ -23,10 +23,10 @@ class Estimate:
     """A mean over independent runs.
 
     Attributes:
-        mean: over the runs.
+        mean: the mean over the runs.
         ci_low: lower end of Student's interval, confidence `CONFIDENCE`; None with one run.
         ci_high: upper end, or None.
-        runs: how many.
+        runs: the number of runs.
     """
 
     mean: float

@@ -33,7 +33,7 @@ class Grid:
         windows: requests in flight of a stream.
         taus_us: least gaps between its requests.
         seeds: runs of each.
-        figure: by which points are compared, larger is better.
+        figure: the figure that points are compared by; larger is better.
     """
 
     windows: tuple[float, ...]
@@ -49,7 +49,7 @@ class Point:
     Attributes:
         window: requests in flight of a stream.
         tau_us: least gap between its requests.
-        figures: over the runs, by name.
+        figures: the figures over the runs, by name.
     """
 
     window: float
@@ -79,12 +79,12 @@ class Swept:
     """A grid over one scenario.
 
     Attributes:
-        scenario: without a change.
+        scenario: the scenario as it is.
         baseline: the scenario's own window and gap.
         points: the grid, gaps outside, windows inside.
         best: the point with the largest mean.
-        gain: of the best.
-        events: of all runs.
+        gain: the gain of the best point.
+        events: the number of events of all runs.
     """
 
     scenario: Scenario
@@ -107,8 +107,8 @@ def sweep(
     The best of many is also the luckiest: its gain is therefore that of fresh seeds.
 
     Args:
-        scenario: its controllers must be "fixed".
-        grid: what is tried.
+        scenario: the scenario; its controllers must be "fixed".
+        grid: the windows and gaps to try.
         threads: runs at a time; None: one a core.
         listener: told how far it has come, of both parts together.
 

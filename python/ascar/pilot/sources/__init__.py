@@ -54,9 +54,9 @@ def read_all(path: Path, column: str | None = None, time: str | None = None) -> 
     """Every series that a file holds under that name; more than one only where `column` is left out.
 
     Args:
-        path: as for `read_column`.
-        column: as for `read_column`; without it a hyperfine export gives one series a command.
-        time: as for `read_column`.
+        path: the path, as for `read_column`.
+        column: the column, as for `read_column`; without it a hyperfine export gives one series a command.
+        time: the column of times, as for `read_column`.
 
     Raises:
         InputError: as for `read_column`.

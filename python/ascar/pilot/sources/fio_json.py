@@ -39,9 +39,9 @@ def read_fio(path: Path, column: str | None, documents: list[dict[str, Any]]) ->
     """One direction's IOPS, bandwidth or mean latency over time.
 
     Args:
-        path: for errors.
+        path: the path, for errors.
         column: "DIRECTION.MEASURE", e.g. "read.iops"; None where only one direction was used: its IOPS.
-        documents: of one run, in order.
+        documents: the documents of one run, in order.
 
     Raises:
         InputError: no such column, or the documents are not fio's.

@@ -28,7 +28,7 @@ class Recorded:
         values: float64 (n,), n >= 1, finite, in the order they were taken.
         seconds: float64 (n,), when they were taken, never decreasing; None where the file does not say.
         note: a line worth telling about the file; empty where there is none.
-        metric: what was read, where the name is something else; empty: the name says it.
+        metric: the quantity that was read, where the name is something else; empty: the name says it.
     """
 
     name: str
@@ -42,10 +42,10 @@ def number(path: Path, where: int | str, name: str, found: Any) -> float:
     """A finite number.
 
     Args:
-        path: for the error.
-        where: in the file: a line's number, or words.
-        name: what the number is called.
-        found: what is there.
+        path: the path, for the error.
+        where: the place in the file: a line's number, or words.
+        name: the name of the number.
+        found: the value found.
 
     Raises:
         InputError: it is none; says where.

@@ -53,10 +53,10 @@ class Stream:
     """Lines of CSV with a header, or of JSON objects, one reading a line.
 
     Attributes:
-        path: for messages.
-        file: where lines come from.
-        columns: which column is what.
-        name: of the readings' column, once it is known.
+        path: the path, for messages.
+        file: the source of the lines.
+        columns: the roles of the columns.
+        name: the name of the readings' column, once it is known.
         taken: readings so far.
     """
 

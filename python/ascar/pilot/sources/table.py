@@ -52,7 +52,7 @@ def numbers_of(path: Path, cells: pl.Series, first_line: int) -> NDArray[np.floa
     """A column's cells as finite numbers.
 
     Args:
-        path: for the error.
+        path: the path, for the error.
         cells: text.
         first_line: the file's line that the first cell is on.
 

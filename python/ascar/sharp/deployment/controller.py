@@ -79,10 +79,10 @@ class ControllerEndpoint:
     were in force before are so again; so no half of a deployment outlives its manager.
 
     Args:
-        link: to the message server.
-        name: of the controller, a token; one of its kind.
-        workload: that its client runs, a token.
-        plane: what follows the rules.
+        link: the connection to the message server.
+        name: the unique name of the controller, a token.
+        workload: the workload of its client, a token.
+        plane: the plane on which the rules act.
 
     Raises:
         InputError: a name is no token.

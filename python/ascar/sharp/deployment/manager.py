@@ -46,10 +46,10 @@ class Patience:
     """How long is waited.
 
     Attributes:
-        find_s: for controllers to say that they are there.
-        answer_s: for each answer of a controller.
-        trial_s: after which a controller puts back rules that were not kept.
-        find_most_s: for controllers that must be there to say that they are.
+        find_s: the time for controllers to announce themselves.
+        answer_s: the time for each answer of a controller.
+        trial_s: the time after which a controller puts back rules that were not kept.
+        find_most_s: the time for controllers that are known to run to announce themselves.
     """
 
     find_s: float = 0.5
@@ -63,8 +63,8 @@ class Problem:
     """Why a controller did not do it.
 
     Attributes:
-        controller: its name.
-        reason: one line.
+        controller: the controller's name.
+        reason: the reason in one line.
     """
 
     controller: str
@@ -81,8 +81,8 @@ class Deployed:
 
     Attributes:
         rules: id of the rule set; None: none are.
-        workload: whose controllers follow them; None: all.
-        controllers: their names.
+        workload: the workload whose controllers follow them; None: all controllers.
+        controllers: the controllers' names.
     """
 
     rules: str | None
@@ -95,8 +95,8 @@ class DeploymentFailed(MessagingError):
 
     Args:
         what: was to be done.
-        problems: who did not do it, and why.
-        unrestored: who did not say either that it has put back the rules from before.
+        problems: the controllers that failed, with their reasons.
+        unrestored: the controllers that did not confirm that they put back the previous rules.
         touched: whether any controller was asked to change its rules.
     """
 
@@ -123,8 +123,8 @@ class Manager:
     """Puts rules in force, and asks how they are used.
 
     Args:
-        link: to the message server, as a user who may ask controllers.
-        patience: how long is waited.
+        link: the connection to the message server, as a user who may ask controllers.
+        patience: the time limits.
     """
 
     def __init__(self, link: Link, patience: Patience = Patience()) -> None:
@@ -136,7 +136,7 @@ class Manager:
         """The controllers that are there, by name.
 
         Args:
-            workload: of those alone whose client runs it; None: all.
+            workload: the workload whose controllers are wanted; None: all controllers.
             least: wait longer when fewer than so many have answered.
 
         Raises:
@@ -160,10 +160,10 @@ class Manager:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
         Args:
-            rules: to be followed.
-            workload: whose controllers; None: all.
+            rules: the rules to follow.
+            workload: the workload whose controllers follow them; None: all controllers.
             expected: controllers that must be there.
-            least: how many must be there.
+            least: the number of controllers that must be there.
 
         Raises:
             InputError: the rules leave a gap.

@@ -30,7 +30,7 @@ class Find(Message, frozen=True, tag="rules.find/1"):
     """Who is there?
 
     Attributes:
-        workload: those alone whose client runs it; None: all.
+        workload: the workload whose controllers answer; None: all controllers.
     """
 
     workload: str | None = None
@@ -40,9 +40,9 @@ class Here(Message, frozen=True, tag="rules.here/1"):
     """A controller.
 
     Attributes:
-        controller: its name, a token.
-        workload: that its client runs, a token.
-        instance: of this process: another one says that it was started anew.
+        controller: the controller's name, a token.
+        workload: the workload of its client, a token.
+        instance: the id of this process; another id says that the controller was started anew.
         rules: id of the rules in force; None: none are.
     """
 
@@ -57,8 +57,8 @@ class Load(Message, frozen=True, tag="rules.load/1"):
 
     Attributes:
         rules: id of the rule set.
-        text: of its file, without statistics.
-        within_s: how long the trial lasts.
+        text: the text of the rule file, without statistics.
+        within_s: the length of the trial.
     """
 
     rules: str
@@ -93,7 +93,7 @@ class InForce(Message, frozen=True, tag="rules.in-force/1"):
     """The answer to what changes rules.
 
     Attributes:
-        controller: who says so.
+        controller: the controller that answers.
         rules: id of those in force now, on trial or kept; None: none are.
     """
 
@@ -109,11 +109,12 @@ class Shown(Message, frozen=True, tag="rules.shown/1"):
     """Rules with their use.
 
     Attributes:
-        controller: who says so.
-        workload: that its client runs.
+        controller: the controller that answers.
+        workload: the workload of its client.
         rules: id of those in force; None: none are.
         on_trial: whether they have not been kept yet.
-        text: of the rule file, with statistics since they were put in force; None without rules.
+        text: the text of the rule file, with statistics since the rules were put in force; None without
+            rules.
     """
 
     controller: str
@@ -133,8 +134,8 @@ class Recording(Message, frozen=True, tag="rules.recording/1"):
     """It is being written down.
 
     Attributes:
-        controller: who says so.
-        number: of the recording.
+        controller: the controller that answers.
+        number: the number of the recording.
     """
 
     controller: str
@@ -145,8 +146,8 @@ class Read(Message, frozen=True, tag="rules.read/1"):
     """What was written down?
 
     Attributes:
-        number: of the recording.
-        part: which, from 0.
+        number: the number of the recording.
+        part: the number of the part, from 0.
     """
 
     number: int
@@ -157,21 +158,22 @@ class Part(Message, frozen=True, tag="rules.part/1"):
     """A part of a recording: operations in the order of their beginning, a column each.
 
     Attributes:
-        controller: who says so.
-        parts: how many there are; None: the recording is not over, and the rest says nothing.
+        controller: the controller that answers.
+        parts: the number of parts; None: the recording is not over, and the rest says nothing.
         what: operations of threads, or requests that went to servers.
-        seconds: when each began, by a clock that all controllers share.
-        operation: what it was, a number of `ascar.features.Operation`.
-        thread: who did it; of a request: its stream; numbers of this controller.
-        file: which, numbers of the system.
-        offset_bytes: its first byte.
+        seconds: the beginning of each operation, by a clock that all controllers share.
+        operation: the type of each operation, a number of `ascar.features.Operation`.
+        thread: the thread of each operation, or the stream of each request; the numbers are this controller's
+            own.
+        file: the file of each operation, by a number that the whole system shares.
+        offset_bytes: the offset of each operation's first byte.
         size_bytes: moved.
-        latency_s: how long it took; None while it is under way.
-        begin_s: of the recording, by the same clock.
-        end_s: of the recording; nothing is known of what began then or later.
+        latency_s: the latency of each operation; None while it is under way.
+        begin_s: the beginning of the recording, by the same clock.
+        end_s: the end of the recording; operations that began then or later are not known.
         waiting_mean: requests of a stream that waited for its window, over time.
-        dirty_bytes: of write-back caches, over time.
-        dirty_limit_bytes: what they may hold.
+        dirty_bytes: the dirty bytes in write-back caches, over time.
+        dirty_limit_bytes: the most dirty bytes that these caches may hold.
     """
 
     controller: str
@@ -195,13 +197,13 @@ class Beat(Message, frozen=True, tag="rules.beat/1"):
     """A controller at the end of a tick.
 
     Attributes:
-        controller: its name.
-        workload: that its client runs.
-        instance: of this process.
+        controller: the controller's name.
+        workload: the workload of its client.
+        instance: the id of this process.
         rules: id of the rules that were in force all through the tick; None: none were, or they changed.
         tick: number of the tick.
-        tick_s: its length.
-        mb_per_s: what the client read and wrote in it.
+        tick_s: the length of the tick.
+        mb_per_s: the client's throughput during the tick, reads and writes.
     """
 
     controller: str

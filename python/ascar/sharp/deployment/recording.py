@@ -31,13 +31,13 @@ class Recorded:
     """What clients did in a while.
 
     Attributes:
-        operations: of threads.
-        requests: that went to servers; a thread is a stream.
+        operations: the operations of threads.
+        requests: the requests to servers; a thread is a stream.
         begin_s: nothing is known of what began earlier.
         end_s: nothing is known of what began then or later.
         waiting_mean: requests of a stream that waited for its window, over time.
-        dirty_bytes: of write-back caches, over time.
-        dirty_limit_bytes: what they may hold.
+        dirty_bytes: the dirty bytes in write-back caches, over time.
+        dirty_limit_bytes: the most dirty bytes that these caches may hold.
     """
 
     operations: Trace
@@ -93,7 +93,7 @@ def recorded_of(parts: Sequence[Part]) -> Recorded:
     """What a controller's messages hold.
 
     Args:
-        parts: one at least.
+        parts: the parts of the recording, at least one.
 
     Raises:
         MessagingError: columns of one differ in length, or numbers are impossible.

@@ -19,10 +19,10 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was put in force.
 
     Attributes:
-        version: of this form.
-        workload: whose controllers.
+        version: the version of this format.
+        workload: the workload whose controllers follow the rules.
         rules: id of the rule set.
-        controllers: their names.
+        controllers: the controllers' names.
     """
 
     workload: str
@@ -35,7 +35,7 @@ class Roster:
     """A file a workload, in a folder that lives as long as processes do.
 
     Args:
-        directory: of the files.
+        directory: the directory of the files.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -67,13 +67,13 @@ class SimulatedControllers:
     """A simulated cluster whose clients have controllers that answer a rule manager.
 
     Attributes:
-        ticks: that have passed.
-        late_s: by so many seconds it is behind the speed asked for.
+        ticks: the number of ticks that have passed.
+        late_s: the seconds by which the cluster is behind the speed asked for.
         endpoints: the controllers.
 
     Args:
-        scenario: what runs, without end.
-        link: to the message server.
+        scenario: the scenario, which runs without end.
+        link: the connection to the message server.
         speed: virtual seconds in a real one.
         prefix: controllers are called PREFIX-0, PREFIX-1, ...
 
@@ -119,7 +119,7 @@ class SimulatedControllers:
         """Run tick by tick, at the speed asked for or as fast as it goes; a lost server stops nothing.
 
         Args:
-            ticks: how many; None: without end.
+            ticks: the number of ticks; None: without end.
         """
         due_s = time.monotonic()
         try:

@@ -30,7 +30,7 @@ class _Wish:
     """A recording that is under way.
 
     Attributes:
-        ticks: that are still to come.
+        ticks: the number of ticks still to come.
         begun_s: virtual.
         seen: observations of the client's streams, one a tick.
         over: set at the end.
@@ -46,7 +46,7 @@ class Recorder:
     """The cluster's recording, shared by all clients that want one.
 
     Args:
-        cluster: whose client groups have one client each.
+        cluster: the cluster, whose client groups must have one client each.
         turn: held while a tick passes.
     """
 

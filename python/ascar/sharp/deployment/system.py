@@ -40,9 +40,9 @@ class ManagedSystem:
 
     Args:
         background: a loop that runs.
-        settings: of the message server.
-        workload: whose controllers; None: all.
-        trial_s: how long rules on trial stay unless asked for again.
+        settings: the connection settings of the message server.
+        workload: the workload of the controllers; None: all controllers.
+        trial_s: the time that rules on trial stay in force unless the trial is renewed.
         silence_s: a tick that takes longer than this to come is a controller lost.
 
     Raises:
@@ -149,9 +149,9 @@ class ManagedSystem:
         """Throughput by controller, a value a tick, under rules that are in force.
 
         Args:
-            rules: in force.
+            rules: the rules in force.
             settle_s: left out at first.
-            measure_s: how long.
+            measure_s: the length of the measurement.
             going_on: whether it goes on where the last call ended; else what came before is left out.
 
         Raises:

@@ -38,11 +38,11 @@ class Effort:
     """What a bootstrap may take.
 
     Attributes:
-        plan: of each search.
-        evaluations: of each search at most.
-        pairs: of runs for each gain.
-        threads: at a time; None: one a core.
-        budget_s: for this call; None: until all is done.
+        plan: the plan of each search.
+        evaluations: the most evaluations of each search.
+        pairs: the number of pairs of runs for each gain.
+        threads: the number of runs at a time; None: one a core.
+        budget_s: the budget of this call; None: until all is done.
     """
 
     plan: Plan
@@ -84,10 +84,10 @@ class Step:
 
     Attributes:
         what: "features", "search" or "gains".
-        workload: of which it is.
-        done: of this pass.
-        of: in this pass.
-        left_s: of the budget; None: there is none.
+        workload: the workload that the step belongs to.
+        done: the steps done in this pass.
+        of: the steps of this pass.
+        left_s: the rest of the budget; None: there is none.
     """
 
     what: str
@@ -223,9 +223,9 @@ def bootstrap(
 
     Args:
         library: open for writing; journals go to a directory beside it, named as it is with ".d".
-        workloads: what it is filled with.
-        objective: of the searches and gains.
-        effort: what it may take.
+        workloads: the workloads to make rules for.
+        objective: the objective of the searches and gains.
+        effort: the effort that it may take.
         listener: told before each part.
         clock: seconds, monotonic.
 

@@ -26,11 +26,11 @@ class Choice:
     Attributes:
         rules: id.
         rule_set: the rules.
-        gain: that is expected.
-        low: its lower bound.
+        gain: the expected gain.
+        low: the lower bound of the expected gain.
         made_for: the workload that they were made for.
         nearest: the workload of the library that is most alike.
-        distance: to that one.
+        distance: the distance to that workload.
     """
 
     rules: str
@@ -46,8 +46,8 @@ class Chooser:
     """Finds rules for workloads.
 
     Args:
-        library: in which to look.
-        objective: in full.
+        library: the library to search.
+        objective: the objective in full.
         caution: standard deviations; see `CAUTION`.
         without: workloads that are treated as if they were not in the library.
 
@@ -89,7 +89,7 @@ class Chooser:
         """Rules for a workload; None where none is expected to gain anything, the caution included.
 
         Args:
-            features: of the workload.
+            features: the features of the workload.
             without: ids of rules that will not do.
         """
         best = next((one for one in self.predicted(features) if one.rules not in without), None)

@@ -50,10 +50,10 @@ class Mix:
     Attributes:
         read_to_write: ratio of counts.
         read_mib: size of a read.
-        read_random: at random places; otherwise in sequence.
+        read_random: whether reads are at random positions; otherwise they are sequential.
         write_mib: size of a write.
-        write_random: at random places; otherwise in sequence.
-        threads: on each client.
+        write_random: whether writes are at random positions; otherwise they are sequential.
+        threads: the number of threads on each client.
         clients: nodes.
         direct: past the client's cache.
         think_s: between two operations of a thread.
@@ -84,7 +84,7 @@ class Mix:
         """The workload on the simulated cluster of section 3.2.2.
 
         Args:
-            name: of the scenario.
+            name: the name of the scenario.
             changes: other keys of the scenario, such as `duration_s`.
         """
         share = self.read_to_write / (1 + self.read_to_write)

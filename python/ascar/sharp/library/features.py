@@ -29,10 +29,10 @@ class Seen:
     """What was seen of a workload besides its operations; nothing has to be.
 
     Attributes:
-        requests: that went to servers, the level of which section 3.1.7 speaks; a thread is a stream.
+        requests: the requests to servers, the level of which section 3.1.7 speaks; a thread is a stream.
         clients: nodes.
         waiting_mean: requests of a stream that waited for its window, over time.
-        dirty_share: of what a stream's cache may hold dirty, over time.
+        dirty_share: the dirty share of a stream's cache, over time.
     """
 
     requests: Trace | None = None
@@ -51,7 +51,7 @@ def workload_features(trace: Trace, seen: Seen = _NOTHING_ELSE) -> dict[str, flo
 
     Args:
         trace: operations of all clients together.
-        seen: what else is known.
+        seen: everything else that is known about the workload.
     """
     found = {**features_of(trace), **pressure_of(trace)}
     if seen.requests is not None:

@@ -28,10 +28,10 @@ class Gain:
     """Relative, above zero is better whichever way the objective points.
 
     Attributes:
-        mean: of the pairs.
+        mean: the mean of the pairs.
         low: lower end of its interval; None: a single pair has none.
         high: upper end.
-        pairs: of runs.
+        pairs: the number of pairs of runs.
     """
 
     mean: float
@@ -51,9 +51,9 @@ def gain_of(
 
     Args:
         with_rules: a score a pair.
-        without: of the same pairs.
+        without: the scores of the same pairs without rules.
         sign: 1: larger is better, -1: smaller.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
     """
     ours, base = np.asarray(with_rules, np.float64), np.asarray(without, np.float64)
     assert ours.shape == base.shape, "pairs have two sides"

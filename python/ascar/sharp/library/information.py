@@ -30,9 +30,9 @@ class Informative:
     """How much a feature tells.
 
     Attributes:
-        feature: its name.
+        feature: the feature's name.
         bits: information gain, less what chance alone would be expected to give; never below zero.
-        share: of the entropy of the classes.
+        share: the share of the classes' entropy that the feature explains.
     """
 
     feature: str
@@ -45,7 +45,7 @@ def gain_classes(own: NDArray[np.float64], other: NDArray[np.float64]) -> NDArra
 
     Args:
         own: gains on the workloads that rules were made for, above 1%.
-        other: their gains elsewhere.
+        other: the gains of the same rules elsewhere.
     """
     kept = other / own
     found = np.where(kept > 2 / 3, 3, np.where(kept > 1 / 3, 2, 1))
@@ -76,7 +76,7 @@ def ranking(
     """All features, the most informative first.
 
     Args:
-        names: of the features.
+        names: the names of the features.
         changes: float64 (pairs, features), as `difference` gives them.
         classes: int64 (pairs,), as `gain_classes`.
     """

@@ -59,14 +59,14 @@ class Predictor:
     """Predicts gains for one objective.
 
     Args:
-        library: whose gains it learns from.
+        library: the library whose gains it learns from.
         objective: gains of others tell nothing.
         without: workloads that are treated as if they were not in the library.
-        seed: of the trees.
+        seed: the seed of the trees.
 
     Attributes:
-        names: of the features.
-        gains: that it has learned from.
+        names: the names of the features.
+        gains: the number of gains that it has learned from.
 
     Raises:
         InputError: the library holds too few gains for this objective.

@@ -19,9 +19,9 @@ class WorkloadEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
     Attributes:
         name: unique in the library.
-        features: by name, as `workload_features` gives them; null where one has no meaning.
-        source: what they were observed on, e.g. "simulated: random-write", or a file.
-        at: when it was added, ISO 8601.
+        features: the features by name, as `workload_features` gives them; null where one has no meaning.
+        source: the source of the features, e.g. "simulated: random-write", or a file.
+        at: the time at which it was added, ISO 8601.
     """
 
     name: str
@@ -56,11 +56,11 @@ class RulesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="r
 
     Attributes:
         id: `rules_id` of its text.
-        text: as in rule files, statistics included where there are any.
+        text: the text of the rule file, statistics included where there are any.
         workload: name of the one that it was made for.
-        objective: in full.
-        how: it was made, e.g. "search sharp, 500 evaluations".
-        at: when it was added, ISO 8601.
+        objective: the objective in full.
+        how: the method that made it, e.g. "search sharp, 500 evaluations".
+        at: the time at which it was added, ISO 8601.
     """
 
     id: str
@@ -86,13 +86,13 @@ class GainEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ga
 
     Attributes:
         rules: id of the rule set.
-        workload: its name.
-        objective: in full.
+        workload: the workload's name.
+        objective: the objective in full.
         gain: relative, above zero is better whichever way the objective points.
         low: lower end of its interval; null: there is none yet.
         high: upper end.
         pairs: runs of each side.
-        at: when it was measured, ISO 8601.
+        at: the time of the measurement, ISO 8601.
     """
 
     rules: str

@@ -28,9 +28,10 @@ class Similarity:
     """Distances between workloads.
 
     Attributes:
-        weights: by feature, which sum to 1.
-        informative: what was learned, the most informative first; empty: all features count alike.
-        pairs: that it was learned from.
+        weights: the weight of each feature; the weights sum to 1.
+        informative: the learned information of each feature, the most informative first; empty: all features
+            count alike.
+        pairs: the number of pairs that it was learned from.
     """
 
     weights: Mapping[str, float]
@@ -61,9 +62,9 @@ def learned(library: Library, objective: str, names: Sequence[str]) -> Similarit
     """Learn from a library's gains which of the named features count.
 
     Args:
-        library: whose gains are looked at.
+        library: the library whose gains are used.
         objective: gains of others tell nothing.
-        names: of the features.
+        names: the names of the features.
     """
     own: list[float] = []
     other: list[float] = []

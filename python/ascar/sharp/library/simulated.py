@@ -41,7 +41,7 @@ class SimulatedSystem(SimulatedRunning):
     """A simulated cluster that runs on and on, as fast as it can.
 
     Args:
-        scenario: what it does, beyond its duration too.
+        scenario: the scenario, which goes on beyond its duration.
         rules: kept at first.
     """
 

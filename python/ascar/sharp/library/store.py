@@ -50,14 +50,14 @@ class Library:
     """Rule sets, the workloads that they were made for and tried on, and their gains.
 
     Args:
-        path: of its file, for messages.
+        path: the path of its file, for messages.
         clock: gives the date of entries.
 
     Attributes:
-        workloads: by name.
-        rules: by id; of a text that was made for several workloads the first counts.
+        workloads: the workloads by name.
+        rules: the rule sets by id; of a text that was made for several workloads the first counts.
         made_for: ids by workload and objective that they were made for.
-        gains: by rules, workload and objective; the last measured counts.
+        gains: the gains by rules, workload and objective; the last measured counts.
     """
 
     def __init__(self, path: Path, clock: Callable[[], str] = _now) -> None:

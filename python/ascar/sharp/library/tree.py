@@ -37,9 +37,9 @@ class Leaf:
     """Rows that are predicted alike.
 
     Attributes:
-        mean: of their values.
+        mean: the mean of their values.
         sd: standard deviation around it.
-        rows: how many.
+        rows: the number of rows.
     """
 
     mean: float
@@ -52,9 +52,9 @@ class Split:
     """Two parts, told apart by one feature.
 
     Attributes:
-        feature: its column.
+        feature: the column of the feature.
         threshold: rows up to it are below.
-        below: that part.
+        below: the part below the threshold.
         above: the other.
     """
 
@@ -73,7 +73,7 @@ def grow(rows: NDArray[np.float64], values: NDArray[np.float64], shape: Shape | 
     Args:
         rows: float64 (n, features), finite.
         values: float64 (n,), what is to be predicted.
-        shape: how far it grows.
+        shape: the limits of its growth.
     """
     assert len(rows) == len(values) > 0, "a value a row"
     shape = shape or Shape()
@@ -92,8 +92,8 @@ def lines(node: Node, names: Sequence[str], shown: Callable[[str, float], str]) 
     """The tree as indented text.
 
     Args:
-        node: its root.
-        names: of the columns.
+        node: the tree's root.
+        names: the names of the columns.
         shown: a threshold of a feature, for people.
     """
     yield from _lines(node, names, shown, 0)

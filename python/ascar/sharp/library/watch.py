@@ -33,7 +33,7 @@ class Pace:
     Attributes:
         observe_s: seconds that features are taken from.
         settle_s: left out after rules have changed.
-        measure_s: of each interval of the comparison.
+        measure_s: the length of each interval of the comparison.
         moved: a workload has changed when its features are farther than this from those it had.
     """
 
@@ -67,7 +67,7 @@ class Event:
         at_s: the system's time.
         choice: the rules of which it is; None: of none.
         shown: the comparison so far.
-        distance: of the workload from what it was.
+        distance: the distance of the workload from its earlier features.
     """
 
     kind: Kind
@@ -82,10 +82,10 @@ class Watcher:
     """Watches one system.
 
     Attributes:
-        system: whose load is watched.
+        system: the system whose load is watched.
         chooser: gives rules for features, or none.
-        objective: what gains are measured in.
-        pace: of looking.
+        objective: the objective that gains are measured in.
+        pace: the pace of the watch.
         test: when a comparison ends.
         listener: told of everything.
         tried: rules that were rolled back on the present workload.
