@@ -294,6 +294,7 @@ def test_mistakes_are_named_by_their_key(more, rest, said):
     assert "\n" not in caught.value.message
 
 
+@pytest.mark.slow
 def test_a_real_database_with_two_objectives(history):
     """Nothing simulated: what is found depends on the machine, what is said of it does not."""
     outcome = tune(Study.parse(SQLITE), history)

@@ -173,6 +173,7 @@ def test_a_study_ends_with_a_verdict_and_the_machine_as_it_was(ascar, study, ima
     assert Path(ascar("report", "small", "--out", image.parent, "--json").document["page"]).exists()
 
 
+@pytest.mark.slow
 def test_the_example_is_tuned(ascar, tmp_path, image):
     """examples/mailserver.toml, with shorter loads and fewer of them."""
     text = (Path(__file__).resolve().parents[2] / "examples" / "mailserver.toml").read_text("utf-8")
@@ -189,6 +190,7 @@ def test_the_example_is_tuned(ascar, tmp_path, image):
             assert trial["configuration"].get(name) != value
 
 
+@pytest.mark.slow
 def test_its_configurations_can_be_exported(ascar, study):
     done = when_alone(lambda: ascar("tune", study, "--json"))
     assert done.status == 0, done.err
@@ -418,6 +420,7 @@ def test_a_device_in_use_is_refused(ascar, on_disk, image, disk, tmp_path):
     assert disk in _refused(ascar, on_disk, image, "--format-device", disk)
 
 
+@pytest.mark.slow
 def test_an_empty_device_that_is_confirmed_is_tuned(ascar, on_disk, disk):
     done = when_alone(lambda: ascar("tune", on_disk, "--format-device", disk, "--json"))
     assert done.status == 0, done.err

@@ -203,6 +203,7 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
     assert {kind: difference for kind, difference in off.items() if abs(difference) > limit} == {}
 
 
+@pytest.mark.slow
 @needs_strace
 def test_a_command_is_recorded_from_its_start_and_ended_afterwards(ascar, place) -> None:
     trace, pidfile = place / "record.trace", place / "pid"

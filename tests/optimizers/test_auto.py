@@ -168,6 +168,7 @@ def test_storage_spaces_are_searched_validly(name):
     assert all(space.is_valid(one.configuration) for one in told)
 
 
+@pytest.mark.slow
 def test_it_beats_random_search_where_few_of_many_parameters_matter():
     specification = SyntheticSpecification("s", 20, 4, 4, Noise(relative_sd=0.1))
     problem, budget = specification.build(), Budget(4, 50)

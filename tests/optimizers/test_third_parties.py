@@ -98,6 +98,7 @@ def test_it_tunes_a_study(theirs, tmp_path):
     assert "optimizer.speed: unknown key; backwards has none" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_the_laboratory_compares_it_with_ours_on_workers_of_their_own(theirs, tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("depth,rate\n" + "".join(f"{depth},{100 + depth}\n" for depth in range(1, 31)))

@@ -25,6 +25,7 @@ def test_a_function_that_returns_a_number_is_measured_by_it():
     assert finding.measurement.ci_low < 100 < finding.measurement.ci_high
 
 
+@pytest.mark.slow
 def test_a_function_that_returns_nothing_is_timed_many_calls_a_round():
     calls = itertools.count()
     session = measure(lambda: (next(calls), None)[1], "quick", limits=Limits(session_s=20))

@@ -82,6 +82,7 @@ def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
     return {name: d for name, d in differences.items() if d > 0.1 and not name.endswith("relative_sd")}
 
 
+@pytest.mark.slow
 def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Popen[str], place: Path) -> None:
     try:
         ascard = find_ascard()

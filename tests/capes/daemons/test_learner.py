@@ -118,6 +118,7 @@ def good(report, window="window", mode="mode"):
     return at_peak and report["phase"] == "learning" and report["performance"]
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns_from_what_is_stored(
     system, tuned
 ):
@@ -217,6 +218,7 @@ def test_it_observes_obeys_the_kill_switch_and_outlives_the_server(system, tuned
     assert "Traceback" not in system.log("learner")
 
 
+@pytest.mark.slow
 def test_each_workload_has_a_state_of_its_own_where_that_is_wanted(system, tuned):
     bus = system.bus()
     tuned.start()

@@ -79,6 +79,7 @@ def daemons():
         pytest.skip("ascard was built without agent and interface: run `make online`")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["modern", "classic"])
 def test_the_example_is_tuned_and_left_as_it_was(algorithm, tmp_path, daemons):
     if algorithm == "classic":

@@ -174,6 +174,7 @@ def heard(state):
     return state.tick if any(node.is_here for node in state.nodes) else 0
 
 
+@pytest.mark.slow
 def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
     until(lambda: knob.read() != knob.default, "the learner turns the knob")
     before = session.parts()
@@ -231,6 +232,7 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     until(lambda: not session.children(), "nothing of it runs")
 
 
+@pytest.mark.slow
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     until(lambda: knob.read() != knob.default, "the learner turns the knob")
     for seconds in (12, 24, 48):  # a busy machine may not come to a pair of phases in twelve
@@ -250,6 +252,7 @@ def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     assert Folder(session.place).running() is None
 
 
+@pytest.mark.slow
 def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
