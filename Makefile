@@ -45,7 +45,7 @@ test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 	@scripts/test $(WORKERS)
 
 test-slow: setup-dev ## Run the tests that take ten seconds and more, or start programs hundreds of times
-	$(BIN)/python -m pytest -n $$(nproc) --dist loadscope -m slow
+	$(BIN)/python -m pytest -n $$(nproc) --dist loadscope --max-worker-restart 0 -m slow
 
 lint: setup-dev ## Check style, types, layers
 	$(BIN)/ruff check .
