@@ -16,12 +16,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ascar.capes.surfaces.modern import Modern
-from ascar.cli.sharp.rule_system import RuleSystem
+from ascar.rule_learning.learning import learn_numbers
+from ascar.rule_learning.system import RuleSystem
 from ascar.sharp import RuleSet, objective_of
 from ascar.sharp.plan import FIRST
 from ascar.sharp.running import SimulatedRunning
-from ascar.sharp.turns import kept_if_better
 from ascar.simulation import preset
 
 from . import sharp_rows as rows
@@ -62,17 +61,11 @@ def main() -> None:
 def learned(name: str, seed: int) -> dict[str, Any]:
     """By CAPES's modern learner."""
     system = _system(name, seed)
-    turned = RuleSystem(system, FIRST, OBJECTIVE).turn()
-    policy = Modern(turned.knobs, np.random.default_rng(seed))
-    setting, begun_s = turned.start(), system.time_s
-    while system.time_s < begun_s + LEARN_S:
-        setting = policy.decide(turned.step(setting))
-    turned.end()
-    places = policy.surface.places
-    means, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
-    best = turned.rules_at(list(places)[int(np.argmax(means))])
-    after, _ = kept_if_better(system, OBJECTIVE, FIRST, best)
-    return _result(name, after, system.time_s - begun_s)
+    begun_s = system.time_s
+    found = learn_numbers(
+        system, RuleSystem(system, FIRST, OBJECTIVE).turn(), OBJECTIVE, learn_s=LEARN_S, seed=seed
+    )
+    return _result(name, found.after, system.time_s - begun_s)
 
 
 def _system(name: str, seed: int) -> SimulatedRunning:

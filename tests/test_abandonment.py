@@ -11,13 +11,13 @@ import pytest
 
 from ascar.abandonment import READINGS_MIN, Lookout, Rival, Shortfall, run_margin
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.measurement import Series
 from ascar.objective import Objective
 from ascar.outcome import Event, Purpose, Trial, TrialState
 from ascar.pilot import analyze
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.tune import tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable

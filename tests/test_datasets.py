@@ -12,12 +12,12 @@ from ascar.datasets import DATASETS, dataset_file, located
 from ascar.errors import InputError
 from ascar.history import History
 from ascar.lab import Noise, TableSpecification
+from ascar.loops.offline import tune
 from ascar.outcome import TrialState
 from ascar.study import Study
 from ascar.sweep import Plan, passes
 from ascar.targets.recording import Recording
 from ascar.targets.recording_columns import Columns
-from ascar.tune import tune
 
 ROOT = Path(__file__).parents[1]
 BYTES_MAX = 3_000_000

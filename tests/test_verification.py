@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.outcome import Event, Purpose, Trial, TrialState, Verdict
 from ascar.pilot.turns import Gain, mean_at_any_time
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.tune import tune
 from ascar.verification import Pairs, compared, conclude
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 
 from ascar.history import History
 from ascar.history.latest import Latest
+from ascar.loops.offline import tune
 from ascar.study import Study
-from ascar.tune import tune
 
 
 @pytest.fixture

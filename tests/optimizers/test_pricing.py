@@ -9,6 +9,7 @@ import pytest
 
 from ascar.errors import StudyError
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.ledger import Ledger
@@ -19,7 +20,6 @@ from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
 from ascar.testing import branching, grid
 from ascar.testing.optimizers import OptimizerContract, sloped
-from ascar.tune import tune
 
 SLOW, MOUNT, QUICK = ChangeCost.REFORMAT_RESTORE, ChangeCost.REMOUNT, ChangeCost.DYN_KERNEL
 CHANGE_S = {SLOW: 300.0, MOUNT: 5.0, QUICK: 1.0, None: 0.0}

@@ -9,9 +9,9 @@ from localfs_support import ROOT
 
 from ascar.errors import Refused
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.outcome import Outcome, Purpose
 from ascar.study import Study
-from ascar.tune import tune
 
 pytestmark = [*ROOT, pytest.mark.machine]
 

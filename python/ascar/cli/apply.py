@@ -13,7 +13,7 @@ from ascar.cli.options import Json, StudyOrRun, examples
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ascar.cli.application import Application
+    from ascar.application import Application
 
 EXAMPLES = examples(
     "ascar apply mailserver --dry-run --mountpoint /srv/mail",
@@ -47,12 +47,12 @@ def apply(
     needs a remount, an unmount or a new file system is printed, never done. Warns where this machine is not
     the one that the result is valid for.
     """
-    from ascar.cli.application import Application
+    from ascar.application import Application
     from ascar.cli.output import emit, people
-    from ascar.cli.place import Place
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.outcome import json_ready
+    from ascar.targets.place import Place
 
     place = Place.named(device, mountpoint)
     with History.existing() as history:

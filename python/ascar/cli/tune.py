@@ -48,7 +48,7 @@ def tune(
     from ascar.cli.interrupts import resumable
     from ascar.cli.progress import showing
     from ascar.history import History
-    from ascar.tune import tune as run_loop
+    from ascar.loops.offline import tune as run_loop
 
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:

@@ -15,7 +15,7 @@ from ascar.toml import toml_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.capes.session.study import OnlineStudy, ProgramSection
+    from ascar.capes.session.study import KnobSection, OnlineStudy, ProgramSection
 
 LOAD = "load"
 """Name of the collector that has the load's readings."""
@@ -47,6 +47,12 @@ def knob_names(study: OnlineStudy, device: str | None) -> list[str]:
         device: the kernel's name of it; None: there is none.
     """
     return [_here(knob.name, device) for knob in study.capes.knob]
+
+
+def machine_knobs(study: OnlineStudy, device: str | None) -> dict[str, KnobSection]:
+    """The knobs of the study that are this machine's, not a program's, by the names that they have here."""
+    knobs = dict(zip(knob_names(study, device), study.capes.knob, strict=True))
+    return {name: knob for name, knob in knobs.items() if name not in study.program_knobs}
 
 
 def agent_text(study: OnlineStudy, device: str | None, readings: Path | None) -> str:

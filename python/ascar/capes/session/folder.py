@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -89,6 +90,17 @@ class Folder:
         for left in ("up.json", "stop.json"):
             (self.path / left).unlink(missing_ok=True)
         self._release()
+
+    def begin(self, session: str, study: str) -> Running:
+        """Say that this process runs it from now on.
+
+        Args:
+            session: its name.
+            study: path of the study, as it was given.
+        """
+        running = Running(os.getpid(), session, study, time.time())
+        self.announce(running)
+        return running
 
     def announce(self, running: Running) -> None:
         """Say who runs it."""

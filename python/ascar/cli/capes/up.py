@@ -61,9 +61,9 @@ def up(
     from ascar.capes.session.folder import Folder, sessions_folder
     from ascar.capes.session.outcome import Wishes
     from ascar.capes.session.study import OnlineStudy
-    from ascar.capes.session.up import up as run_session
     from ascar.cli.capes.up_result import deliver
     from ascar.cli.output import say
+    from ascar.loops.online import tune_online
     from ascar.study import duration as seconds_of
 
     wanted = OnlineStudy.read(study)
@@ -79,7 +79,7 @@ def up(
         if not quiet:
             say(f"{wanted.session}: {line}")
 
-    ended = run_session(wanted, place, wishes, tell)
+    ended = tune_online(wanted, place, wishes, tell)
     deliver(ended, as_json=json)
     return 1 if ended.problem is not None or ended.left_changed else 0
 

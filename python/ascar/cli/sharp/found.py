@@ -11,9 +11,10 @@ from ascar.simulation.spread import estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ascar.cli.sharp.task import Done, Task
+    from ascar.loops.rules import Made
     from ascar.pilot.turns import InTurns
     from ascar.sharp import Judge, Judged, RuleSet
+    from ascar.sharp.task import Task
 
 _STOPPED = {
     "evaluations": "all evaluations were used",
@@ -26,14 +27,14 @@ _INFINITE = 2_147_483_647
 _RULES_SHOWN = 64
 
 
-def document(task: Task, done: Done) -> dict[str, Any]:
+def document(task: Task, made: Made) -> dict[str, Any]:
     """The JSON document."""
-    judge, found = done.judge, done.found
+    judge, found = made.judge, made.found
     return {
         "scenario": task.system.name,
         "also": len(task.also),
         "first_in": None if task.first_in is None else task.first_in.name,
-        "first_evaluations": done.first_evaluations,
+        "first_evaluations": made.first_evaluations,
         "objective": judge.objective.text,
         "schedule": task.plan.schedule,
         "stopped": found.stopped,
@@ -43,18 +44,18 @@ def document(task: Task, done: Done) -> dict[str, Any]:
         "elapsed_s": judge.elapsed_s,
         "best": None if found.best is None else _best(judge, found.best),
         "course": [{"evaluations": at, "score": score} for at, score in judge.course],
-        "verification": _verification(done.verdict),
+        "verification": _verification(made.verdict),
     }
 
 
-def print_found(console: Console, task: Task, done: Done) -> None:
+def print_found(console: Console, task: Task, made: Made) -> None:
     """The rules, how they were found, and what they are worth."""
-    from ascar.cli.sharp.task import Live
+    from ascar.sharp.task import Live
 
-    judge, found = done.judge, done.found
+    judge, found = made.judge, made.found
     if found.best is not None:
         console.print(rules_table(found.best.observed))
-    before = f"{done.first_evaluations} runs in simulation first; " if done.first_evaluations else ""
+    before = f"{made.first_evaluations} runs in simulation first; " if made.first_evaluations else ""
     console.print(
         f"{before}{judge.evaluations} runs, {judge.epoch} epochs, {judge.round} rounds in "
         f"{duration(judge.elapsed_s)}; {_STOPPED[found.stopped]}",
@@ -62,7 +63,7 @@ def print_found(console: Console, task: Task, done: Done) -> None:
         markup=False,
     )
     pairs = "pairs of fresh intervals" if isinstance(task.system, Live) else "pairs on fresh seeds"
-    console.print(_words(judge, done.verdict, pairs), soft_wrap=True, markup=False)
+    console.print(_words(judge, made.verdict, pairs), soft_wrap=True, markup=False)
 
 
 def _best(judge: Judge, best: Judged) -> dict[str, Any]:

@@ -15,10 +15,7 @@ from ascar.cli.sim.options import Seed, Settings
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from ascar.capes.knobs import Setting
-    from ascar.capes.surfaces.modern import Modern
-    from ascar.cli.sharp.rule_system import RuleSystem
-    from ascar.pilot.turns import InTurns
+    from ascar.rule_learning.learning import Learned
     from ascar.sharp import RuleSet
     from ascar.sharp.running import Series
 
@@ -27,7 +24,6 @@ EXAMPLES = examples(
     "ascar sharp learn random-write --rules rules.txt --fields m100,b100    a simulated cluster of its own",
 )
 _TRIAL_S = 120.0
-_TOLD_EVERY_S = 60.0
 
 
 def learn(
@@ -76,16 +72,14 @@ def learn(
     """
     from contextlib import ExitStack
 
-    import numpy as np
-
-    from ascar.capes.surfaces.modern import Modern
     from ascar.cli.file_output import check_new, write_new
-    from ascar.cli.output import emit, people
-    from ascar.cli.sharp.rule_system import RuleSystem
+    from ascar.cli.interrupts import Interrupted
+    from ascar.cli.output import emit, people, say
     from ascar.errors import InputError
+    from ascar.rule_learning.learning import learn_numbers
+    from ascar.rule_learning.system import RuleSystem
     from ascar.sharp import objective_of
     from ascar.sharp.deployment.system import METRICS
-    from ascar.sharp.turns import kept_if_better
     from ascar.study import duration as seconds_of
 
     if out is not None:
@@ -97,25 +91,30 @@ def learn(
             f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
         )
     learn_s = seconds_of("--for", duration)
+
+    def told(left_s: float, settings_seen: int) -> None:
+        if not quiet:
+            say(f"{left_s:.0f} s left; {settings_seen} settings seen")
+
     with ExitStack() as stack:
         system = _system(stack, scenario, (workload, connection), (seed, settings))
         before = _kept(system, rules, live=scenario is None)
         turned = RuleSystem(system, before, goal).turn(
             [one.strip() for one in fields.split(",")], None if rule is None else [one - 1 for one in rule]
         )
-        policy = Modern(turned.knobs, np.random.default_rng(seed or 0))
-        ticks = _learned(turned, policy, system, learn_s, quiet=quiet)
-        after, found = kept_if_better(system, goal, before, turned.rules_at(_best(policy, turned)))
+        try:
+            found = learn_numbers(system, turned, goal, learn_s=learn_s, seed=seed or 0, told=told)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; rules on trial are taken back") from None
         if scenario is None and workload is not None:
-            _noted(workload, after, system)
+            _noted(workload, found.after, system)
     if out is not None:
-        write_new(out, after.text(), force=force)
-    seen = ticks, len(policy.surface.places)
+        write_new(out, found.after.text(), force=force)
     if json:
-        emit("sharp-learn", {"objective": goal.text, **_document(before, after, found, seen)})
+        emit("sharp-learn", {"objective": goal.text, **_document(found)})
     else:
-        people().print(_words(found, seen), soft_wrap=True, markup=False)
-        people().print(after.text(), end="", markup=False)
+        people().print(_words(found), soft_wrap=True, markup=False)
+        people().print(found.after.text(), end="", markup=False)
     return 0
 
 
@@ -181,43 +180,6 @@ def _kept(system: Series, given: Path | None, *, live: bool) -> RuleSet:
     return rules
 
 
-def _learned(turned: RuleSystem, policy: Modern, system: Series, learn_s: float, *, quiet: bool) -> int:
-    """Turn knobs until the time is over; how many ticks were read.
-
-    Raises:
-        Interrupted: on the keyboard; the rules that were kept are in force.
-    """
-    from ascar.cli.interrupts import Interrupted
-    from ascar.cli.output import say
-
-    setting, ticks, until_s = turned.start(), 0, system.time_s + learn_s
-    told_s = system.time_s
-    try:
-        while system.time_s < until_s:
-            seen = turned.step(setting)
-            setting = policy.decide(seen)
-            ticks += 1
-            if not quiet and system.time_s - told_s >= _TOLD_EVERY_S:
-                told_s = system.time_s
-                say(f"{max(0.0, until_s - told_s):.0f} s left; {len(policy.surface.places)} settings seen")
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted; rules on trial are taken back") from None
-    finally:
-        turned.end()
-    return ticks
-
-
-def _best(policy: Modern, turned: RuleSystem) -> Setting:
-    """Of the settings that were visited, the one that the model of the performance holds for best."""
-    import numpy as np
-
-    places = policy.surface.places
-    if not places:
-        return turned.start()
-    mean, _ = policy.surface.fitted().predict(np.array([one.columns for one in places.values()]))
-    return list(places)[int(np.argmax(mean))]
-
-
 def _noted(workload: str, rules: RuleSet, system: Series) -> None:
     """Who follows what, for later deployments."""
     from ascar.cli.connection import roster
@@ -227,27 +189,27 @@ def _noted(workload: str, rules: RuleSet, system: Series) -> None:
     roster().write(Expected(workload=workload, rules=rules_id(rules), controllers=system.controllers))
 
 
-def _document(
-    before: RuleSet, after: RuleSet, found: InTurns | None, seen: tuple[int, int]
-) -> dict[str, Any]:
+def _document(found: Learned) -> dict[str, Any]:
     from ascar.cli.sharp.files import estimates_ready, set_ready
     from ascar.sharp.deployment import rules_id
 
     return {
-        "ticks": seen[0],
-        "settings": seen[1],
-        "before": rules_id(before),
-        "rules": rules_id(after),
-        "rule_set": set_ready(after),
-        "improved": after != before,
-        **estimates_ready(found),
-        "pairs": 0 if found is None else len(found.reference),
+        "ticks": found.ticks,
+        "settings": found.settings,
+        "before": rules_id(found.before),
+        "rules": rules_id(found.after),
+        "rule_set": set_ready(found.after),
+        "improved": found.after != found.before,
+        **estimates_ready(found.comparison),
+        "pairs": 0 if found.comparison is None else len(found.comparison.reference),
     }
 
 
-def _words(found: InTurns | None, seen: tuple[int, int]) -> str:
-    learned = f"{seen[0]} ticks, {seen[1]} settings; "
-    if found is None or found.gain is None:
+def _words(found: Learned) -> str:
+    learned, comparison = f"{found.ticks} ticks, {found.settings} settings; ", found.comparison
+    if comparison is None or comparison.gain is None:
         return learned + "nothing was better than the rules of the beginning"
-    kept = "kept" if found.improved else "not shown to be better: the rules of the beginning are in force"
-    return f"{learned}{found.gain.words}, {found.gain.pairs} pairs in turns; {kept}"
+    kept = "kept"
+    if not comparison.improved:
+        kept = "not shown to be better: the rules of the beginning are in force"
+    return f"{learned}{comparison.gain.words}, {comparison.gain.pairs} pairs in turns; {kept}"

@@ -29,7 +29,7 @@ from ascar.cli.sim.options import Seconds, Seed, Settings, Threads, scenario_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.cli.sharp.task import Live
+    from ascar.sharp.task import Live
 
 EXAMPLES = examples(
     "ascar sharp search random-write --evaluations 2000 --out rules.txt",
@@ -79,14 +79,17 @@ def search(
     from ascar.cli.threads import compute_on_one_thread
 
     compute_on_one_thread()
-    from ascar.cli.file_output import write_new
+    from ascar.cli.file_output import check_new, write_new
+    from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.found import document, print_found
     from ascar.cli.sharp.progress import showing
-    from ascar.cli.sharp.task import Task, carry_out, ends_of, plan_from
+    from ascar.cli.sharp.search_plan import ends_of, plan_from
     from ascar.errors import InputError
+    from ascar.loops.rules import make_rules
     from ascar.pilot.turns import PairTest
     from ascar.sharp import objective_of
+    from ascar.sharp.task import Task
 
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
@@ -115,21 +118,28 @@ def search(
         out=out,
         begin="resume" if resume else "anew" if force else "new",
     )
-    with showing(quiet=quiet) as listener:
-        done = carry_out(task, listener)
-    if done.found.best is not None:
-        write_new(out, done.found.best.observed.text(), force=True)
+    check_new(task.out, force=task.begin != "new")
+    try:
+        with showing(quiet=quiet) as listener:
+            made = make_rules(task, listener)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; the runs that have ended are kept in {task.journal_path().name}; "
+            "go on with the same command and --resume"
+        ) from None
+    if made.found.best is not None:
+        write_new(out, made.found.best.observed.text(), force=True)
     if json:
-        emit("sharp-search", document(task, done) | {"out": str(out)})
+        emit("sharp-search", document(task, made) | {"out": str(out)})
     else:
-        print_found(people(), task, done)
+        print_found(people(), task, made)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)
     return 0
 
 
 def _live(workload: str | None, connection: Path | None, times: tuple[str, str]) -> Live:
-    from ascar.cli.sharp.task import Live
     from ascar.messaging import token
+    from ascar.sharp.task import Live
     from ascar.study import duration
 
     if workload is not None:

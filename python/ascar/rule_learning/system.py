@@ -1,7 +1,4 @@
-"""Rules in force as a system that CAPES tunes: a knob for each of their numbers (Li, 6.3.1).
-
-The rule loop and the online loop know nothing of each other; here they meet.
-"""
+"""Rules in force as a system that CAPES tunes: a knob for each of their numbers (Li, 6.3.1)."""
 
 from __future__ import annotations
 
@@ -40,11 +37,12 @@ class RuleSystem:
         tick_s: length of a tick.
 
     Attributes:
+        rules: whose numbers are turned.
         knobs: what can be turned.
     """
 
     def __init__(self, system: Series, rules: RuleSet, objective: Objective, tick_s: float = 1.0) -> None:
-        self._system, self._rules, self._objective, self._tick_s = system, rules.bare(), objective, tick_s
+        self._system, self.rules, self._objective, self._tick_s = system, rules.bare(), objective, tick_s
         self.knobs: tuple[Knob, ...] = ()
         self._tick = 0
         self._setting: Setting | None = None
@@ -60,7 +58,7 @@ class RuleSystem:
         Raises:
             InputError: no such field or rule.
         """
-        self.knobs = tuple(map(_knob, knobs(self._rules, fields, at)))
+        self.knobs = tuple(map(_knob, knobs(self.rules, fields, at)))
         return self
 
     def start(self) -> Setting:
@@ -70,7 +68,7 @@ class RuleSystem:
     def rules_at(self, setting: Setting) -> RuleSet:
         """The rules with the numbers of a setting."""
         values = {knob.name: round(value) for knob, value in zip(self.knobs, setting, strict=True)}
-        return with_values(self._rules, values)
+        return with_values(self.rules, values)
 
     def step(self, setting: Setting) -> Seen:
         """A tick under a setting; the first one after a change is not read.

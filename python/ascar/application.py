@@ -18,9 +18,9 @@ from ascar.targets.recipe import KNOBS, recipe_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ascar.cli.place import Place
     from ascar.history import Run
     from ascar.space import Configuration, Space
+    from ascar.targets.place import Place
     from ascar.targets.recipe import Recipe
 
 # What the machine is described by, and what a difference is called.

@@ -1,10 +1,9 @@
-"""A session on this machine, from study to end: ground -> messages -> load, parts -> proof -> back."""
+"""The stages of a session on this machine: its processes, started, watched, compared with before, ended."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -16,82 +15,41 @@ from ascar.capes.session.alternation import Alternation, PhaseTurns
 from ascar.capes.session.files import (
     agent_text,
     interface_text,
-    knob_names,
     learner_text,
     users,
     write_private,
 )
 from ascar.capes.session.folder import Running
-from ascar.capes.session.ground import Plot, prepared
-from ascar.capes.session.kept import check_knobs, keep_setting, left_changed
+from ascar.capes.session.kept import keep_setting, left_changed
 from ascar.capes.session.load import Load, Readings
 from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, Wishes
 from ascar.capes.session.parts import Part
 from ascar.capes.session.record import Record
 from ascar.errors import AscarError, InputError, WorkError
-from ascar.messaging import MessageServer, end_tasks, run_until_asked
+from ascar.messaging import MessageServer, end_tasks
 from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 
     from ascar.capes.session.folder import Folder
-    from ascar.capes.session.ground import Ground
+    from ascar.capes.session.ground import Ground, Plot
     from ascar.capes.session.proof import Proof
     from ascar.capes.session.study import OnlineStudy
 
+_READINGS = "load.jsonl"
 _LOOK_S = 0.2
 _FIRST_TICK_S = 60.0
 _AGENT_S, _OTHERS_S = 60.0, 15.0
 
 
-def up(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callable[[str], None]) -> Ended:
-    """Run a session until its time is over, a signal comes or a part is given up; then put everything back.
-
-    To be called by the main thread, which stays: the kernel ends the parts with it.
-
-    Args:
-        study: what is tuned.
-        folder: of the session; not taken yet.
-        wishes: of the user.
-        tell: hears in a line what is being done.
+def check_wishes(study: OnlineStudy, wishes: Wishes) -> None:
+    """Refuse wishes that the study cannot fulfil.
 
     Raises:
-        InputError: the study or the machine does not allow it; nothing is left changed.
-        Refused: the session runs already, or something that it needs is held.
-        WorkError: the target cannot be made.
+        InputError: nothing is turned by itself, or the time is too short for two pairs of phases.
     """
-    _check(study, wishes)
-    plot = Plot.of(study)
-    with folder:
-        running = Running(os.getpid(), study.session, wishes.file, time.time())
-        folder.announce(running)
-        with (
-            prepared(plot, tell) as ground,
-            MessageServer(folder.path / "messages", users(study.session, study.capes.node)) as server,
-        ):
-            names = knob_names(study, ground.device)
-            knobs = dict(zip(names, study.capes.knob, strict=True))
-            check_knobs({name: knob for name, knob in knobs.items() if name not in study.program_knobs})
-            site = _Site(study, folder, wishes, tell, server, running)
-            ended = site.run(plot, ground)
-            if changed := left_changed(_of_machine(ended.defaults, study)):
-                ended = replace(ended, left_changed=changed)
-        if wishes.keep or folder.asked_to_keep():
-            tell("setting what was learnt, to stay until `ascar restore`")
-            setting = _of_machine(ended.setting, study)
-            lasting = {knob: value for knob, value in setting.items() if not ground.is_of(knob)}
-            ended = replace(ended, kept=keep_setting(lasting, ended.defaults))
-    return ended
-
-
-def _of_machine(setting: dict[str, Any], study: OnlineStudy) -> dict[str, Any]:
-    """Without the knobs of programs, which end with the session."""
-    return {knob: value for knob, value in setting.items() if knob not in study.program_knobs}
-
-
-def _check(study: OnlineStudy, wishes: Wishes) -> None:
     if wishes.prove and study.capes.mode != "automatic":
         raise InputError(
             f"--prove: capes.mode = {study.capes.mode!r} turns nothing by itself; set it to 'automatic'"
@@ -106,8 +64,28 @@ def _check(study: OnlineStudy, wishes: Wishes) -> None:
         )
 
 
+def messages_of(study: OnlineStudy, folder: Folder) -> MessageServer:
+    """The server between the processes of a session, with a user for each of them."""
+    return MessageServer(folder.path / "messages", users(study.session, study.capes.node))
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The processes of the loop.
+
+    Attributes:
+        interface: closes ticks, keeps the replay database, checks actions.
+        agent: observes the machine and sets its knobs.
+        learner: decides.
+    """
+
+    interface: Part
+    agent: Part
+    learner: Part
+
+
 @dataclass(slots=True)
-class _Site:
+class Site:
     """A session that runs."""
 
     study: OnlineStudy
@@ -122,42 +100,39 @@ class _Site:
     started_s: float | None = None
     _restarts: int = 0
 
-    def run(self, plot: Plot, ground: Ground) -> Ended:
-        self.parts = self._parts(ground, has_load=plot.workload is not None)
-        for part in self.parts:
-            part.check()
-        try:
-            if plot.workload is not None and ground.workspace is not None:
-                readings = Readings(self.folder.path / "load.jsonl")
-                reading_s = self.study.capes.interval_s / 2
-                self.load = Load(plot.workload, ground.workspace, readings, self.study.load_s, reading_s)
-                self.load.start()
-            for part in self.parts:
-                part.start()
-            return run_until_asked(self._run)
-        finally:
-            self._end()
-
-    def _parts(self, ground: Ground, *, has_load: bool) -> list[Part]:
-        """The processes, and the files that they read."""
+    def stages(self, ground: Ground, *, has_load: bool) -> Stages:
+        """The processes, checked, and the files that they read."""
         path, ascard = self.folder.path, str(find_ascard())
-        readings = path / "load.jsonl" if has_load else None
+        readings = path / _READINGS if has_load else None
         write_private(path / "interface.toml", interface_text(self.study, ground.device))
         write_private(path / "agent.toml", agent_text(self.study, ground.device, readings))
         write_private(path / "learner.toml", learner_text(self.study, ground.device))
         train = [sys.executable, "-P", "-m", "ascar", "capes", "train"]
-        return [
-            Part("interface", [ascard, "interface", "--config", "interface.toml"], path),
-            Part("agent", [ascard, "agent", "--config", "agent.toml"], path),
-            Part("learner", [*train, "--config", "learner.toml"], path),
-        ]
+        stages = Stages(
+            interface=Part("interface", [ascard, "interface", "--config", "interface.toml"], path),
+            agent=Part("agent", [ascard, "agent", "--config", "agent.toml"], path),
+            learner=Part("learner", [*train, "--config", "learner.toml"], path),
+        )
+        self.parts = [stages.interface, stages.agent, stages.learner]
+        for part in self.parts:
+            part.check()
+        return stages
 
-    async def _run(self, asked: asyncio.Event) -> Ended:
-        """Until the end; the parts still run then."""
+    def start_load(self, plot: Plot, ground: Ground) -> None:
+        """Start the study's load, where it has one."""
+        if plot.workload is None or ground.workspace is None:
+            return
+        readings = Readings(self.folder.path / _READINGS)
+        reading_s = self.study.capes.interval_s / 2
+        self.load = Load(plot.workload, ground.workspace, readings, self.study.load_s, reading_s)
+        self.load.start()
+
+    @contextlib.asynccontextmanager
+    async def messenger(self) -> AsyncGenerator[Messenger]:
+        """What keeps the session's state, connected to the server."""
         settings = self.server.settings("session")
-        problem: str | None = None
         async with await Bus.open(settings, self.study.session, name=ACTOR) as bus:
-            messenger = Messenger(
+            yield Messenger(
                 bus=bus,
                 objective=self.study.objective.text,
                 interval_s=self.study.capes.interval_s,
@@ -166,28 +141,29 @@ class _Site:
                 record=Record(self.study.objective.sign),
                 state=SessionState(self.study.session),
             )
-            tasks = [
-                asyncio.create_task(work)
-                for work in (messenger.listen(), messenger.speak(), self._watch(), self._go(messenger))
-            ]
-            waiting = asyncio.create_task(asked.wait())
-            try:
-                done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    try:
-                        task.result()
-                    except AscarError as error:
-                        problem = error.message
-            finally:
-                await end_tasks([*tasks, waiting])
-            stopped = "problem" if problem else "asked" if asked.is_set() else "time"
-            self.tell(f"ending the session: {problem or stopped}")
-            ended = self._ended(messenger, stopped, problem)
-            await messenger.enter("ending")
-            return ended
 
-    async def _go(self, messenger: Messenger) -> None:
-        """From the first tick to the end of the time; it returns when that is over.
+    async def first_end(
+        self, asked: asyncio.Event, works: Iterable[Coroutine[Any, Any, object]]
+    ) -> tuple[str, str | None]:
+        """Do several works until the first of them ends, or the end is asked for: why, and the problem."""
+        problem: str | None = None
+        tasks: list[asyncio.Task[object]] = [asyncio.create_task(work) for work in works]
+        waiting = asyncio.create_task(asked.wait())
+        try:
+            done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                try:
+                    task.result()
+                except AscarError as error:
+                    problem = error.message
+        finally:
+            await end_tasks([*tasks, waiting])
+        stopped = "problem" if problem else "asked" if asked.is_set() else "time"
+        self.tell(f"ending the session: {problem or stopped}")
+        return stopped, problem
+
+    async def first_tick(self, messenger: Messenger) -> None:
+        """Wait until a node is there, and say that the session runs.
 
         Raises:
             WorkError: no tick comes.
@@ -209,16 +185,20 @@ class _Site:
             )
         )
         self.tell("the session runs")
-        async with contextlib.AsyncExitStack() as stack:
-            if duration_s is not None:
-                stack.enter_context(contextlib.suppress(TimeoutError))
-                await stack.enter_async_context(asyncio.timeout(duration_s))
-            if self.wishes.prove:
-                await asyncio.sleep(self.study.after_s)
-                await self._prove(messenger)
-            await asyncio.Event().wait()
 
-    async def _prove(self, messenger: Messenger) -> None:
+    async def until_over(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do what has no end until the session's time is over."""
+        limit = asyncio.timeout(self.wishes.duration_s)
+        try:
+            async with limit:
+                await work
+        except TimeoutError:
+            if not limit.expired():
+                raise
+
+    async def prove(self, messenger: Messenger) -> None:
+        """Compare with the baseline, phase by phase, without end."""
+        await asyncio.sleep(self.study.after_s)
         turns = PhaseTurns(
             self.study.objective,
             self.study.phase_s,
@@ -234,7 +214,7 @@ class _Site:
         self.alternation = Alternation(messenger, turns, ACTOR, told)
         await self.alternation.run()
 
-    async def _watch(self) -> None:
+    async def watch(self) -> None:
         """Keep the parts running, without end.
 
         Raises:
@@ -271,7 +251,8 @@ class _Site:
         standing = {"messages": messages, **{part.name: part.standing for part in self.parts}}
         return standing if self.load is None else {**standing, "load": self.load.standing}
 
-    def _ended(self, messenger: Messenger, stopped: str, problem: str | None) -> Ended:
+    def ended(self, messenger: Messenger, stopped: str, problem: str | None) -> Ended:
+        """What came of it, as far as it is known while the stages run."""
         state, alternation = messenger.state, self.alternation
         now = {one.key: one.value for one in state.knobs if one.value is not None}
         setting = messenger.record.best() or now
@@ -290,9 +271,27 @@ class _Site:
             problem=problem,
         )
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """The learner first, so that nothing is turned any more; then the agent, which puts knobs back."""
         for part, patience_s in zip(reversed(self.parts), (_OTHERS_S, _AGENT_S, _OTHERS_S), strict=True):
             part.end(patience_s)
         if self.load is not None and not self.load.end():
             self.tell("the load does not end by itself; it is killed with its control group")
+
+    def compared_with_before(self, ended: Ended) -> Ended:
+        """With the knobs that the agent has not put back."""
+        changed = left_changed(self._of_machine(ended.defaults))
+        return replace(ended, left_changed=changed) if changed else ended
+
+    def kept_where_wanted(self, ended: Ended, ground: Ground) -> Ended:
+        """Where it is wanted, set what was learnt, to stay; all but knobs of what goes with the session."""
+        if not (self.wishes.keep or self.folder.asked_to_keep()):
+            return ended
+        self.tell("setting what was learnt, to stay until `ascar restore`")
+        setting = self._of_machine(ended.setting)
+        lasting = {knob: value for knob, value in setting.items() if not ground.is_of(knob)}
+        return replace(ended, kept=keep_setting(lasting, ended.defaults))
+
+    def _of_machine(self, setting: dict[str, Any]) -> dict[str, Any]:
+        """Without the knobs of programs, which end with the session."""
+        return {knob: value for knob, value in setting.items() if knob not in self.study.program_knobs}

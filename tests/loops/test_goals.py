@@ -8,12 +8,12 @@ import pytest
 
 from ascar.errors import InputError, StudyError
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.outcome import Purpose
 from ascar.search import search_optimizer
 from ascar.space import study_space
 from ascar.study import Study
 from ascar.targets import open_target
-from ascar.tune import tune
 
 SIMULATED = """
 [study]

@@ -8,9 +8,9 @@ import pytest
 
 from ascar.errors import InputError, WorkError
 from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.outcome import Event, Purpose, TrialState
 from ascar.study import Study
-from ascar.tune import tune
 
 STUDY = """
 [study]

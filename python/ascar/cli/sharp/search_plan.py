@@ -1,0 +1,45 @@
+"""The plan and the ends of a search, as options of `ascar sharp search` describe them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ascar.sharp import Plan
+    from ascar.sharp.task import Ends
+
+
+def plan_from(schedule: str, start: Path | None, patience: int | None, *, faithful: bool) -> Plan:
+    """The plan that options describe.
+
+    Raises:
+        InputError: two of them exclude each other, or one is wrong.
+    """
+    from ascar.cli.sharp.files import read
+    from ascar.errors import InputError
+    from ascar.sharp.plan import FIRST, plan_of
+
+    if faithful and schedule not in ("sharp", "faithful"):
+        raise InputError(f"--faithful with --schedule = {schedule!r}: give one of them")
+    schedule = "faithful" if faithful else schedule
+    # Algorithm 1 itself never ends; ours does when epochs bring nothing.
+    endless = schedule == "faithful" and patience is None
+    return plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
+
+
+def ends_of(plan: Plan, budget: str | None, evaluations: int | None) -> Ends:
+    """When the search ends at the latest.
+
+    Raises:
+        InputError: nothing ends it, or the budget is no time.
+    """
+    from ascar.errors import InputError
+    from ascar.sharp.task import Ends
+    from ascar.study import duration
+
+    budget_s = None if budget is None else duration("--budget", budget)
+    if plan.patience == 0 and budget_s is None and evaluations is None:
+        raise InputError("--budget, --evaluations: must be given where nothing else ends the search")
+    return Ends(evaluations, budget_s)

@@ -1,0 +1,78 @@
+"""The online loop: agent -> interface -> replay -> learner -> action checker -> interface -> agent.
+
+Each stage is a process, and messages go round between them. The agent sends what it observes every tick.
+The interface closes the tick, stores it in the replay database and passes it on. The learner decides on an
+action. The action checker of the interface refuses it, or hands it to the agent, which sets the knobs. This
+loop starts the stages, follows them, proves what they gain, ends them, and has everything put back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ascar.capes.session.files import machine_knobs
+from ascar.capes.session.ground import Plot, prepared
+from ascar.capes.session.kept import check_knobs
+from ascar.capes.session.site import Site, check_wishes, messages_of
+from ascar.messaging import run_until_asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.capes.session.folder import Folder
+    from ascar.capes.session.messenger import Messenger
+    from ascar.capes.session.outcome import Ended, Wishes
+    from ascar.capes.session.study import OnlineStudy
+
+
+def tune_online(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callable[[str], None]) -> Ended:
+    """Tune this machine, and put everything back at the end.
+
+    The end comes when the time is over, with a signal, or when a stage is given up. The main
+    thread has to call it and to stay: the kernel ends the stages with it.
+
+    Args:
+        study: says what is tuned.
+        folder: belongs to the session; nobody has taken it yet.
+        wishes: are the user's.
+        tell: hears in a line what is being done.
+
+    Raises:
+        InputError: the study or the machine does not allow it; nothing is left changed.
+        Refused: the session runs already, or something that it needs is held.
+        WorkError: the target cannot be made.
+    """
+    check_wishes(study, wishes)
+    plot = Plot.of(study)
+    with folder:
+        running = folder.begin(study.session, wishes.file)
+        with prepared(plot, tell) as ground, messages_of(study, folder) as server:
+            check_knobs(machine_knobs(study, ground.device))
+            site = Site(study, folder, wishes, tell, server, running)
+            stages = site.stages(ground, has_load=plot.workload is not None)
+            try:
+                site.start_load(plot, ground)
+                for stage in (stages.interface, stages.agent, stages.learner):
+                    stage.start()
+                ended = run_until_asked(lambda asked: _followed(site, asked))
+            finally:
+                site.end()
+            ended = site.compared_with_before(ended)
+        return site.kept_where_wanted(ended, ground)
+
+
+async def _followed(site: Site, asked: asyncio.Event) -> Ended:
+    """Follow the stages to the end of the session; they still run then."""
+    async with site.messenger() as messenger:
+        works = messenger.listen(), messenger.speak(), site.watch(), _proved(site, messenger)
+        stopped, problem = await site.first_end(asked, works)
+        ended = site.ended(messenger, stopped, problem)
+        await messenger.enter("ending")
+        return ended
+
+
+async def _proved(site: Site, messenger: Messenger) -> None:
+    """From the first tick to the end of the time, with the proof where one is wanted."""
+    await site.first_tick(messenger)
+    await site.until_over(site.prove(messenger) if site.wishes.prove else asyncio.Event().wait())

@@ -1,0 +1,63 @@
+"""The rule loop: rule set -> candidates -> controllers -> signature workload -> pilot, objective -> split.
+
+The bench is controllers under their signature workload, simulated or live. The judge runs rule sets on it,
+each as often as its scores vary, and scores them by the objective. The search proposes candidates and
+splits rules. The last comparison says what the best rule set is worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.sharp.judge import Judge
+from ascar.sharp.rehearsal import rehearse
+from ascar.sharp.search import search
+from ascar.sharp.verification import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.pilot.turns import InTurns
+    from ascar.sharp.judge import Moment
+    from ascar.sharp.search import Found
+    from ascar.sharp.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the loop came to.
+
+    Attributes:
+        judge: holds the course of the search.
+        found: the best rule set, and why the search ended.
+        verdict: the last comparison; None: nothing was found to compare.
+        first_evaluations: runs in the simulation that the search began in.
+    """
+
+    judge: Judge
+    found: Found
+    verdict: InTurns | None
+    first_evaluations: int = 0
+
+
+def make_rules(task: Task, listener: Callable[[Moment], None]) -> Made:
+    """Search for rules, and compare the best of them with the system as it is.
+
+    Args:
+        task: says what is asked for.
+        listener: hears of every run.
+
+    Raises:
+        InputError: the objective names what no run tells, or a journal is of another search.
+        KeyboardInterrupt: the runs that have ended are kept, and a task that resumes goes on from them.
+    """
+    with task.bench() as bench:
+        rehearsal = rehearse(task, listener)
+        with task.journal(bench, rehearsal) as journal:
+            judge = Judge(bench, task.objective, journal, task.limits(rehearsal), listener=listener)
+            found = search(judge, rehearsal.plan)
+            verdict = None
+            if found.best is not None:
+                verdict = verify(judge, found.best.rules, task.test, task.budget_s(rehearsal))
+    return Made(judge, found, verdict, rehearsal.evaluations)

@@ -1,0 +1,167 @@
+"""What is asked of a search for rules: the system, the objective, the plan, its ends, its files."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.messaging import Background, find_settings
+from ascar.sharp.bench import SimulatedBench
+from ascar.sharp.deployment import ManagedSystem
+from ascar.sharp.journal import About, Journal
+from ascar.sharp.judge import Limits
+from ascar.sharp.live import LiveBench
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from ascar.objective import Objective
+    from ascar.pilot.turns import PairTest
+    from ascar.sharp.bench import Bench
+    from ascar.sharp.journal import Begin
+    from ascar.sharp.plan import Plan
+    from ascar.simulation import Scenario
+
+_FIRST_SHARE = 1 / 3
+_SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
+_TRIAL_MAX_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Controllers behind a message server, as a system that rules are made for.
+
+    Attributes:
+        name: for people: the workload's, or "controllers".
+        workload: whose controllers; None: all.
+        connection: file of it; None: found elsewhere.
+        settle_s: left out of a run.
+        run_s: length of a run.
+    """
+
+    name: str
+    workload: str | None
+    connection: Path | None
+    settle_s: float
+    run_s: float
+
+    @contextmanager
+    def bench(self, objective: Objective) -> Generator[LiveBench]:
+        """The controllers that are there; what is on trial at the end is taken back.
+
+        Raises:
+            MessagingError: nobody is there.
+        """
+        settings = find_settings("manager", self.connection)
+        trial_s = min(_TRIAL_MAX_S, 3 * (self.settle_s + self.run_s) + 30)
+        with Background() as background:
+            system = ManagedSystem(background, settings, self.workload, trial_s=trial_s)
+            try:
+                yield LiveBench(system, objective, self.settle_s, self.run_s)
+            finally:
+                system.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """When a search ends at the latest.
+
+    Attributes:
+        evaluations: runs of the search; None: any number.
+        budget_s: for all of it, the last comparison included; None: any time.
+    """
+
+    evaluations: int | None
+    budget_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a first phase in simulation came to.
+
+    Attributes:
+        plan: of the search on the system.
+        evaluations: runs that were made.
+        elapsed_s: seconds that it took; None: there was no such phase.
+    """
+
+    plan: Plan
+    evaluations: int = 0
+    elapsed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is asked for.
+
+    Attributes:
+        system: that rules are made for.
+        also: scenarios that each run is made in, too.
+        first_in: simulation in which the search begins; None: it begins on the system.
+        objective: what is searched for.
+        plan: how.
+        ends: of the search.
+        test: of the last comparison.
+        threads: runs at a time; None: one a core.
+        out: file of the rule set.
+        begin: of the journals.
+    """
+
+    system: Scenario | Live
+    also: tuple[Scenario, ...]
+    first_in: Scenario | None
+    objective: Objective
+    plan: Plan
+    ends: Ends
+    test: PairTest
+    threads: int | None
+    out: Path
+    begin: Begin
+
+    @contextmanager
+    def bench(self) -> Generator[Bench]:
+        """The system under its signature workload.
+
+        Raises:
+            InputError: the objective names what no run tells.
+            MessagingError: no controllers are there.
+        """
+        if isinstance(self.system, Live):
+            with self.system.bench(self.objective) as live:
+                yield live
+        else:
+            yield SimulatedBench(self.system, self.objective, self.threads, self.also)
+
+    def journal(self, bench: Bench, rehearsal: Rehearsal) -> Journal:
+        """Of the runs on the system.
+
+        Raises:
+            InputError: it is there, and of another search.
+        """
+        path = self.journal_path()
+        # A search that was cut off in its first phase has no journal of the second.
+        is_first = rehearsal.elapsed_s is not None and self.begin == "resume" and not path.exists()
+        about = About.of(bench, self.objective, rehearsal.plan)
+        return Journal(path, about, "new" if is_first else self.begin)
+
+    def journal_path(self, part: str = "") -> Path:
+        """The file in which runs are written down."""
+        return self.out.with_name(f"{self.out.name}{part}.journal")
+
+    def budget_s(self, rehearsal: Rehearsal) -> float | None:
+        """For the search on the system and the last comparison; None: any time."""
+        if self.ends.budget_s is None:
+            return None
+        return max(1.0, self.ends.budget_s - (rehearsal.elapsed_s or 0.0))
+
+    def limits(self, rehearsal: Rehearsal) -> Limits:
+        """Of the search on the system."""
+        budget_s = self.budget_s(rehearsal)
+        return Limits(self.ends.evaluations, None if budget_s is None else _SEARCH_SHARE * budget_s)
+
+    def first_limits(self) -> Limits:
+        """Of the first phase, which has a third of the time at most and any number of runs."""
+        budget_s = self.ends.budget_s
+        return Limits(None, None if budget_s is None else _FIRST_SHARE * budget_s)
