@@ -376,3 +376,19 @@ def test_interrupted_it_shows_what_there_is_and_leaves_nothing_running(tmp_path)
         assert status_line in out
         assert err.splitlines()[-1] == "error: interrupted; nothing of the command is left running"
     assert json.loads(out)["error"]["kind"] == "Interrupted"
+
+
+def test_measuring_a_command_loads_no_heavy_library():
+    code = (
+        "import sys; from ascar.cli import main\n"
+        "sys.argv = ['ascar', 'measure', '--rounds-max', '3', '--quiet', '--', 'true']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300
+    )
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "ascar.pilot.session" in loaded
+    assert not loaded & {"numpy", "scipy", "polars", "matplotlib", "sqlalchemy"}

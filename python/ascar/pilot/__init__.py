@@ -1,26 +1,32 @@
 """Pilot: statistically valid measurement in the shortest time (Li's thesis, chapter 4)."""
 
-from ascar._core import Speed, WorkAmounts
-from ascar.pilot.analysis import Method, analyze
-from ascar.pilot.batches import Batch, Batches
-from ascar.pilot.callables import measure
-from ascar.pilot.command import CommandRunner
-from ascar.pilot.comparison import Comparison, compare, runs_needed
-from ascar.pilot.contest import Contest, Pair, Standing, Terms
-from ascar.pilot.direction import lower_is_better
-from ascar.pilot.findings import Finding
-from ascar.pilot.indicator import Indicator, Kind
-from ascar.pilot.interleaving import ContestPlan, ContestSession, run_contest
-from ascar.pilot.nodes import Combined, combine
-from ascar.pilot.phases import Phase, PhaseKind, phases_of
-from ascar.pilot.presets import PRESETS, Goal
-from ascar.pilot.ranking import Ranking, rank
-from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
-from ascar.pilot.round import Round, Runner
-from ascar.pilot.session import Limits, Plan, Session, run_session
-from ascar.pilot.speed import speed_of
-from ascar.pilot.verdict import Verdict, verdict_on
-from ascar.pilot.watch import Level, Shift, Watcher, WatchPlan
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ascar._core import Speed, WorkAmounts
+    from ascar.pilot.analysis import Method, analyze
+    from ascar.pilot.batches import Batch, Batches
+    from ascar.pilot.callables import measure
+    from ascar.pilot.command import CommandRunner
+    from ascar.pilot.comparison import Comparison, compare, runs_needed
+    from ascar.pilot.contest import Contest, Pair, Standing, Terms
+    from ascar.pilot.direction import lower_is_better
+    from ascar.pilot.findings import Finding
+    from ascar.pilot.indicator import Indicator, Kind
+    from ascar.pilot.interleaving import ContestPlan, ContestSession, run_contest
+    from ascar.pilot.nodes import Combined, combine
+    from ascar.pilot.phases import Phase, PhaseKind, phases_of
+    from ascar.pilot.presets import PRESETS, Goal
+    from ascar.pilot.ranking import Ranking, rank
+    from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
+    from ascar.pilot.round import Round, Runner
+    from ascar.pilot.session import Limits, Plan, Session, run_session
+    from ascar.pilot.speed import speed_of
+    from ascar.pilot.verdict import Verdict, verdict_on
+    from ascar.pilot.watch import Level, Shift, Watcher, WatchPlan
 
 __all__ = [
     "PRESETS",
@@ -72,3 +78,36 @@ __all__ = [
     "speed_of",
     "verdict_on",
 ]
+
+# Loaded when first asked for: a command starts without what it does not use, NumPy above all.
+_MODULES = {
+    "ascar._core": ("Speed", "WorkAmounts"),
+    "ascar.pilot.analysis": ("Method", "analyze"),
+    "ascar.pilot.batches": ("Batch", "Batches"),
+    "ascar.pilot.callables": ("measure",),
+    "ascar.pilot.command": ("CommandRunner",),
+    "ascar.pilot.comparison": ("Comparison", "compare", "runs_needed"),
+    "ascar.pilot.contest": ("Contest", "Pair", "Standing", "Terms"),
+    "ascar.pilot.direction": ("lower_is_better",),
+    "ascar.pilot.findings": ("Finding",),
+    "ascar.pilot.indicator": ("Indicator", "Kind"),
+    "ascar.pilot.interleaving": ("ContestPlan", "ContestSession", "run_contest"),
+    "ascar.pilot.nodes": ("Combined", "combine"),
+    "ascar.pilot.phases": ("Phase", "PhaseKind", "phases_of"),
+    "ascar.pilot.presets": ("PRESETS", "Goal"),
+    "ascar.pilot.ranking": ("Ranking", "rank"),
+    "ascar.pilot.resources": ("Bottleneck", "Resources", "Sampler", "bottlenecks"),
+    "ascar.pilot.round": ("Round", "Runner"),
+    "ascar.pilot.session": ("Limits", "Plan", "Session", "run_session"),
+    "ascar.pilot.speed": ("speed_of",),
+    "ascar.pilot.verdict": ("Verdict", "verdict_on"),
+    "ascar.pilot.watch": ("Level", "Shift", "Watcher", "WatchPlan"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
