@@ -104,7 +104,7 @@ def test_every_trial_has_one_line_and_readings_have_none(events):
     assert "at most 5 runs a side" in shown[5]
     assert (
         shown[7]
-        == "after 1 pairs: 50.0% more throughput_ops_per_s than the default (10.0% to 90.0% more), p = 0.002"
+        == "after 1 pair: 50.0% more throughput_ops_per_s than the default (10.0% to 90.0% more), p = 0.002"
     )
 
 

@@ -9,6 +9,7 @@ from ascar.analysis.figures import STAGES
 from ascar.analysis.labels import metric_label, number, percent
 from ascar.analysis.markup import Html, each, tag
 from ascar.outcome import Trial, TrialState
+from ascar.render import p_value
 from ascar.space.parameter import value_text
 from ascar.units import format_duration, format_size
 
@@ -100,7 +101,7 @@ def _interval(verdict: Verdict, objective: Objective) -> str:
     if limits := objective.gained_between(verdict):
         said += f", {percent(1 - verdict.p_value_limit)} interval {limits}"
     if verdict.p_value is not None:
-        probability = "p < 0.0001" if verdict.p_value < 1e-4 else f"p = {verdict.p_value:.2g}"
+        probability = p_value(verdict.p_value)
         said += f", {probability}, {verdict.runs_per_side} interleaved runs a side"
     return said
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ascar.analysis.labels import number, percent
 from ascar.analysis.variation_checks import LEVEL
+from ascar.render import p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def advice_of(checks: Sequence[Check], settled: Sequence[Settling] = ()) -> list
 
 
 def _test(one: Check) -> str:
-    p = "p < 0.0001" if one.p_adjusted < 1e-4 else f"p = {one.p_adjusted:.2g}"
+    p = p_value(one.p_adjusted)
     return (
         f"{one.result.name} = {one.result.statistic:.3g}, {one.result.sample}, {p} over all checks "
         f"(level {LEVEL:.0%})"

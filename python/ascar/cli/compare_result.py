@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.cli.measured import interval, limit_line, to_document
 from ascar.cli.sheets import Sheet, write_sheet
-from ascar.cli.text import number, p_value
+from ascar.render import number, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

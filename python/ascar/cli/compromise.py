@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.text import number
+from ascar.render import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

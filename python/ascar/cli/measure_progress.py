@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.cli.output import notes, say
-from ascar.cli.text import clock, number
+from ascar.render import clock, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

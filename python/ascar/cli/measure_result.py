@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.cli.goals import judged
 from ascar.cli.measured import interval, limit_line, lines_of, sheet_of, to_document
-from ascar.cli.text import number
 from ascar.measurement import Measurement
+from ascar.render import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

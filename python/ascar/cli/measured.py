@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.sheets import Sheet
-from ascar.cli.text import number
+from ascar.render import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

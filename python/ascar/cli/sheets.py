@@ -64,7 +64,7 @@ def _csv(sheet: Sheet) -> str:
 
 
 def _markdown(sheet: Sheet) -> str:
-    from ascar.cli.text import number
+    from ascar.render import number
 
     def cell(value: float | int | str | None) -> str:
         if isinstance(value, float):

@@ -102,7 +102,7 @@ def _table(found: Space) -> Table:
 
 def _values(found: Space, name: str) -> str:
     """A parameter's values, the default and the left out ones marked."""
-    from ascar.cli.text import plain
+    from ascar.render import plain
     from ascar.space import Choices
 
     parameter, allowed = found[name], found.domain(name)
@@ -121,7 +121,7 @@ def _values(found: Space, name: str) -> str:
 
 
 def _weaker(found: Space, name: str) -> str:
-    from ascar.cli.text import plain
+    from ascar.render import plain
 
     return "; ".join(
         f"{label.relation.replace('==', '')}{plain(label.value)}: {', '.join(sorted(label.guarantees))}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
-from ascar.cli.text import duration, number, p_value, plain, score
 from ascar.outcome import TrialState
+from ascar.render import duration, number, p_value, plain, score
 from ascar.units import format_size
 
 if TYPE_CHECKING:

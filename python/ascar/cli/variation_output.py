@@ -10,6 +10,7 @@ from ascar.analysis.variation_checks import LEVEL
 from ascar.analysis.variation_figures import label_of, short_label
 from ascar.analysis.variation_study import FIGURES, figures_of
 from ascar.analysis.variation_summary import RANGE_LARGE, RSD_LARGE, deviation_of
+from ascar.render import p_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,7 +79,8 @@ def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]
         line(f"Ranges grow with the number of runs; --runs {least} compares equally many.")
     for link in found.links[:3]:
         if link.p_adjusted <= LEVEL:
-            line(f"Variation goes with {link.parameter}: H = {link.statistic:.3g}, {_p(link.p_adjusted)}.")
+            p = p_value(link.p_adjusted)
+            line(f"Variation goes with {link.parameter}: H = {link.statistic:.3g}, {p}.")
     rows: list[list[str]] = []
     for place in spread.order[:_SHOWN]:
         estimate = deviation_of(runs, int(place))
@@ -223,10 +225,6 @@ def _table(
     for row in lines:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
-
-
-def _p(p: float) -> str:
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def emit_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]) -> None:

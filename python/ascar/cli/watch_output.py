@@ -16,7 +16,7 @@ def _when(at_s: float) -> str:
     """A time for people: a date where it is one, else how long after the clock's zero."""
     from datetime import UTC, datetime
 
-    from ascar.cli.text import duration
+    from ascar.render import duration
 
     if _EPOCH_S < at_s < 2.5e11:
         return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -26,7 +26,7 @@ def _when(at_s: float) -> str:
 def print_shift(shift: Shift, name: str) -> None:
     """E.g. "mb_per_s down -3.1% ... since ...; found ..."."""
     from ascar.cli.output import people
-    from ascar.cli.text import number, percent
+    from ascar.render import number, percent
 
     low = "the beginning" if shift.began_low_s is None else _when(shift.began_low_s)
     form = {"step": "a step", "drift": "a drift", "either": "a step or a drift"}[shift.form]
@@ -49,7 +49,7 @@ def emit_shift(shift: Shift, name: str) -> None:
 
 def progress(task: Watched) -> str:
     """How far a watch is, in a line."""
-    from ascar.cli.text import number
+    from ascar.render import number
 
     level = task.watcher.level
     mean = "-" if level is None else number(level.mean)
@@ -80,7 +80,7 @@ def _levels(watcher: Watcher) -> list[Level]:
 
 def _verdict(task: Watched) -> tuple[str, str]:
     """A word for programs and a line for people."""
-    from ascar.cli.text import duration
+    from ascar.render import duration
 
     watcher, plan = task.watcher, task.watcher.plan
     chance = min(1.0, task.seen * plan.batch_s / plan.false_alarm_s)
@@ -137,7 +137,7 @@ def print_summary(task: Watched) -> None:
     from rich.table import Table
 
     from ascar.cli.output import people
-    from ascar.cli.text import number
+    from ascar.render import number
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")

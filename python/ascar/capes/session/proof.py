@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.pilot import analyze
 from ascar.pilot.turns import ESTIMATES, PAIRS_MIN, PairTest, compare_in_turns
+from ascar.render import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,11 +82,11 @@ class Proof:
     @property
     def words(self) -> str:
         """One line for people."""
-        count = "1 pair" if self.pairs == 1 else f"{self.pairs} pairs"
+        pairs = count(self.pairs, "pair")
         if self.gain is None or self.gain.interval is None:
-            return f"after {count} of phases there is no interval yet; nothing is claimed"
+            return f"after {pairs} of phases there is no interval yet; nothing is claimed"
         claim = "nothing is claimed" if self.claim == "none" else self.claim
-        return f"{claim}: {self.gain.words}, {count} of phases"
+        return f"{claim}: {self.gain.words}, {pairs} of phases"
 
 
 def words_of(proof: Mapping[str, object]) -> str | None:

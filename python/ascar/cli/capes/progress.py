@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
-from ascar.cli.text import duration
+from ascar.render import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from ascar.cli.text import duration
+from ascar.render import compact, count, duration, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,14 +38,14 @@ def _facts(state: SessionState) -> Table:
     title += [f"{duration(left_s)} left"] if left_s is not None and left_s > 0 else []
     table.add_row(*_cells("session", ", ".join(title)))
     table.add_row(*_cells("objective", state.objective or "-"))
-    table.add_row(*_cells("now", f"{_number(state.now)}  {_bars([value for _, value in state.performance])}"))
+    table.add_row(*_cells("now", f"{compact(state.now)}  {_bars([value for _, value in state.performance])}"))
     if state.baseline is not None:
         one = state.baseline
         gain = "" if state.gain is None else f"; last minute {state.gain:+.1%} beside it, as it looks"
         table.add_row(
             *_cells(
                 "baseline",
-                f"{_number(one.mean)}, {_number(one.low)} to {_number(one.high)} in 8 of 10 ticks{gain}",
+                f"{compact(one.mean)}, {compact(one.low)} to {compact(one.high)} in 8 of 10 ticks{gain}",
             )
         )
     if state.proof is not None:
@@ -57,12 +57,12 @@ def _facts(state: SessionState) -> Table:
             words.append(f"epsilon {learner.epsilon:.3f}")
         if learner.prediction_error is not None:
             words.append(f"prediction error {learner.prediction_error:.1%}")
-        words.append("1 change" if learner.changes == 1 else f"{learner.changes} changes")
+        words.append(count(learner.changes, "change"))
         table.add_row(*_cells("learner", ", ".join(words)))
         if learner.expected is not None:
             one = learner.expected
             table.add_row(
-                *_cells("expected", f"{_number(one.mean)}, {_number(one.low)} to {_number(one.high)}")
+                *_cells("expected", f"{compact(one.mean)}, {compact(one.low)} to {compact(one.high)}")
             )
     if state.holding:
         table.add_row(*_cells("holding", state.holding))
@@ -113,11 +113,11 @@ def _happened(state: SessionState) -> Table:
 def _proof(proof: dict[str, object]) -> str:
     from ascar.capes.session.proof import words_of
 
-    pairs, gain = proof.get("pairs"), words_of(proof)
+    pairs, gain = count(cast("int", proof.get("pairs", 0)), "pair"), words_of(proof)
     if gain is None:
-        return f"{pairs} {'pair' if pairs == 1 else 'pairs'} of phases, no interval yet"
+        return f"{pairs} of phases, no interval yet"
     words = "nothing is claimed: " if proof.get("claim") == "none" else ""
-    return f"{words}{gain}, {pairs} pairs of phases"
+    return f"{words}{gain}, {pairs} of phases"
 
 
 def _cells(*texts: str) -> list[Text]:
@@ -162,9 +162,5 @@ def _range(knob: Knob) -> str:
     return f"{knob.minimum:g} to {knob.maximum:g}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
 def _shown(value: object) -> str:
-    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else plain(value)

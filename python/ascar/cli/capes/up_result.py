@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascar.render import compact, count, duration, plain
+
 if TYPE_CHECKING:
     from ascar.capes.session.outcome import Ended
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
 def deliver(ended: Ended, *, as_json: bool) -> None:
     """Print it."""
     from ascar.cli.output import emit, people, say
-    from ascar.cli.text import duration
 
     if as_json:
         emit("capes-up", ended.to_dict())
@@ -20,18 +21,18 @@ def deliver(ended: Ended, *, as_json: bool) -> None:
         out.print(f"session {ended.session} ran for {duration(ended.seconds)}", markup=False)
         changed = {key: value for key, value in ended.setting.items() if ended.defaults.get(key) != value}
         for key, value in sorted(changed.items()):
-            out.print(f"  {key} = {_shown(value)}   before: {_shown(ended.defaults.get(key))}", markup=False)
+            out.print(f"  {key} = {plain(value)}   before: {plain(ended.defaults.get(key))}", markup=False)
         if not changed:
             out.print("  no setting did better than the one before", markup=False)
         for line in proof_lines(ended.proof):
             out.print(line, markup=False)
         if ended.kept is not None:
-            names = ", ".join(f"{key} = {_shown(value)}" for key, value in ended.kept.items()) or "nothing"
+            names = ", ".join(f"{key} = {plain(value)}" for key, value in ended.kept.items()) or "nothing"
             out.print(f"kept until `ascar restore`: {names}", markup=False)
         elif not ended.left_changed:
             out.print("every knob was put back", markup=False)
     for key, value in ended.left_changed.items():
-        say(f"{key} is {_shown(value)} now, not {_shown(ended.defaults.get(key))}; run `ascar restore`")
+        say(f"{key} is {plain(value)} now, not {plain(ended.defaults.get(key))}; run `ascar restore`")
     if ended.problem is not None:
         say(f"the session ended early: {ended.problem}")
 
@@ -42,9 +43,9 @@ def proof_lines(proof: dict[str, Any] | None) -> list[str]:
 
     if proof is None:
         return []
-    pairs = "1 pair" if proof["pairs"] == 1 else f"{proof['pairs']} pairs"
+    pairs = count(proof["pairs"], "pair")
     lines = [
-        f"baseline {_number(proof['baseline_mean'])}, tuned {_number(proof['tuned_mean'])}: "
+        f"baseline {compact(proof['baseline_mean'])}, tuned {compact(proof['tuned_mean'])}: "
         f"{pairs} of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
         f"(worth {proof['baseline_samples']} and {proof['tuned_samples']} independent ones)"
     ]
@@ -53,11 +54,3 @@ def proof_lines(proof: dict[str, Any] | None) -> list[str]:
         return [*lines, "there is no interval yet; nothing is claimed"]
     claim = "nothing is claimed" if proof["claim"] == "none" else proof["claim"]
     return [*lines, f"{claim}: {gain} at {proof['confidence']:.0%}"]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.options import Json, examples
+from ascar.render import count
 
 if TYPE_CHECKING:
     from ascar.history import History
@@ -56,7 +57,7 @@ def export(
     if json:
         emit("history-export", {"runs": ids, "left_out": sorted(left_out), "file": str(out)})
     else:
-        people().print(f"{len(ids)} runs written to {out}", soft_wrap=True)
+        people().print(f"{count(len(ids), 'run')} written to {out}", soft_wrap=True)
     return 0
 
 
@@ -90,5 +91,5 @@ def import_(
     if json:
         emit("history-import", {"runs": ids, "file": str(file)})
     else:
-        people().print(f"{len(ids)} runs added: {', '.join(map(str, ids))}", soft_wrap=True)
+        people().print(f"{count(len(ids), 'run')} added: {', '.join(map(str, ids))}", soft_wrap=True)
     return 0

@@ -61,8 +61,8 @@ def _document(run: RunSummary) -> dict[str, object]:
 def _table(runs: Sequence[RunSummary]):
     from rich.table import Table
 
-    from ascar.cli.text import number
     from ascar.outcome import TrialState
+    from ascar.render import number
 
     table = Table(box=None, pad_edge=False)
     right = {"run", "trials", "failed", "best trial"}

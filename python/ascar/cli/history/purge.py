@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ascar.cli.options import Json, examples
+from ascar.render import count
 
 EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")
 
@@ -36,5 +37,5 @@ def purge(
     if json:
         emit("history-purge", {"runs": sorted(set(runs)), "removed": removed})
     else:
-        people().print(f"{removed} runs removed")
+        people().print(f"{count(removed, 'run')} removed")
     return 0

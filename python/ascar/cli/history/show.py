@@ -79,7 +79,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
     from rich.table import Table
 
     from ascar.cli.summary import changes
-    from ascar.cli.text import plain, score, seconds
+    from ascar.render import plain, score, seconds
 
     if not trials:
         return
@@ -105,7 +105,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
 
 
 def _print_trial(console: Console, trial: Trial, run: Run) -> None:
-    from ascar.cli.text import number, plain, score, seconds
+    from ascar.render import number, plain, score, seconds
 
     console.print(
         f"trial {trial.number} of {run.name} (run {run.id}): {trial.purpose.value}, {trial.state.value}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ascar.cli.text import duration, p_value, score, seconds
 from ascar.outcome import TrialState
+from ascar.render import count, duration, p_value, score, seconds
 
 if TYPE_CHECKING:
     from ascar.cli.progress.state import Progress
@@ -37,7 +37,7 @@ def _started(progress: Progress, event: Event) -> str:
         parts.append(f"budget {duration(progress.budget_s)}")
     recalled = event.data.get("trials_recalled")
     if recalled:
-        parts.append("1 trial recalled" if recalled == 1 else f"{recalled} trials recalled")
+        parts.append(f"{count(cast('int', recalled), 'trial')} recalled")
     return ", ".join(parts)
 
 
@@ -46,7 +46,7 @@ def _compared(progress: Progress, event: Event) -> str:
     gain, limits = progress.objective.gained(known), progress.objective.gained_between(known)
     if not gain:
         return ""
-    line = f"after {known.pairs} pairs: {gain} {progress.objective.unit} than the default"
+    line = f"after {count(known.pairs, 'pair')}: {gain} {progress.objective.unit} than the default"
     if limits:
         line += f" ({limits})"
     return f"{line}, {p_value(known.p_value)}"

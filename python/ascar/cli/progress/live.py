@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ascar.cli.progress.state import READINGS_SHOWN
-from ascar.cli.text import clock, score, sparkline
 from ascar.outcome import Purpose, TrialState
+from ascar.render import clock, score, sparkline
 
 if TYPE_CHECKING:
     from types import TracebackType

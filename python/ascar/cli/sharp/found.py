@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.sharp.files import estimates_ready, set_ready
-from ascar.cli.text import duration, number, p_value
+from ascar.render import duration, number, p_value
 from ascar.simulation.spread import estimate
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import progress_line
-from ascar.cli.text import duration, number
+from ascar.render import duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -154,7 +154,7 @@ def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace
 
 
 def _line(event: Event) -> str:
-    from ascar.cli.text import percent
+    from ascar.render import percent
 
     line = f"{event.at_s:.0f} s: {_KINDS[event.kind]}"
     if event.choice is not None:

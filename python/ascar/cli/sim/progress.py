@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
-from ascar.cli.text import duration
+from ascar.render import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

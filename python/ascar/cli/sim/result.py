@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.cli.text import number
+from ascar.render import number
 from ascar.simulation import INDICATORS, spread_of
 
 if TYPE_CHECKING:

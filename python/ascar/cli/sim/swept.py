@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.sim.result import speed_line, value
-from ascar.cli.text import percent
+from ascar.render import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

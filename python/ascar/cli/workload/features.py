@@ -100,8 +100,8 @@ def _print(traced: Sequence[TracedFile]) -> None:
     from rich.table import Table
 
     from ascar.cli.output import people
-    from ascar.cli.text import number
     from ascar.features import features_of, relative_distance
+    from ascar.render import number
 
     features = [features_of(one.trace) for one in traced]
     differences = _differences(features)

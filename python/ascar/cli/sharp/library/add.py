@@ -41,8 +41,8 @@ def add(
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
     from ascar.cli.sharp.library.workloads import objective_named, path_of, seen
-    from ascar.cli.text import percent
     from ascar.errors import InputError
+    from ascar.render import percent
     from ascar.sharp import RuleSet, SimulatedBench
     from ascar.sharp.library import GainEntry, Library, gains
 

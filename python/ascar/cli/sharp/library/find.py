@@ -41,7 +41,7 @@ def find(
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import objective_named, opened, seen
-    from ascar.cli.text import percent
+    from ascar.render import percent
     from ascar.sharp.library import Chooser
 
     if out is not None:

@@ -14,7 +14,7 @@ def ls(library: LibraryFile = None, json: Json = False) -> int:
     """List the workloads, and the rule sets made for them with their gains there."""
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import opened
-    from ascar.cli.text import percent
+    from ascar.render import percent
 
     kept = opened(library)
     made: dict[str, list[str]] = {}

@@ -28,7 +28,7 @@ def predict(
     """Say what rule sets are expected to gain on a workload, and how sure that is."""
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import objective_named, opened, seen
-    from ascar.cli.text import percent
+    from ascar.render import percent
     from ascar.sharp.library import Predictor
 
     wanted = objective_named(objective)

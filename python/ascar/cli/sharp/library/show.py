@@ -101,7 +101,7 @@ def _learned(kept: Library, objective: str) -> dict[str, Any]:
 
 def _threshold(name: str, value: float) -> str:
     """A threshold of a feature in its own unit."""
-    from ascar.cli.text import number
+    from ascar.render import number
     from ascar.sharp.library import ABSENT, EFFECTS, TRAITS
 
     if name.endswith(("_share", "_relative_sd")) or name in TRAITS or name in EFFECTS:
@@ -110,7 +110,7 @@ def _threshold(name: str, value: float) -> str:
 
 
 def _workload_lines(workload: dict[str, Any]) -> list[str]:
-    from ascar.cli.text import number, percent
+    from ascar.render import number, percent
 
     found = [f"{workload['name']} ({workload['source']}, {workload['at']})", ""]
     found += [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.cli.text import clock, number, p_value, percent, plain, sparkline
+from ascar.render import clock, compact, count, number, p_value, percent, plain, sparkline
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,18 @@ def test_a_sparkline_begins_at_zero_and_skips_what_is_no_number():
 def test_values_are_written_as_in_a_study_file():
     values = (None, True, False, 4096, 0.5, 5.0, "zstd:1")
     assert [plain(x) for x in values] == ["n/a", "true", "false", "4096", "0.5", "5", "zstd:1"]
+
+
+def test_compact_numbers_end_without_zeros() -> None:
+    assert [compact(x) for x in (None, 0.0, 12.3, 1234.56, -0.00001234, 123_456.7)] == [
+        "-",
+        "0",
+        "12.3",
+        "1,235",
+        "-1.234e-05",
+        "123,457",
+    ]
+
+
+def test_one_is_singular() -> None:
+    assert [count(n, "pair") for n in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]

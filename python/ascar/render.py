@@ -1,4 +1,4 @@
-"""Numbers for people: significant digits, intervals, durations, sparklines."""
+"""Values as text for people: numbers, percentages, p-values, counts, durations, scores, sparklines."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def number(x: float | None, digits: int = 4) -> str:
     if decimals > digits + 4:
         return f"{x:.{digits}g}"
     return f"{x:,.{decimals}f}"
+
+
+def compact(x: float | None) -> str:
+    """A number with four significant digits and no zeros at its end, whole from 10,000 on; "-" for none."""
+    return "-" if x is None else f"{x:,.4g}" if abs(x) < 1e4 else f"{x:,.0f}"
+
+
+def count(n: int, noun: str) -> str:
+    """How many there are of something, e.g. "1 pair", "2 pairs"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def percent(share: float | None) -> str:
