@@ -29,7 +29,12 @@ def _names(tree: ast.Module) -> tuple[set[str], set[str]]:
     """
     imported: set[str] = set()
     defined: set[str] = set()
-    for node in tree.body:
+    body = list(tree.body)
+    if any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body):
+        body += [
+            inner for node in body if isinstance(node, ast.If) for inner in node.body
+        ]  # loaded when asked for
+    for node in body:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             imported.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
