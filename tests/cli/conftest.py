@@ -169,6 +169,7 @@ def space() -> Space:
             ),
             ordinal("read_ahead_kb", [64, 128, 256], default=128, cost=ChangeCost.DYN_KERNEL),
         ),
+        allow_weaker=("consistency",),
         name="small",
     )
 
