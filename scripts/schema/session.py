@@ -109,7 +109,7 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             ),
         },
     ),
-    "capes-stop": (
+    "capes-down": (
         "A session that was ended.",
         {"session": TEXT, "pid": COUNT, "keep": about(FLAG, "whether the learnt setting was to stay")},
     ),

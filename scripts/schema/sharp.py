@@ -263,7 +263,7 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
         "A rule set, one rule of which was split.",
         {"split_rule": about(COUNT, "the number that it had, from 1"), **RULE_SET},
     ),
-    "sharp-stop": (
+    "sharp-down": (
         "Controllers that follow no rules any more.",
         {"workload": TEXT, "controllers": items(TEXT)},
     ),

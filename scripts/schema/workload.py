@@ -41,7 +41,7 @@ DOCUMENTS: dict[str, tuple[str, dict[str, Schema]]] = {
             "wml": about(TEXT, "the workload, in Filebench's language"),
             "replay": maybe(
                 record(
-                    "what --check found",
+                    "what --replay-in found",
                     directory=TEXT,
                     differences=DIFFERENCES,
                     far=about(

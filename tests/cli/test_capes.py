@@ -6,7 +6,7 @@ import pytest
 
 
 def test_the_document_keeps_to_its_schema(ascar):
-    done = ascar("capes", "game", "--noise", "0.1", "--runs", "2", "--algorithm", "random", "--json")
+    done = ascar("capes", "game", "--noise-sd", "0.1", "--runs", "2", "--algorithm", "random", "--json")
     assert done.status == 0, done.err
     found = done.document
     assert (found["noise"], found["delay"], found["runs"], found["success_rate"]) == (0.1, 3, 2, 0)
@@ -14,7 +14,9 @@ def test_the_document_keeps_to_its_schema(ascar):
 
 
 def test_people_read_a_few_lines(ascar):
-    done = ascar("capes", "game", "--noise", "50%", "--game", "thesis", "--algorithm", "sweep", "--runs", "3")
+    done = ascar(
+        "capes", "game", "--noise-sd", "50%", "--game", "thesis", "--algorithm", "sweep", "--runs", "3"
+    )
     assert done.status == 0, done.err
     assert "3 of 3 runs (100%)" in done.out
 
@@ -22,9 +24,9 @@ def test_people_read_a_few_lines(ascar):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--noise", "much"), "--noise 'much'"),
-        (("--noise", "-1"), "--noise '-1'"),
-        (("--noise", "nan"), "--noise 'nan'"),
+        (("--noise-sd", "much"), "--noise-sd = 'much'"),
+        (("--noise-sd", "-1"), "--noise-sd = '-1'"),
+        (("--noise-sd", "nan"), "--noise-sd = 'nan'"),
         (("--algorithm", "dqn"), "must be one of modern, classic, sweep, random"),
         (("--game", "easy"), "must be one of thesis, hard"),
         (("--delay", "9999"), "delay = 9999"),

@@ -63,7 +63,7 @@ def _compare_prints(ascar, command, *options):
 
 
 def test_commands_are_ranked(ascar, program):
-    done = _compare_prints(ascar, program(), "--name", "old", "--name", "new", "--json")
+    done = _compare_prints(ascar, program(), "--label", "old", "--label", "new", "--json")
     document = done.document
     assert done.status == 0
     assert document["verdict"] == "decided"
@@ -134,7 +134,7 @@ def test_unit_readings_count_by_their_stable_phase(ascar, program):
 
 
 def test_the_direction_can_be_told(ascar, program):
-    done = _compare_prints(ascar, program(), "--lower-is-better", "--name", "a", "--name", "b")
+    done = _compare_prints(ascar, program(), "--direction", "min", "--label", "a", "--label", "b")
     assert "lower is better" in done.out
     assert "% lower" in done.out
 
@@ -149,7 +149,7 @@ def test_no_shell_reads_commands(ascar, tmp_path):
 
 def test_files_are_written(ascar, program, tmp_path):
     files = {ending: tmp_path / f"out{ending}" for ending in (".csv", ".md", ".svg", ".png", ".jsonl")}
-    common = ("--readings", files[".jsonl"], "--name", "a|b", "--name", "$x$")
+    common = ("--readings", files[".jsonl"], "--label", "a|b", "--label", "$x$")
     assert (
         _compare_prints(ascar, program(), "--export", files[".csv"], "--plot", files[".svg"], *common).status
         == 0
@@ -184,9 +184,11 @@ def test_recordings_are_ranked(ascar, recorded):
     assert pair["ratio_low"] < 1.03 < pair["ratio_high"]
 
 
-@pytest.mark.parametrize("direction", ["--lower-is-better", "--higher-is-better"])
+@pytest.mark.parametrize("direction", ["min", "max"])
 def test_of_means_below_zero_no_share_is_told(ascar, recorded, direction):
-    done = ascar("compare", recorded("a.csv", -100), recorded("b.csv", -120, seed=1), direction)
+    done = ascar(
+        "compare", recorded("a.csv", -100), recorded("b.csv", -120, seed=1), "--direction", direction
+    )
     assert done.status == 0
     assert "better, p < 0.0001" in done.out
     assert "% to " not in done.out
@@ -195,7 +197,7 @@ def test_of_means_below_zero_no_share_is_told(ascar, recorded, direction):
 def test_names_are_shown_as_they_are_whatever_brackets_they_have(ascar, tmp_path):
     path = tmp_path / "[red]odd[b].csv"
     path.write_text("v[/bold]\n" + "\n".join(map(str, [1.0, 2.0] * 50)) + "\n")
-    done = ascar("compare", path, path, "--name", "[b]x[/b]", "--name", "[/]")
+    done = ascar("compare", path, path, "--label", "[b]x[/b]", "--label", "[/]")
     assert done.status == 0
     assert "[b]x[/b]" in done.out
     assert "mean v[/bold]" in done.out
@@ -259,11 +261,12 @@ def test_a_recording_without_a_stable_phase_is_no_crash(ascar, recorded, tmp_pat
         (["--metric", "x=(", "--", "true", "true"], "--metric x"),
         (["--margin", "much", "--", "true", "true"], "--margin = 'much'"),
         (["--margin", "150%", "--", "true", "true"], "margin = 1.5"),
-        (["--p", "1", "--", "true", "true"], "p = 1.0"),
+        (["--direction", "up", "--", "true", "true"], "--direction = 'up'"),
+        (["--confidence", "0", "--", "true", "true"], "--confidence = 0.0"),
         (["--confidence", "2", "--", "true", "true"], "--confidence = 2.0"),
         (["--preset", "huge", "--", "true", "true"], "quick, normal, strict"),
-        (["--name", "a", "--", "true", "true"], "--name is given 1 times for 2"),
-        (["--name", "a", "--name", "a", "--", "true", "true"], "--name = 'a' is given twice"),
+        (["--label", "a", "--", "true", "true"], "--label is given 1 times for 2"),
+        (["--label", "a", "--label", "a", "--", "true", "true"], "--label = 'a' is given twice"),
         (["--column", "x", "--", "true", "true"], "--column = 'x' is for files"),
         (["--plot", "x.pdf", "--", "true", "true"], "--plot"),
         (["--", "dd count=%WORK_AMOUNT%", "true"], "%WORK_AMOUNT%"),
@@ -285,7 +288,9 @@ def test_files_and_commands_do_not_mix(ascar, recorded):
 
 
 def test_a_command_that_fails_is_named(ascar):
-    done = ascar("compare", "--name", "good", "--name", "bad", "--", "true", "sh -c 'echo boom >&2; exit 7'")
+    done = ascar(
+        "compare", "--label", "good", "--label", "bad", "--", "true", "sh -c 'echo boom >&2; exit 7'"
+    )
     assert done.status == 1
     assert done.error.startswith("bad: ")
     assert "exited with 7: boom" in done.error
@@ -294,7 +299,7 @@ def test_a_command_that_fails_is_named(ascar):
 def test_what_was_measured_before_a_failure_is_shown(ascar, tmp_path):
     count = tmp_path / "count"
     script = f'echo >> {count}; test $(wc -l < {count}) -lt 8 || {{ echo "worn out" >&2; exit 5; }}'
-    done = ascar("compare", "--name", "good", "--name", "bad", "--", "true", f"sh -c '{script}'")
+    done = ascar("compare", "--label", "good", "--label", "bad", "--", "true", f"sh -c '{script}'")
     assert done.status == 1
     assert "PARTIAL" in done.out
     assert "worn out" in done.error
@@ -304,9 +309,9 @@ def test_a_command_that_hangs_is_killed(ascar):
     done = ascar("compare", "--round-limit", "0.3 s", "--", "true", "sleep 1000")
     assert done.status == 1
     assert "ran longer than its limit of 0.3 s" in done.error
-    done = ascar("compare", "--limit", "0.5 s", "--", "true", "sleep 1000")
+    done = ascar("compare", "--budget", "0.5 s", "--", "true", "sleep 1000")
     assert done.status == 1
-    assert "raise --limit" in done.error
+    assert "raise --budget" in done.error
 
 
 def test_interrupted_it_shows_what_there_is_and_leaves_nothing_running(tmp_path):

@@ -117,7 +117,7 @@ def test_a_session_that_runs_is_watched(tmp_path):
         MessageServer(folder.path / "messages", users("watched", "n")),
     ):
         folder.announce(Running(os.getpid(), "watched", "study.toml", 0.0))
-        with exploring("--capes", folder.path) as (process, document):
+        with exploring("--session", folder.path) as (process, document):
             jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
             assert (document["name"], document["rows"]) == (None, 0)
             with urllib.request.urlopen(f"{document['url']}api/events", timeout=100) as stream:
@@ -127,7 +127,7 @@ def test_a_session_that_runs_is_watched(tmp_path):
             assert process.wait(300) == 0
         # From another machine: by a connection file.
         viewer = folder.path / "messages" / "viewer.toml"
-        with exploring("--capes", "watched", "--connection", viewer) as (process, document):
+        with exploring("--session", "watched", "--connection", viewer) as (process, document):
             with urllib.request.urlopen(f"{document['url']}api/events", timeout=100) as stream:
                 while b'"session": "watched"' not in stream.readline():
                     pass
@@ -138,12 +138,12 @@ def test_a_session_that_runs_is_watched(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--connection", "x.toml"), "--connection = 'x.toml': goes with --capes"),
-        (("--capes", "a", "--connection", "/nowhere/x.toml"), "/nowhere/x.toml"),
-        (("--capes", "/nowhere/nothing"), "session 'nothing': does not run on this machine"),
-        (("--capes", "no such name"), "session"),
-        (("--capes", "a", "disk"), "--capes = 'a': is watched by itself; leave studies and tables out"),
-        (("--capes", "a", "--objective", "iops"), "leave the options of tables out"),
+        (("--connection", "x.toml"), "--connection = 'x.toml': goes with --session"),
+        (("--session", "a", "--connection", "/nowhere/x.toml"), "/nowhere/x.toml"),
+        (("--session", "/nowhere/nothing"), "session 'nothing': does not run on this machine"),
+        (("--session", "no such name"), "session"),
+        (("--session", "a", "disk"), "--session = 'a': is watched by itself; leave studies and tables out"),
+        (("--session", "a", "--objective", "iops"), "leave the options of tables out"),
     ],
 )
 def test_no_session_to_watch(ascar, arguments, said):

@@ -177,7 +177,7 @@ def test_what_was_exported_can_be_imported(ascar, filled, tmp_path, suffix, monk
 
 def test_a_table_has_a_row_a_trial_and_a_column_a_parameter(ascar, filled, tmp_path):
     file = tmp_path / "run.csv"
-    assert "1 run written" in ascar("history", "export", "1", "--no-readings", "--out", file).out
+    assert "1 run written" in ascar("history", "export", "1", "--no-unit-readings", "--out", file).out
     rows = list(csv.DictReader(file.read_text().splitlines()))
     assert [row["fs"] for row in rows] == ["ext4", "ext4", "xfs"]
     assert rows[2]["throughput_ops_per_s"] == "150.0"

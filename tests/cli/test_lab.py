@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_document_but_for_time(ascar, table):
 
 def test_results_are_kept_and_gone_on_from(ascar, table, tmp_path):
     out = tmp_path / "results"
-    more = ("--optimizers", "random", "--noise", "gaussian:0.1", "--out", str(out), "--json")
+    more = ("--optimizers", "random", "--noise", "gaussian:0.1", "--results", str(out), "--json")
     ended = ascar(*arguments(table, *more, "--budget", "1 ms", "--runs", "500"))
     assert ended.status == 3
     missing = ended.document["runs_missing"]
@@ -103,7 +103,7 @@ def test_people_see_a_table_and_the_tests(ascar, table):
 def test_plots_are_drawn(ascar, table, tmp_path):
     done = ascar(
         *arguments(
-            table, "--seconds", "took_s", "--optimizers", "random,genetic",
+            table, "--duration-column", "took_s", "--optimizers", "random,genetic",
             "--plots", str(tmp_path / "plots"), "--sweep", "genetic.mutation=0.02,0.2",
             "--restrict", "fs=a,x", "--json",
         )

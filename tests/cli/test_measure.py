@@ -102,7 +102,7 @@ def test_a_work_amount_that_can_be_adjusted_tells_the_speed_apart_from_the_start
     """A start of 20 ms, then 10,000 units a second."""
     done = ascar(
         *("measure", "--preset", "quick", "--work-amount", "10,100000", "--short-round", "0.3 s"),
-        *("--limit", "20 s", "--json", "--", "sleep", "0.02", "%WORK_AMOUNT%e-4"),
+        *("--budget", "20 s", "--json", "--", "sleep", "0.02", "%WORK_AMOUNT%e-4"),
     )
     document = done.document
     assert done.status in (0, 3)
@@ -149,7 +149,7 @@ def test_people_see_the_speed_and_the_start(capfd):
 
 def test_a_limit_keeps_and_marks_what_there_is(ascar, tmp_path):
     table = tmp_path / "out.csv"
-    done = ascar("measure", "--limit", "5 s", "--json", "--export", table, "--", "sleep", "0.7")
+    done = ascar("measure", "--budget", "5 s", "--json", "--export", table, "--", "sleep", "0.7")
     document = done.document
     assert done.status == 3
     assert document["reached"] is False
@@ -163,7 +163,7 @@ def test_a_limit_keeps_and_marks_what_there_is(ascar, tmp_path):
 
 
 def test_unit_readings_of_a_round_that_the_limit_cuts_off_are_kept(ascar, program):
-    done = ascar("measure", "--limit", "2.5 s", "--metric", METRIC, "--json", "--", *program(ENDLESS))
+    done = ascar("measure", "--budget", "2.5 s", "--metric", METRIC, "--json", "--", *program(ENDLESS))
     assert done.status == 3
     assert done.document["reached"] is False
     assert done.document["mean"] == pytest.approx(101, abs=1)
@@ -255,7 +255,7 @@ def test_fio_is_measured_by_its_json(ascar, tmp_path):
         (["--preset", "huge", "--", "true"], "quick, normal, strict"),
         (["--interval-width", "0", "--", "true"], "interval width"),
         (["--confidence", "1", "--", "true"], "confidence"),
-        (["--limit", "soon", "--", "true"], "--limit"),
+        (["--budget", "soon", "--", "true"], "--budget"),
         (["--round-limit", "-1 s", "--", "true"], "--round-limit"),
         (["--rounds-max", "0", "--", "true"], "--rounds-max"),
         (["--plot", "x.pdf", "--", "true"], ".svg or .png"),
@@ -279,7 +279,7 @@ def test_wrong_arguments_are_refused_before_anything_runs(ascar, arguments, told
             "found nothing in the 1 lines that echo printed",
         ),
         (["--round-limit", "0.2 s", "--", "sleep", "1000"], "ran longer than its limit of 0.2 s"),
-        (["--limit", "0.3 s", "--", "sleep", "1000"], "not one round ended"),
+        (["--budget", "0.3 s", "--", "sleep", "1000"], "not one round ended"),
         (
             [
                 *("--rounds-max", "2", "--work-amount", "1,1000000", "--short-round", "60 s"),
@@ -325,7 +325,7 @@ def test_what_the_command_prints_does_not_reach_stdout(process):
 
 def test_piped_progress_is_a_line_now_and_then(ascar, monkeypatch):
     monkeypatch.setattr("ascar.cli.measure_progress._LINE_EVERY_S", 0.0)
-    done = ascar("measure", "--rounds-max", "9", "--limit", "60 s", "--", "true")
+    done = ascar("measure", "--rounds-max", "9", "--budget", "60 s", "--", "true")
     lines = done.err.splitlines()
     assert len(lines) == 8  # not after the last
     assert lines[0].startswith("round 1: duration_s ")

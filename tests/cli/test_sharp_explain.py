@@ -52,8 +52,8 @@ def test_a_scenario_counts_the_use_and_is_drawn(ascar: Callable[..., Any], tmp_p
     path = tmp_path / "four.txt"
     path.write_text(rules.text())
     done = ascar(
-        "sharp", "explain", path, "--scenario", "random-write", "--seconds", "3 s",
-        "--plot", tmp_path / "figures", "--stream", "3", "--json",
+        "sharp", "explain", path, "--scenario", "random-write", "--duration", "3 s",
+        "--plots", tmp_path / "figures", "--stream", "3", "--json",
     )  # fmt: skip
     document = done.document
     assert sum(one["used_times"] for one in document["rules"]) > 100
@@ -69,7 +69,7 @@ def test_a_scenario_counts_the_use_and_is_drawn(ascar: Callable[..., Any], tmp_p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--seconds", "3 s"), "need --scenario"),
+        (("--duration", "3 s"), "need --scenario"),
         (("--scenario", "nobody"), "nobody"),
         (("--scenario", "random-write", "--stream", "20"), "streams are 0 to 19"),
         (("--plot-format", "pdf"), "must be svg or png"),

@@ -28,7 +28,7 @@ def test_what_is_learned_is_shown_to_be_better(
     """A gap of 50 ms between requests costs half of the throughput; learning finds out."""
     out = tmp_path / "better.txt"
     done = ascar(
-        "sharp", "learn", "random-write", *SMALL, "--rules", rules, "--fields", "tau_us", "--for", "4 min",
+        "sharp", "learn", "random-write", *SMALL, "--rules", rules, "--fields", "tau_us", "--budget", "4 min",
         "--out", out, "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
@@ -47,7 +47,7 @@ def test_a_gain_over_scores_below_zero_is_shown_as_one(ascar: Callable[..., Any]
     path = tmp_path / "first.txt"
     path.write_text(RuleSet.uniform(Action(100, 0, 20_000)).text())
     given = ("sharp", "learn", "random-shared", "--rules", path, "--objective", "tp-stdev:10")
-    given = (*given, "--fields", "tau_us", "--for", "2 min")
+    given = (*given, "--fields", "tau_us", "--budget", "2 min")
     done = ascar(*given, "--json")
     assert done.status == 0, done.err
     document = done.document
@@ -72,7 +72,7 @@ def test_the_window_of_what_a_search_ends_with_is_learned(ascar: Callable[..., A
         path,
         "--fields",
         "b100",
-        "--for",
+        "--budget",
         "2 min",
         "--json",
     )
@@ -86,7 +86,7 @@ def test_where_nothing_is_better_nothing_is_kept(ascar: Callable[..., Any], tmp_
     path.write_text(RuleSet.uniform(Action(50, 150, 0)).text())
     done = ascar(
         "sharp", "learn", "random-write", *SMALL, "--rules", path, "--rule", "1", "--fields", "tau_us",
-        "--for", "1 min", "--json",
+        "--budget", "1 min", "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert done.document["improved"] is False

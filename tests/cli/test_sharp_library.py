@@ -126,12 +126,12 @@ def test_a_bootstrap_ends_with_its_budget_and_says_so(ascar, tmp_path):
 
 def test_a_load_is_watched(ascar, library):
     seen = ascar(
-        "sharp", "watch", "random-write", "--for", "60 s", "--observe", "5 s", "--json", "--quiet"
+        "sharp", "watch", "random-write", "--budget", "60 s", "--observe", "5 s", "--json", "--quiet"
     ).document
     assert [one["kind"] for one in seen["events"]][:2] == ["observed", "deployed"]
     assert seen["events"][-1]["kind"] in ("verified", "same")
     assert seen["in_force"]["rules"][0]["b_x100"] == 150
-    words = ascar("sharp", "watch", "random-write", "--for", "4 min", "--observe", "5 s")
+    words = ascar("sharp", "watch", "random-write", "--budget", "4 min", "--observe", "5 s")
     assert re.search(r"s: rules on trial: [0-9a-f]{12}, made for .*, \+.* expected", words.err)
     assert re.search(r"s: shown to be better, kept: [0-9a-f]{12}", words.err)
     assert words.err.count("the workload is the one that it was") == 1  # however often it was looked at

@@ -56,12 +56,12 @@ def test_a_search_whose_last_phase_is_on_controllers(
     text = (PRESETS / "random-write.toml").read_text()
     scenario.write_text("duration_s = 3\nwarmup_s = 1\n" + text.replace("count = 5", "count = 3"))
     arguments = (
-        "sharp", "search", "--workload", "random", "--first-in", scenario, "--seconds", "5",
-        "--evaluations", "12", "--run", "6 s", "--settle", "2 s", "--pairs", "8", "--out", out, "--json",
+        "sharp", "search", "--workload", "random", "--first-in", scenario, "--set", "seed=5",
+        "--evaluations", "12", "--duration", "6 s", "--settle", "2 s", "--pairs", "8", "--out", out, "--json",
     )  # fmt: skip
-    refused = ascar(*arguments)  # a length of scenarios is none of controllers
+    refused = ascar(*arguments)  # a key of scenarios is none of controllers
     assert (refused.status, "need a SCENARIO" in refused.error) == (2, True)
-    done = ascar(*(one for one in arguments if one not in ("--seconds", "5")))
+    done = ascar(*(one for one in arguments if one not in ("--set", "seed=5")))
     assert done.status == 0, done.err
     document = done.document
     assert document["scenario"] == "random"
@@ -69,7 +69,7 @@ def test_a_search_whose_last_phase_is_on_controllers(
     assert 0 < document["evaluations"] <= 40
     assert document["verification"]["pairs"] == 8  # of intervals: told apart or not
     assert document["verification"]["default_mean"] > 100
-    said = ascar(*(one for one in arguments if one not in ("--seconds", "5", "--json")), "--resume")
+    said = ascar(*(one for one in arguments if one not in ("--set", "seed=5", "--json")), "--resume")
     assert "8 pairs of fresh intervals" in said.out
     found = RuleSet.parse(out.read_text()).rules[0]
     assert found.observed is not None
@@ -79,7 +79,16 @@ def test_a_search_whose_last_phase_is_on_controllers(
 
 def test_numbers_are_learned_on_controllers(ascar: Callable[..., Any], plain: str, tmp_path: Path) -> None:
     done = ascar(
-        "sharp", "learn", "--workload", "random", "--fields", "m100", "--for", "15 min", "--json", "--quiet"
+        "sharp",
+        "learn",
+        "--workload",
+        "random",
+        "--fields",
+        "m100",
+        "--budget",
+        "15 min",
+        "--json",
+        "--quiet",
     )
     assert done.status == 0, done.err
     document = done.document
@@ -127,7 +136,7 @@ def test_rules_are_found_for_what_runs(ascar: Callable[..., Any], plain: str, tm
         for name in kept.workloads:
             kept.add_gain(GainEntry(good, name, OBJECTIVE, 0.2 if name.startswith("write") else -0.05))
     done = ascar(
-        "sharp", "watch", "--workload", "random", "--library", path, "--for", "4 min", "--observe", "20 s",
+        "sharp", "watch", "--workload", "random", "--library", path, "--budget", "4 min", "--observe", "20 s",
         "--json", "--quiet",
     )  # fmt: skip
     assert done.status == 0, done.err

@@ -176,13 +176,13 @@ def test_from_deployment_to_counts_and_back(
     assert ascar("sharp", "show", "--workload", "writers", "--out", with_use).status == 0
     assert ascar("sharp", "split", with_use, "--json").document["split_rule"] == 1
 
-    stopped = ascar("sharp", "stop", "--workload", "writers", "--json")
+    stopped = ascar("sharp", "down", "--workload", "writers", "--json")
     assert stopped.document["controllers"] == ["client-0", "client-1"]
     assert in_force(ascar("sharp", "show", "--json").document) == {
         "readers": {two["rules"]},
         "writers": {None},
     }
-    assert ascar("sharp", "stop", "--workload", "readers").status == 0
+    assert ascar("sharp", "down", "--workload", "readers").status == 0
 
 
 def test_rules_that_leave_a_gap_are_refused_before_anybody_hears(
@@ -234,7 +234,7 @@ def test_knobs_of_the_rules_in_force(ascar: Callable[..., Any], served: Served, 
 
 def test_numbers_learned_over_the_wire(ascar: Callable[..., Any], served: Served, rules: Path) -> None:
     """A few quick ticks: what is told fits the schema, and nobody is left on trial."""
-    ascar("sharp", "stop", "--workload", "writers")
+    ascar("sharp", "down", "--workload", "writers")
     none = ascar("sharp", "learn", "--workload", "writers")
     assert (none.status, none.error) == (2, "rules: none are in force; `ascar sharp deploy` some first")
     before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
@@ -246,7 +246,7 @@ def test_numbers_learned_over_the_wire(ascar: Callable[..., Any], served: Served
         refused = ascar("sharp", "learn", "--workload", "writers", *wrong)
         assert (refused.status, words in refused.error) == (2, True)
     done = ascar(
-        "sharp", "learn", "--workload", "writers", "--for", "20 s", "--fields", "tau_us", "--json",
+        "sharp", "learn", "--workload", "writers", "--budget", "20 s", "--fields", "tau_us", "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
     document = done.document
@@ -296,7 +296,7 @@ def alive(pid: int) -> bool:
 
 def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
     with runtime(tmp_path):
-        for command in (("deploy", rules), ("show",), ("stop",), ("learn",)):
+        for command in (("deploy", rules), ("show",), ("down",), ("learn",)):
             done = ascar("sharp", *command)
             assert done.status == 2
             assert "no message server" in done.error
@@ -330,7 +330,7 @@ def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Pat
         learning = subprocess.Popen(
             [
                 sys.executable, "-m", "ascar", "sharp", "learn", "--workload", "writers",
-                "--for", "10 h", "--connection", str(manager),
+                "--budget", "10 h", "--connection", str(manager),
             ],
             stderr=subprocess.PIPE,
             text=True,

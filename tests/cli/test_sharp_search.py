@@ -12,7 +12,7 @@ import pytest
 
 from ascar.sharp import RuleSet
 
-TINY = ("--seconds", "1 s", "--set", "warmup_s=0.5", "--set", "clients.count=2", "--quiet")
+TINY = ("--duration", "1 s", "--set", "warmup_s=0.5", "--set", "clients.count=2", "--quiet")
 
 
 def search(ascar, out, *options):
@@ -34,12 +34,12 @@ def test_a_search_as_a_document_and_a_rule_file(ascar, tmp_path):
         ascar, out, "--objective", "tp-stdev:1", "--evaluations", "30", "--json", "--resume"
     ).document
     assert {**again, "elapsed_s": 0} == {**document, "elapsed_s": 0}
-    ran = ascar("sim", "run", "random-write", "--rules", str(out), "--seconds", "1 s", "--json")
+    ran = ascar("sim", "run", "random-write", "--rules", str(out), "--duration", "1 s", "--json")
     assert ran.document["controller"] == "rules"
 
 
 def test_a_search_in_words(ascar, tmp_path):
-    done = search(ascar, tmp_path / "rules.txt", "--evaluations", "12", "--faithful")
+    done = search(ascar, tmp_path / "rules.txt", "--evaluations", "12", "--schedule", "faithful")
     assert done.status == 0
     assert "12 runs, 1 epochs, 1 rounds" in done.out
     assert "the default is fine: " in done.out or "improved: " in done.out
@@ -93,16 +93,15 @@ def test_what_is_there_is_kept_unless_asked(ascar, tmp_path):
         (("--objective", "speed"), "--objective = 'speed'"),
         (("--objective", "maximize speed"), "names 'speed'; metrics are"),
         (("--schedule", "random"), "must be one of sharp, faithful, remy"),
-        (("--faithful",), "--budget, --evaluations: must be given"),
+        (("--schedule", "faithful"), "--budget, --evaluations: must be given"),
         (("--patience", "0"), "--budget, --evaluations: must be given"),
-        (("--faithful", "--schedule", "remy"), "give one of them"),
         (("--resume", "--force"), "give one of them"),
         (("--resume",), "there is none to go on with"),
         (("--budget", "soon"), "--budget = 'soon'"),
         (("--budget", "0 s"), "--budget = '0 s'"),
         (("--pairs", "1"), "pairs = 1"),
         (("--seed", str(2**63 - 1)), "seed = "),
-        (("--start", "/dev/null"), "/dev/null"),
+        (("--rules", "/dev/null"), "/dev/null"),
         (("--set", "clients.count=0"), "clients"),
     ],
 )
@@ -142,6 +141,6 @@ def test_a_search_that_begins_in_another_scenario(ascar, tmp_path):
     again = search(ascar, out, *options, "--resume").document
     assert {**again, "elapsed_s": 0} == {**document, "elapsed_s": 0}
     refused = search(
-        ascar, tmp_path / "no.txt", "--first-in", "capes-1-9", "--faithful", "--evaluations", "9"
+        ascar, tmp_path / "no.txt", "--first-in", "capes-1-9", "--schedule", "faithful", "--evaluations", "9"
     )
     assert "only 'sharp' has two phases" in refused.error

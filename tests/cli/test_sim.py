@@ -15,7 +15,7 @@ import pytest
 from ascar.cli.sim.progress import line_of
 from ascar.simulation import PRESETS, Standing
 
-SHORT = ("--seconds", "3 s", "--set", "warmup_s=1")
+SHORT = ("--duration", "3 s", "--set", "warmup_s=1")
 
 LEAST = """
 name = "least"
@@ -62,14 +62,14 @@ def test_a_file_is_run(ascar, tmp_path):
 
 
 def test_the_same_command_gives_the_same_document_whatever_the_threads(ascar):
-    command = ("sim", "run", "random-write", *SHORT, "--seeds", "3", "--streams", "--json")
+    command = ("sim", "run", "random-write", *SHORT, "--runs", "3", "--streams", "--json")
     first = timeless(ascar(*command, "--threads", "1").document)
     assert timeless(ascar(*command, "--threads", "3").document) == first
     assert timeless(ascar(*command, "--seed", "9").document) != first
 
 
 def test_several_seeds_give_means_with_intervals(ascar):
-    document = ascar("sim", "run", "random-write", *SHORT, "--seeds", "5", "--seed", "10", "--json").document
+    document = ascar("sim", "run", "random-write", *SHORT, "--runs", "5", "--seed", "10", "--json").document
     assert document["seeds"] == [10, 11, 12, 13, 14]
     values = [one["throughput_mb_per_s"] for one in document["runs"]]
     assert document["throughput_mb_per_s"] == pytest.approx(sum(values) / 5)
@@ -92,7 +92,7 @@ def test_people_get_tables(ascar):
         assert word in done.out
     assert "one run, no intervals" in done.out
     assert "streams at the end" in ascar("sim", "run", "random-write", *SHORT, "--streams").out
-    assert "[" in ascar("sim", "run", "random-write", *SHORT, "--seeds", "3").out
+    assert "[" in ascar("sim", "run", "random-write", *SHORT, "--runs", "3").out
 
 
 def test_streams_are_columns(ascar):
@@ -120,25 +120,25 @@ def test_window_gap_rules_and_settings_are_obeyed(ascar, tmp_path):
 
 def test_plots_are_drawn(ascar, tmp_path):
     figures = tmp_path / "new" / "figures"
-    document = ascar("sim", "run", "random-write", *SHORT, "--streams", "--plot", figures, "--json").document
+    document = ascar("sim", "run", "random-write", *SHORT, "--streams", "--plots", figures, "--json").document
     assert [Path(path).name for path in document["plots"]] == [
         "random-write-throughput.svg",
         "random-write-streams.svg",
     ]
     assert "virtual time" in (figures / "random-write-throughput.svg").read_text("utf-8")
     again = tmp_path / "again"
-    ascar("sim", "run", "random-write", *SHORT, "--plot", again)
+    ascar("sim", "run", "random-write", *SHORT, "--plots", again)
     name = "random-write-throughput.svg"
     assert (again / name).read_bytes() == (figures / name).read_bytes()
-    done = ascar("sim", "run", "random-write", *SHORT, "--plot", again, "--plot-format", "png")
+    done = ascar("sim", "run", "random-write", *SHORT, "--plots", again, "--plot-format", "png")
     assert (again / "random-write-throughput.png").read_bytes().startswith(b"\x89PNG")
     assert "plot: " in done.out
 
 
 def test_a_sweep_has_points_a_best_and_a_gain(ascar, tmp_path):
     done = ascar(
-        "sim", "sweep", "random-write", "random-read", *SHORT, "--window", "1,8", "--tau-us", "0,200000",
-        "--seeds", "2", "--plot", tmp_path, "--json",
+        "sim", "sweep", "random-write", "random-read", *SHORT, "--windows", "1,8", "--taus-us", "0,200000",
+        "--runs", "2", "--plots", tmp_path, "--json",
     )  # fmt: skip
     document = done.document
     assert [one["name"] for one in document["scenarios"]] == ["random-write", "random-read"]
@@ -155,7 +155,7 @@ def test_a_sweep_has_points_a_best_and_a_gain(ascar, tmp_path):
 
 def test_a_sweep_for_people(ascar):
     done = ascar(
-        "sim", "sweep", "btio-b", *SHORT, "--window", "4,16", "--figure", "throughput_while_active_mb_per_s"
+        "sim", "sweep", "btio-b", *SHORT, "--windows", "4,16", "--figure", "throughput_while_active_mb_per_s"
     )
     assert done.status == 0, done.err
     assert "baseline" in done.out
@@ -168,10 +168,10 @@ def test_a_sweep_for_people(ascar):
     [
         (("run", "random-wrte"), "did you mean 'random-write'"),
         (("run", "nothing.toml"), "No such file"),
-        (("run", "random-write", "--seconds", "soon"), "--seconds = 'soon'"),
-        (("run", "random-write", "--seconds", "0 s"), "--seconds"),
-        (("run", "random-write", "--seconds", "400 d"), "duration_s"),
-        (("run", "random-write", "--seeds", "0"), "--seeds"),
+        (("run", "random-write", "--duration", "soon"), "--duration = 'soon'"),
+        (("run", "random-write", "--duration", "0 s"), "--duration"),
+        (("run", "random-write", "--duration", "400 d"), "duration_s"),
+        (("run", "random-write", "--runs", "0"), "--runs"),
         (("run", "random-write", "--window", "0"), "control.window"),
         (("run", "random-write", "--window", "nan"), "control.window = nan"),
         (("run", "random-write", "--tau-us", "-1"), "control.tau_us"),
@@ -180,9 +180,9 @@ def test_a_sweep_for_people(ascar):
         (("run", "random-write", "--plot-format", "gif"), "must be svg or png"),
         (("run", "random-write", "--seed", "99999999999999999999"), "seed"),
         (("run", "random-write", "--threads", "0"), "--threads"),
-        (("sweep", "random-write", "--window", "1,x"), "--window = '1,x'"),
-        (("sweep", "random-write", "--window", ""), "--window = ''"),
-        (("sweep", "random-write", "--window", "1e9"), "control.window"),
+        (("sweep", "random-write", "--windows", "1,x"), "--windows = '1,x'"),
+        (("sweep", "random-write", "--windows", ""), "--windows = ''"),
+        (("sweep", "random-write", "--windows", "1e9"), "control.window"),
         (("sweep", "random-write", "--figure", "speed"), "figure = 'speed'"),
         (("sweep", "random-write", "--set", "control.controller=vegas"), "must be 'fixed'"),
     ],
@@ -218,7 +218,7 @@ def test_a_rule_set_that_is_none_is_refused(ascar, tmp_path):
 def test_plots_never_replace_a_file_by_a_folder(ascar, tmp_path):
     path = tmp_path / "file"
     path.write_text("mine")
-    assert "is a file" in ascar("sim", "run", "random-write", *SHORT, "--plot", path).error
+    assert "is a file" in ascar("sim", "run", "random-write", *SHORT, "--plots", path).error
     assert path.read_text() == "mine"
 
 
@@ -230,7 +230,17 @@ def catches(pid: int, number: int) -> bool:
 
 
 def test_an_interrupt_ends_a_long_run_at_once(tmp_path):
-    command = [sys.executable, "-m", "ascar", "sim", "run", "random-write", "--seconds", "100000 s", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "ascar",
+        "sim",
+        "run",
+        "random-write",
+        "--duration",
+        "100000 s",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             end_s = time.monotonic() + 100

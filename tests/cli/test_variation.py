@@ -75,7 +75,8 @@ def test_order_is_no_parameter(ascar, table):
 def test_the_datasets_of_the_project_together(ascar, tmp_path):
     document = ascar(
         "variation", "--table", "dataset:storage-v5-fileserver", "--table", "dataset:storage-v5-mailserver",
-        "--objective", "operations", "--runs", 2, "--window", 1, "--window", 5, "--plots", tmp_path, "--json",
+        "--objective", "operations", "--first-runs", 2, "--averaging", 1, "--averaging", 5,
+        "--plots", tmp_path, "--json",
     ).document  # fmt: skip
     assert document["by"] == "source" and document["configurations"] == 320 and document["runs"] == 640
     fileserver, mailserver = document["groups"]
@@ -187,7 +188,7 @@ def test_a_study_without_repetitions(ascar, space, trial_of):
         (("--setup", "image"), "--setup = 'image'"),
         (("--series", "iops"), "--series = 'iops': the table has no readings"),
         (("--by", "nothing", "--ignore", "number"), "--by = 'nothing': is no parameter"),
-        (("--runs", "9", "--ignore", "number"), "--runs = 9: no configuration has so many runs"),
+        (("--first-runs", "9", "--ignore", "number"), "--first-runs = 9: no configuration has so many runs"),
         ((), "was measured twice"),
         (("--parameters", "fs", "--ignore", "load"), "give one of the two"),
         (("--order", "load", "--ignore", "number"), "must hold numbers or instants"),

@@ -89,7 +89,7 @@ def test_nodes_are_combined(ascar, tmp_path):
         (("--column", "mb_per_s"), "--time"),
         (("--time", "t", "--column", "none"), "'none'"),
         (("--time", "t", "--batch", "7 min"), "period"),
-        (("--time", "t", "--limit", "1 s"), "--follow"),
+        (("--time", "t", "--budget", "1 s"), "--follow"),
         (("--every", "1 h", "--column", "mb_per_s"), "--every"),
         (("--time", "t", "--period", "soon"), "--period"),
     ],
@@ -144,7 +144,7 @@ def test_a_growing_file_is_followed_until_interrupted(drifting, tmp_path):
 
 def test_following_ends_at_the_limit(ascar, tmp_path):
     path = written(tmp_path / "run.csv", n=300)
-    done = ascar("watch", path, *OPTIONS, "--follow", "--limit", "1 s", "--json")
+    done = ascar("watch", path, *OPTIONS, "--follow", "--budget", "1 s", "--json")
     (summary,) = documents(done.out)
     assert done.status == 0
     assert summary["readings"] == 300

@@ -94,8 +94,8 @@ def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, 
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        words = ["--pid", process.pid, "--under", data, "--seconds", "4 s", "--run", "4 s", "--force"]
-        words += ["--out", place / "signature.f", "--check", place]
+        words = ["--pid", process.pid, "--under", data, "--duration", "4 s", "--run", "4 s", "--force"]
+        words += ["--out", place / "signature.f", "--replay-in", place]
         # A busy machine makes gaps longer now and then, and never alike by chance.
         for _ in range(8):
             document = record(ascar, *words)
@@ -126,10 +126,10 @@ def test_the_signature_of_a_load_that_runs_replays_with_its_features(
         assert process.stdout is not None
         while '"reading"' not in process.stdout.readline():
             pass
-        words = ["--pid", process.pid, "--under", data, "--seconds", "2 s"]
+        words = ["--pid", process.pid, "--under", data, "--duration", "2 s"]
         # It waits for nothing: how fast it goes is a matter of what else the machine does; see the next test.
         for _ in range(8):
-            document = record(ascar, *words, "--run", "2 s", "--check", place)
+            document = record(ascar, *words, "--run", "2 s", "--replay-in", place)
             far = [name for name in document["replay"]["far"] if "_gap_s_" not in name]
             if not far:
                 break
@@ -180,7 +180,7 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
             pass
         # It is counted without strace for a moment, which may be one in which a busy machine holds it up.
         for _ in range(8):
-            document = record(ascar, "--pid", process.pid, "--under", data, "--seconds", "2 s")
+            document = record(ascar, "--pid", process.pid, "--under", data, "--duration", "2 s")
             if (document["source"]["slowdown"] or 0.0) > 1.5:
                 break
         process.kill()
@@ -210,11 +210,11 @@ def test_a_command_is_recorded_from_its_start_and_ended_afterwards(ascar, place)
     program = f"import os; open({str(pidfile)!r}, 'w').write(str(os.getpid()))\n{DATABASE}"
     command = [sys.executable, "-c", program, place, "300"]
     words = [
-        "--seconds",
+        "--duration",
         "6 s",
         "--under",
         place,
-        "--keep",
+        "--strace",
         trace,
         "--",
         *command,
@@ -289,7 +289,7 @@ def test_who_may_not_trace_is_told_so(ascar, tmp_path, monkeypatch) -> None:
         (["--pid", "1", "--form", "msr"], "'msr'"),
         (["--trace", "x", "--under", "/"], "--under"),
         (["--pid", "1", "--under", "/no-such"], "/no-such"),
-        (["--pid", "1", "--seconds", "30"], "--seconds = '30'"),
+        (["--pid", "1", "--duration", "30"], "--duration = '30'"),
         (["--trace", "/no-such"], "'/no-such'"),
         (["--trace", "/dev/null"], "not a trace"),
         (["--", "/no/such/program"], "no such program"),

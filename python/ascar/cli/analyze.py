@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.goals import Confidence, Preset, Width
-from ascar.cli.options import Json, examples
-from ascar.cli.sheets import Export
+from ascar.cli.options import (
+    AutocorrelationLimit,
+    Column,
+    Combine,
+    ConfidenceOrNone,
+    Export,
+    IntervalWidth,
+    Json,
+    Method,
+    Plot,
+    Preset,
+    Time,
+    examples,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,41 +47,16 @@ def analyze(
             "hyperfine's JSON. Several: one a node, brought together with --combine.",
         ),
     ],
-    column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column or key with the readings; for fio's logs read, write or trim, for its JSON e.g. "
-            "read.iops; for hyperfine the command.",
-        ),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column or key with the seconds of each reading.")
-    ] = None,
-    combine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW", help="Several nodes' readings as one: sum (throughput) or mean (latency)."
-        ),
-    ] = None,
+    column: Column = None,
+    time: Time = None,
+    combine: Combine = None,
     preset: Preset = "normal",
-    interval_width: Width = None,
-    confidence: Confidence = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="corrected: the interval allows for correlation; faithful: the published subsession rule, "
-            "which covers less than it promises.",
-        ),
-    ] = "corrected",
-    autocorrelation_limit: Annotated[
-        float, typer.Option(metavar="LIMIT", help="That subsessions are merged to; between 0 and 1.")
-    ] = 0.1,
+    interval_width: IntervalWidth = None,
+    confidence: ConfidenceOrNone = None,
+    method: Method = "corrected",
+    autocorrelation_limit: AutocorrelationLimit = 0.1,
     export: Export = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the series with its phases: .svg or .png.")
-    ] = None,
+    plot: Plot = None,
     json: Json = False,
 ) -> int:
     """Find the stable phase of recorded readings, their mean, and an interval that allows for correlation.

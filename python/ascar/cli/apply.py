@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.options import Json, StudyOrRun, examples
+from ascar.cli.options import (
+    ConfigurationFile,
+    Device,
+    DryRun,
+    Json,
+    Mountpoint,
+    StudyOrRun,
+    TrialNumber,
+    examples,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,20 +31,11 @@ EXAMPLES = examples(
 
 def apply(
     run: StudyOrRun,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say exactly what would be run, and run nothing.")
-    ] = False,
-    device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="The block device whose queue is to be set.")
-    ] = None,
-    mountpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The mounted file system that is to be set.")
-    ] = None,
-    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
-    configuration: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The configuration in a file that `ascar explore` saved."),
-    ] = None,
+    dry_run: DryRun = False,
+    device: Device = None,
+    mountpoint: Mountpoint = None,
+    trial: TrialNumber = None,
+    configuration: ConfigurationFile = None,
     json: Json = False,
 ) -> int:
     """Put the recommended configuration in force: what can be changed while everything runs.

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.goals import Confidence
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.outputs import Outputs, Readings, RoundLimit
-from ascar.cli.sheets import Export
+from ascar.cli.options import (
+    Budget,
+    Column,
+    ConfidenceOrNone,
+    Direction,
+    Export,
+    Json,
+    Labels,
+    Margin,
+    Metric,
+    Plot,
+    Preset,
+    Quiet,
+    Readings,
+    RoundLimit,
+    RoundsMax,
+    Seed,
+    WarmUp,
+    examples,
+)
+from ascar.cli.outputs import Outputs
 
 if TYPE_CHECKING:
     from ascar.cli.contestants import Contestants, Recordings
@@ -19,7 +35,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "ascar compare -- 'gzip -kf big.tar' 'zstd -kf big.tar'",
-    "ascar compare --name ext4 --name xfs --metric mb_per_s='([0-9.]+) MB/s' -- './w.sh /e' './w.sh /x'",
+    "ascar compare --label ext4 --label xfs --metric mb_per_s='([0-9.]+) MB/s' -- './w.sh /e' './w.sh /x'",
     "ascar compare --margin 5% -- dd if=a of=/dev/null bs=4k --- dd if=a of=/dev/null bs=1M",
     "ascar compare before.csv after.csv --column latency_ms",
     "ascar compare hyperfine.json",
@@ -35,59 +51,20 @@ def compare(
             "shell reads them. Without --: files of readings, as `ascar analyze` reads them.",
         ),
     ],
-    name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL", help="What to call a command or file; once for each, in their order."),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME=REGEX|NAME=json:PATH",
-            help="The number in the commands' output that is compared. The default is how long they run, "
-            "duration_s.",
-        ),
-    ] = None,
-    column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column or key with the readings, of files.")
-    ] = None,
-    lower_is_better: Annotated[
-        bool | None,
-        typer.Option(
-            "--lower-is-better/--higher-is-better",
-            help="Which way is better; told from the metric's name by default: lower for durations and "
-            "latencies.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="quick (margin 5%, 6 rounds of each at least), normal (1%, 10) or strict (0.5%, 20).",
-        ),
-    ] = "normal",
-    margin: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="A difference that does not matter, instead of the preset's: 2%."),
-    ] = None,
-    p: Annotated[
-        float,
-        typer.Option(metavar="LEVEL", help="Probability of any wrong verdict, over all pairs and looks."),
-    ] = 0.01,
-    confidence: Confidence = None,
-    limit: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="It ends then with what there is, and exit status 3."),
-    ] = "1 h",
+    name: Labels = None,
+    metric: Metric = None,
+    column: Column = None,
+    direction: Direction = None,
+    preset: Preset = "normal",
+    margin: Margin = None,
+    confidence: ConfidenceOrNone = None,
+    limit: Budget = "1 h",
     round_limit: RoundLimit = None,
-    rounds_max: Annotated[int, typer.Option(min=1, metavar="N", help="No more rounds of each.")] = 10_000,
-    warm_up: Annotated[
-        int, typer.Option(min=0, metavar="N", help="First rounds of each that are run and not used.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the order of the commands.")] = 0,
+    rounds_max: RoundsMax = 10_000,
+    warm_up: WarmUp = 1,
+    seed: Seed = 0,
     export: Export = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw means with their intervals: .svg or .png.")
-    ] = None,
+    plot: Plot = None,
     readings: Readings = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -102,7 +79,7 @@ def compare(
     from ascar.cli.contestants import Recordings, contestants_of
 
     outputs = Outputs(export, plot, readings, quiet, json)
-    wanted = _Wanted(preset, p, _share(margin), lower_is_better, 0.95 if confidence is None else confidence)
+    wanted = _Wanted.of(preset, confidence, margin, direction)
     found = contestants_of(what, name or [], metric, column, round_limit)
     if isinstance(found, Recordings):
         return _rank(found, wanted, outputs)
@@ -119,12 +96,28 @@ class _Wanted:
     lower_is_better: bool | None
     confidence: float
 
-    def __post_init__(self) -> None:
+    @classmethod
+    def of(cls, preset: str, confidence: float | None, margin: str | None, direction: str | None) -> _Wanted:
+        """What options ask for: where no level is given, intervals are of 0.95 and verdicts of 0.99.
+
+        Raises:
+            InputError: one of them is wrong.
+        """
         from ascar.errors import InputError
 
-        if not 0 < self.confidence < 1:
-            raise InputError(f"--confidence = {self.confidence!r}: must be between 0 and 1, e.g. 0.95")
-        self.terms("")
+        if confidence is not None and not 0 < confidence < 1:
+            raise InputError(f"--confidence = {confidence!r}: must be between 0 and 1, e.g. 0.95")
+        if direction not in (None, "min", "max"):
+            raise InputError(f"--direction = {direction!r}: must be min or max")
+        wanted = cls(
+            preset,
+            0.01 if confidence is None else 1 - confidence,
+            _share(margin),
+            None if direction is None else direction == "min",
+            0.95 if confidence is None else confidence,
+        )
+        wanted.terms("")
+        return wanted
 
     def terms(self, metric: str) -> Terms:
         from ascar.pilot import Terms, lower_is_better
@@ -153,7 +146,7 @@ def _plan(metric: str, wanted: _Wanted, limits: tuple[str, int], order: tuple[in
     from ascar.pilot import ContestPlan, Limits
     from ascar.study import duration
 
-    session_s = duration("--limit", limits[0])
+    session_s = duration("--budget", limits[0])
     return ContestPlan(metric, wanted.terms(metric), Limits(session_s, limits[1]), *order)
 
 
@@ -181,7 +174,8 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
             raise
     if not session.blocks:
         raise WorkError(
-            f"not one round of each that counts has ended: {session.ended}; raise --limit, or lower --warm-up"
+            f"not one round of each that counts has ended: {session.ended}; raise --budget, or lower "
+            "--warm-up"
         )
     result = live(found, plan, session, wanted.confidence, sampler.used)
     outputs.deliver(result)

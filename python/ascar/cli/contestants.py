@@ -200,11 +200,11 @@ def _labels(plain: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """
     if names and len(names) != len(plain):
         raise InputError(
-            f"--name is given {len(names)} times for {len(plain)} to compare: once for each, or never"
+            f"--label is given {len(names)} times for {len(plain)} to compare: once for each, or never"
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"--name = {twice[0]!r} is given twice: each needs its own")
+        raise InputError(f"--label = {twice[0]!r} is given twice: each needs its own")
     labels: list[str] = []
     for label in names or plain:
         again = sum(label == other for other in plain[: len(labels)])

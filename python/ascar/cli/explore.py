@@ -9,8 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.capes.where import Elsewhere, session_at
-from ascar.cli.options import Json, examples
+from ascar.cli.capes.where import session_at
+from ascar.cli.options import (
+    Connection,
+    Direction,
+    Host,
+    Ignore,
+    Json,
+    Metrics,
+    ObjectiveTextOrNone,
+    Open,
+    Parameters,
+    Port,
+    Session,
+    TableFiles,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.web import Exploration, Part, Subject
@@ -21,7 +35,7 @@ EXAMPLES = examples(
     "ascar explore --table results.csv --objective iops --direction max",
     "ascar explore --table dataset:storage-v5-fileserver --table dataset:storage-v5-mailserver "
     "--objective operations",
-    "ascar explore --capes mailserver             a session of online tuning, as it goes",
+    "ascar explore --session mailserver             a session of online tuning, as it goes",
 )
 
 
@@ -32,33 +46,17 @@ def explore(
             metavar="[STUDY|RUN]...", help="Studies' names or files (their latest run), or runs' numbers."
         ),
     ] = None,
-    table: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="CSV, Parquet, or dataset:NAME; several: beside one another."),
-    ] = None,
-    objective: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What was measured; the page can choose another.")
-    ] = None,
-    direction: Annotated[
-        str | None, typer.Option(metavar="min|max", help="Which way is better; default: as its name says.")
-    ] = None,
-    parameters: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The table's columns that were set.")
-    ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="C,D", help="The table's other columns that were measured.")
-    ] = None,
-    ignore: Annotated[str | None, typer.Option(metavar="E,F", help="Its columns that are neither.")] = None,
-    capes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SESSION", help="Watch a session of `ascar capes up`: its name, or its folder's path."
-        ),
-    ] = None,
-    connection: Elsewhere = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8700,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    table: TableFiles = None,
+    objective: ObjectiveTextOrNone = None,
+    direction: Direction = None,
+    parameters: Parameters = None,
+    metrics: Metrics = None,
+    ignore: Ignore = None,
+    capes: Session = None,
+    connection: Connection = None,
+    port: Port = 8700,
+    host: Host = "127.0.0.1",
+    browser: Open = True,
     json: Json = False,
 ) -> int:
     """Explore studies, tables, running studies and sessions of online tuning in the browser, until ^C.
@@ -71,11 +69,11 @@ def explore(
     from ascar.web import application, bound, serve
 
     if capes is not None and (runs or table):
-        raise InputError(f"--capes = {capes!r}: is watched by itself; leave studies and tables out")
+        raise InputError(f"--session = {capes!r}: is watched by itself; leave studies and tables out")
     if connection is not None and capes is None:
-        raise InputError(f"--connection = {str(connection)!r}: goes with --capes; name the session")
+        raise InputError(f"--connection = {str(connection)!r}: goes with --session; name the session")
     if not runs and not table and capes is None:
-        raise InputError("explore: name a study, or a table with --table, or a session with --capes")
+        raise InputError("explore: name a study, or a table with --table, or a session with --session")
     if direction not in (None, "min", "max"):
         raise InputError(f"--direction = {direction!r}: must be min or max")
     asked = _Asked(objective, direction, parameters, metrics, ignore)
@@ -190,7 +188,7 @@ def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Aske
 
     if asked != _Asked(None, None, None, None, None):
         raise InputError(
-            f"--capes = {capes!r}: a session knows its objective; leave the options of tables out"
+            f"--session = {capes!r}: a session knows its objective; leave the options of tables out"
         )
     session, settings = session_at(capes, connection, "viewer")
     return stack.enter_context(Watched(session, settings))

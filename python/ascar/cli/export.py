@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, StudyOrRun, examples
+from ascar.cli.options import As, ConfigurationFile, Form, Json, StudyOrRun, TrialNumber, examples
 
 EXAMPLES = examples(
     "ascar export mailserver --as shell",
@@ -17,24 +11,11 @@ EXAMPLES = examples(
 )
 
 
-class Form(StrEnum):
-    """What an administrator can use."""
-
-    SHELL = "shell"
-    SYSCTL = "sysctl"
-    UDEV = "udev"
-    FSTAB = "fstab"
-    TUNED = "tuned"
-
-
 def export(
     run: StudyOrRun,
-    form: Annotated[Form, typer.Option("--as", help="The form.")] = Form.SHELL,
-    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="This trial's configuration.")] = None,
-    configuration: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The configuration in a file that `ascar explore` saved."),
-    ] = None,
+    form: As = Form.SHELL,
+    trial: TrialNumber = None,
+    configuration: ConfigurationFile = None,
     json: Json = False,
 ) -> int:
     """Print the recommended configuration as an administrator can use it.

@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ascar.pilot import Goal, Verdict
-
-Preset = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="How good the result must be: quick (interval 20% of the mean wide, 12 readings), "
-        "normal (10%, 50) or strict (10%, 200).",
-    ),
-]
-Width = Annotated[
-    float | None,
-    typer.Option(
-        "--interval-width",
-        metavar="SHARE",
-        help="Width of the interval over the mean, instead of the preset's.",
-    ),
-]
-Confidence = Annotated[float | None, typer.Option(metavar="LEVEL", help="Of the intervals; 0.95 by default.")]
 
 
 def goal_of(preset: str, width: float | None, confidence: float | None) -> Goal:

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.options import (
+    Across,
+    Direction,
+    Ignore,
+    Json,
+    ObjectiveTextOrNone,
+    Parameters,
+    Plots,
+    Rsd,
+    Samples,
+    Seed,
+    TableFile,
+    examples,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,38 +45,16 @@ def importance(
             metavar="[STUDY|RUN]", help="A study's name or file (its latest run), or a run's number."
         ),
     ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of a run: CSV, Parquet, or dataset:NAME."),
-    ] = None,
-    objective: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The table's column that was measured.")
-    ] = None,
-    direction: Annotated[
-        str | None, typer.Option(metavar="min|max", help="Which way is better: names the best values.")
-    ] = None,
-    parameters: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns that are parameters; default: all others.")
-    ] = None,
-    ignore: Annotated[str | None, typer.Option(metavar="C,D", help="Columns that are none.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(min=2, help="Use only so many rows, chosen evenly over every parameter.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of sampling and resampling.")] = 1,
-    rsd: Annotated[
-        float,
-        typer.Option(min=0, max=100, help="Per cent: choose until configurations vary no more than that."),
-    ] = 2.0,
-    across: Annotated[
-        str,
-        typer.Option(
-            metavar="max|mean",
-            help="Importance given others: the greatest over their values (published), or the mean.",
-        ),
-    ] = "max",
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the ranking, and mean against deviation.")
-    ] = None,
+    table: TableFile = None,
+    objective: ObjectiveTextOrNone = None,
+    direction: Direction = None,
+    parameters: Parameters = None,
+    ignore: Ignore = None,
+    samples: Samples = None,
+    seed: Seed = 1,
+    rsd: Rsd = 2.0,
+    across: Across = "max",
+    plots: Plots = None,
     json: Json = False,
 ) -> int:
     """Rank parameters by how much of the objective's variance each explains, given those ranked before it.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.options import Force, Json, OutOrNone, examples
 
 EXAMPLES = examples(
     "ascar init localfs",
@@ -33,11 +33,8 @@ def init(
             autocompletion=_targets,
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Default: TARGET.toml; - is stdout."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    out: OutOrNone = None,
+    force: Force = False,
     json: Json = False,
 ) -> int:
     """Write a commented study file for a target: every key there is, with its meaning and default."""

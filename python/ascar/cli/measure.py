@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.goals import Confidence, Preset, Width
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.outputs import Outputs, Readings, RoundLimit
-from ascar.cli.sheets import Export
+from ascar.cli.options import (
+    Budget,
+    ConfidenceOrNone,
+    Export,
+    IntervalWidth,
+    Json,
+    Kinds,
+    MetricList,
+    Plot,
+    Preset,
+    Quiet,
+    Readings,
+    ReportOnly,
+    RoundLimit,
+    RoundsMax,
+    ShortRound,
+    WorkAmount,
+    examples,
+)
+from ascar.cli.outputs import Outputs
 
 if TYPE_CHECKING:
     from ascar.pilot import CommandRunner, Goal, Indicator, Plan, WorkAmounts
@@ -33,50 +48,19 @@ def measure(
             "work amount of a round.",
         ),
     ],
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=REGEX|NAME=json:PATH",
-            help="A number in the command's output; told more than once in a run it gives unit readings. The "
-            "default is how long the command runs, duration_s.",
-        ),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=KIND",
-            help="How a metric is averaged: ordinary; ratio (speeds over equal work: harmonic mean); "
-            "binary (0 or 1).",
-        ),
-    ] = None,
-    report_only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A metric, or duration_s, that is reported but decides nothing."),
-    ] = None,
+    metric: MetricList = None,
+    kind: Kinds = None,
+    report_only: ReportOnly = None,
     preset: Preset = "normal",
-    interval_width: Width = None,
-    confidence: Confidence = None,
-    work_amount: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MIN,MAX",
-            help="The command takes a work amount, in place of %WORK_AMOUNT%: rounds of different work "
-            "amounts tell the stable speed apart from set-up, warm-up and cool-down.",
-        ),
-    ] = None,
-    short_round: Annotated[
-        str, typer.Option(metavar="DURATION", help="Shorter rounds are set aside and do twice the work next.")
-    ] = "1 s",
-    limit: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="The session ends then with what there is, and exit status 3."),
-    ] = "1 h",
+    interval_width: IntervalWidth = None,
+    confidence: ConfidenceOrNone = None,
+    work_amount: WorkAmount = None,
+    short_round: ShortRound = "1 s",
+    limit: Budget = "1 h",
     round_limit: RoundLimit = None,
-    rounds_max: Annotated[int, typer.Option(min=1, metavar="N", help="No more rounds than this.")] = 10_000,
+    rounds_max: RoundsMax = 10_000,
     export: Export = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the readings with their phases: .svg or .png.")
-    ] = None,
+    plot: Plot = None,
     readings: Readings = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -148,7 +132,7 @@ def _plan(asked: _Asked, goal: Goal, work: WorkAmounts | None, limit: str, round
     indicators = _indicators(asked, goal, adjustable=work is not None)
     if work is None and all(indicator.goal is None for indicator in indicators):
         raise InputError(f"--report-only {asked.report_only[0]}: nothing is left that decides when to stop")
-    return Plan(indicators, goal, work, Limits(duration("--limit", limit), rounds_max))
+    return Plan(indicators, goal, work, Limits(duration("--budget", limit), rounds_max))
 
 
 def _indicators(asked: _Asked, goal: Goal, *, adjustable: bool) -> list[Indicator]:
@@ -191,7 +175,7 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
     except ValueError as error:
         raise InputError(f"--work-amount = {text!r}: must be MIN,MAX, e.g. 1,1000") from error
     whole = all(end.strip().lstrip("+").isdigit() for end in (low, high))
-    longest_s = duration("--limit", limit) / 20
+    longest_s = duration("--budget", limit) / 20
     short_s = duration("--short-round", short_round)
     return WorkAmounts(*ends, whole=whole, short_round_s=short_s, longest_round_s=max(longest_s, short_s))
 
@@ -222,10 +206,10 @@ def _run(runner: CommandRunner, plan: Plan, outputs: Outputs) -> int:
             raise
     if not session.used:
         raise WorkError(
-            f"no round was long enough to be used: {session.ended}; allow more work, a longer --limit, or a "
+            f"no round was long enough to be used: {session.ended}; allow more work, a longer --budget, or a "
             "shorter --short-round"
             if session.rounds
-            else f"not one round ended: {session.ended}; raise --limit"
+            else f"not one round ended: {session.ended}; raise --budget"
         )
     result = Result(runner, plan, session, sampler.used, cost_s)
     if not result.measurements():

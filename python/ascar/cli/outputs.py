@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
-
-import typer
-
-RoundLimit = Annotated[
-    str | None,
-    typer.Option(metavar="DURATION", help="A round that runs longer has failed and is killed."),
-]
-Readings = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write every reading, one JSON object a line: .jsonl."),
-]
+from typing import Protocol
 
 
 class _Result(Protocol):

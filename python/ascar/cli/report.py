@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, StudyOrRun, examples
+from ascar.cli.options import Json, Out, StudyOrRun, examples
 
 EXAMPLES = examples("ascar report mailserver --out report", "ascar report 3 --out /srv/www/run-3")
 
 
 def report(
     run: StudyOrRun,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Made when missing.")],
+    out: Out,
     json: Json = False,
 ) -> int:
     """Write a run's report: one self-contained HTML page with the numbers and the plots."""

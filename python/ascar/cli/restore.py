@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, examples
+from ascar.cli.options import Json, KeepApplied, examples
 
 EXAMPLES = examples(
     "ascar restore",
@@ -15,9 +11,7 @@ EXAMPLES = examples(
 
 
 def restore(
-    keep_applied: Annotated[
-        bool, typer.Option("--keep-applied", help="Leave in force what `ascar apply` put in force.")
-    ] = False,
+    keep_applied: KeepApplied = False,
     json: Json = False,
 ) -> int:
     """Put back what was there before: what `ascar apply` put in force, and what a crash left behind.

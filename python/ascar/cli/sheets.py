@@ -6,9 +6,7 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
 
@@ -16,10 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ENDINGS = (".csv", ".md")
-
-Export = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the result as a table: .csv or .md (Markdown).")
-]
 
 
 @dataclass(frozen=True, slots=True)

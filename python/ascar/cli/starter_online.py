@@ -13,7 +13,7 @@ _HEAD = """\
 #
 #   ascar capes up THIS_FILE         until ^C; then every knob stands where it stood
 #   ascar capes status               in another terminal
-#   ascar capes up THIS_FILE --for 1h --prove      what it gains (mode = "automatic")
+#   ascar capes up THIS_FILE --budget 1h --prove      what it gains (mode = "automatic")
 #
 # "# text" explains; "#key = value" is a key that is left out, with its default or an example.
 """

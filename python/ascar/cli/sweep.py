@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile, examples
+from ascar.cli.options import (
+    BudgetOrNone,
+    FormatDevice,
+    Json,
+    OutOrNone,
+    Part,
+    Quiet,
+    Replicates,
+    Resume,
+    StudyFile,
+    Subset,
+    SubsetReplicates,
+    examples,
+)
 
 EXAMPLES = examples(
     "ascar sweep study.toml --out dataset.csv",
@@ -21,36 +29,13 @@ EXAMPLES = examples(
 
 def sweep(
     study: StudyFile,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with this study's latest unfinished sweep.")
-    ] = False,
-    replicates: Annotated[
-        int, typer.Option(min=0, max=1000, help="Measure each configuration so often; 0: the subset alone.")
-    ] = 1,
-    subset: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Measure N configurations, a Latin hypercube sample, more often than the others.",
-        ),
-    ] = 0,
-    subset_replicates: Annotated[
-        int, typer.Option(min=0, max=1000, help="So often, in all, each configuration of the subset.")
-    ] = 0,
-    part: Annotated[
-        str,
-        typer.Option(
-            metavar="K/N", help="Share the work among N processes or machines: this one is the K-th."
-        ),
-    ] = "1/1",
-    budget: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Stop after so long; the default is not to stop.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write a table: .csv, .parquet or .json."),
-    ] = None,
+    resume: Resume = False,
+    replicates: Replicates = 1,
+    subset: Subset = 0,
+    subset_replicates: SubsetReplicates = 0,
+    part: Part = "1/1",
+    budget: BudgetOrNone = None,
+    out: OutOrNone = None,
     format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,

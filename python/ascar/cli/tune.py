@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile, examples
+from ascar.cli.options import BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile, examples
 
 if TYPE_CHECKING:
     from ascar.history import History
@@ -22,16 +20,8 @@ EXAMPLES = examples(
 
 def tune(
     study: StudyFile,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on with this study's latest unfinished run; completed trials count."
-        ),
-    ] = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Time for all of it, e.g. '10 min', instead of the study's."),
-    ] = None,
+    resume: Resume = False,
+    budget: BudgetOrNone = None,
     format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,

@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.options import (
+    Averaging,
+    By,
+    FirstRuns,
+    Ignore,
+    Json,
+    ObjectiveTextOrNone,
+    Order,
+    Parameters,
+    Plots,
+    Seed,
+    Series,
+    Setup,
+    TableFiles,
+    Tolerance,
+    examples,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +35,7 @@ EXAMPLES = examples(
     "ascar variation mailserver --plots figures",
     "ascar variation --table results.csv --objective iops --parameters fs,scheduler --order date",
     "ascar variation --table dataset:storage-v5-fileserver --objective operations --by fs",
-    "ascar variation fileserver mailserver --window 1 --window 10 --json",
+    "ascar variation fileserver mailserver --averaging 1 --averaging 10 --json",
 )
 _SILENT_S = 2.0
 
@@ -31,47 +47,19 @@ def variation(
             metavar="[STUDY|RUN ...]", help="Studies by name or file (the latest run), or runs by number."
         ),
     ] = None,
-    table: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Instead: CSV, Parquet, or dataset:NAME; may be repeated."),
-    ] = None,
-    objective: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The table's column that was measured.")
-    ] = None,
-    parameters: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns that were set; default: all others.")
-    ] = None,
-    ignore: Annotated[str | None, typer.Option(metavar="C,D", help="Columns that were not.")] = None,
-    order: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="When each run was: a number or an instant.")
-    ] = None,
-    setup: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Which set-up (format, image) each run used.")
-    ] = None,
-    series: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which recorded readings are the throughput over time.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PARAMETER", help="Group by it; default: what variation goes with, if anything."
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(min=2, help="Only the first so many runs of each configuration: ranges compare then."),
-    ] = None,
-    window: Annotated[
-        list[float] | None,
-        typer.Option(metavar="S", min=0.001, help="Seconds of a window (Throughput-S); may be repeated."),
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0.01, max=100, help="Per cent of its end in which a run counts as settled.")
-    ] = 5.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of tests by permutation.")] = 1,
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the figures that there is data for.")
-    ] = None,
+    table: TableFiles = None,
+    objective: ObjectiveTextOrNone = None,
+    parameters: Parameters = None,
+    ignore: Ignore = None,
+    order: Order = None,
+    setup: Setup = None,
+    series: Series = None,
+    by: By = None,
+    runs: FirstRuns = None,
+    window: Averaging = None,
+    tolerance: Tolerance = 5.0,
+    seed: Seed = 1,
+    plots: Plots = None,
     json: Json = False,
 ) -> int:
     """Show how much runs of one configuration differ, over what times, and what may be the cause.
@@ -92,7 +80,7 @@ def variation(
     if runs is not None:
         found_runs = found_runs.first(runs)
         if not len(found_runs):
-            raise InputError(f"--runs = {runs}: no configuration has so many runs; ask for fewer")
+            raise InputError(f"--first-runs = {runs}: no configuration has so many runs; ask for fewer")
     found = examined(found_runs, Asked(by, tuple(dict.fromkeys(window or ())), tolerance / 100, seed), step)
     drawn = {} if plots is None else draw(found, plots, step)
     (emit_variation if json else print_variation)(source.name, found, drawn)

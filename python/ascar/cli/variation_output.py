@@ -76,7 +76,7 @@ def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]
     _groups(console, found)
     line("Covers: the share of all runs that lies in the range of so few, with 95% confidence.")
     if least != most:
-        line(f"Ranges grow with the number of runs; --runs {least} compares equally many.")
+        line(f"Ranges grow with the number of runs; --first-runs {least} compares equally many.")
     for link in found.links[:3]:
         if link.p_adjusted <= LEVEL:
             p = p_value(link.p_adjusted)

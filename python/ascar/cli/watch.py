@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.options import (
+    Batch,
+    BudgetOrNone,
+    Column,
+    Combine,
+    Every,
+    FalseAlarm,
+    Follow,
+    Json,
+    Period,
+    Quiet,
+    Time,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.pilot.sources.stream import Stream
@@ -30,43 +43,15 @@ def watch(
             "Several: one a node, brought together with --combine.",
         ),
     ],
-    column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column or key with the readings.")
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column or key with the time: seconds, or ISO 8601."),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Where there is no such column: the time between readings."),
-    ] = None,
-    combine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW", help="Several nodes' readings as one: sum (throughput) or mean (latency)."
-        ),
-    ] = None,
-    period: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION", help="The readings' pattern repeats after this time; none: no pattern."
-        ),
-    ] = "1 day",
-    batch: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="Readings are averaged over it; it must divide the period."),
-    ] = "15 min",
-    false_alarm: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="While nothing shifts, mean time to an alarm, at least."),
-    ] = "365 days",
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on at the end of the files, until interrupted.")
-    ] = False,
-    limit: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="With --follow: go on no longer than this.")
-    ] = None,
+    column: Column = None,
+    time: Time = None,
+    every: Every = None,
+    combine: Combine = None,
+    period: Period = "1 day",
+    batch: Batch = "15 min",
+    false_alarm: FalseAlarm = "365 days",
+    follow: Follow = False,
+    limit: BudgetOrNone = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -91,8 +76,8 @@ def watch(
     if columns.every_s is not None and columns.every_s > plan.batch_s:
         raise InputError(f"--every = {every!r}: must be at most a batch, --batch = {batch!r}")
     if limit is not None and not follow:
-        raise InputError(f"--limit = {limit!r}: is for --follow")
-    limit_s = None if limit is None else duration("--limit", limit)
+        raise InputError(f"--budget = {limit!r}: is for --follow")
+    limit_s = None if limit is None else duration("--budget", limit)
     names = _names(files, combine)
     with ExitStack() as stack:
         streams = dict(zip(names, (_open(path, columns) for path in files), strict=True))

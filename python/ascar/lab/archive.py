@@ -59,7 +59,7 @@ class Archive:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StudyError(
-                f"--out = {str(self.directory)!r}: {error.strerror}; name a directory that can be written"
+                f"--results = {str(self.directory)!r}: {error.strerror}; name a directory that can be written"
             ) from error
 
     def path(self, experiment: Experiment) -> Path:

@@ -218,7 +218,7 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     # What was before it looked is known as well.
     assert len(seen["performance"]) > 20 and seen["baseline"]["ticks"] >= 5
     stopped = subprocess.run(
-        ascar("stop", session.place, "--json"), capture_output=True, text=True, check=False
+        ascar("down", session.place, "--json"), capture_output=True, text=True, check=False
     )
     assert document(stopped)["session"] == "faults"
     out, _ = session.process.communicate(timeout=LIMIT_S)
@@ -236,7 +236,7 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
     until(lambda: knob.read() != knob.default, "the learner turns the knob")
     for seconds in (12, 24, 48):  # a busy machine may not come to a pair of phases in twelve
-        words = ("--for", f"{seconds} s", "--phase", "4 s", "--settle", "500 ms", "--json")
+        words = ("--budget", f"{seconds} s", "--phase", "4 s", "--settle", "500 ms", "--json")
         done = subprocess.run(
             ascar("prove", session.place, *words), capture_output=True, text=True, check=False
         )
@@ -257,7 +257,7 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     try:
-        words = ("--folder", tmp_path / "s", "--for", "20 s", "--prove", "--keep", "--json")
+        words = ("--folder", tmp_path / "s", "--budget", "20 s", "--prove", "--keep", "--json")
         command = knob.words(*ascar("up", study, *words))
         ended = document(subprocess.run(command, capture_output=True, text=True, check=False))
         assert ended["stopped"] == "time"
@@ -294,7 +294,7 @@ def test_bad_input_touches_nothing(tmp_path, knob):
     assert knob.read() == knob.default
 
 
-@pytest.mark.parametrize("command", ["status", "stop", "prove"])
+@pytest.mark.parametrize("command", ["status", "down", "prove"])
 def test_a_session_that_does_not_run_is_told(command, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     done = subprocess.run(ascar(command, "nobody"), capture_output=True, text=True, check=False)

@@ -77,7 +77,7 @@ class Folder:
             self._release()
             who = f", process {running.pid}" if running else ""
             raise Refused(
-                f"session {self.path.name!r}: runs already{who}; `ascar capes stop {self.path.name}` ends it"
+                f"session {self.path.name!r}: runs already{who}; `ascar capes down {self.path.name}` ends it"
             ) from None
         for left in ("up.json", "stop.json"):
             (self.path / left).unlink(missing_ok=True)

@@ -59,8 +59,8 @@ def check_wishes(study: OnlineStudy, wishes: Wishes) -> None:
     least_s = study.after_s + 4 * study.phase_s
     if wishes.duration_s < least_s:
         raise InputError(
-            f"--for = {wishes.duration_s:g} s: two pairs of phases end after {least_s:g} s at the earliest; "
-            "give more time, or change after and phase in [capes.proof]"
+            f"--budget = {wishes.duration_s:g} s: two pairs of phases end after {least_s:g} s at the "
+            "earliest; give more time, or change after and phase in [capes.proof]"
         )
 
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.capes import control, game, prove, status, stop, train, up
+from ascar.cli.capes import control, down, game, prove, status, train, up
 
 __all__ = ["app"]
 
@@ -26,4 +26,4 @@ app.command("control", epilog=control.EXAMPLES, short_help="Kill switch, modes, 
 app.command("prove", epilog=prove.EXAMPLES, short_help="What a session gains, with its interval.")(
     prove.prove
 )
-app.command("stop", epilog=stop.EXAMPLES, short_help="End a session that runs.")(stop.stop)
+app.command("down", epilog=down.EXAMPLES, short_help="End a session that runs.")(down.down)

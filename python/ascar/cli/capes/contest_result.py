@@ -43,7 +43,7 @@ def share(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found < math.inf:
-        raise InputError(f"--noise {text!r}: must be a share from 0 on, such as 0.1 or 10%")
+        raise InputError(f"--noise-sd = {text!r}: must be a share from 0 on, such as 0.1 or 10%")
     return found
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ascar.cli.capes.where import Elsewhere, session_at
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.capes.where import session_at
+from ascar.cli.options import Connection, Job, Json, Quiet, Session, Why, examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,13 +39,10 @@ def control(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[WORD]...", help="What it takes; see the examples.")
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(metavar="SESSION", help="Its name or folder; left out: the one that runs here."),
-    ] = None,
-    connection: Elsewhere = None,
-    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the audit log.")] = "",
-    job: Annotated[str, typer.Option(metavar="ID", help="With workload: the scheduler's job.")] = "",
+    session: Session = None,
+    connection: Connection = None,
+    why: Why = "",
+    job: Job = "",
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.options import Algorithm, Delay, Game, Json, NoiseSd, Quiet, Runs, Seed, examples
 
 EXAMPLES = examples(
-    "ascar capes game --noise 50% --delay 3 --runs 20",
-    "ascar capes game --noise 0.1 --algorithm sweep          a sweep does not stay at the peak",
-    "ascar capes game --noise 0.1 --algorithm classic --game thesis",
+    "ascar capes game --noise-sd 50% --delay 3 --runs 20",
+    "ascar capes game --noise-sd 0.1 --algorithm sweep          a sweep does not stay at the peak",
+    "ascar capes game --noise-sd 0.1 --algorithm classic --game thesis",
 )
 
 
 def game(
-    noise: Annotated[
-        str, typer.Option(metavar="SD", help="Of a measurement: a share of the throughput, as 0.1 or 10%.")
-    ] = "10%",
-    delay: Annotated[
-        int, typer.Option(metavar="N", help="Ticks after which a change of the window shows.")
-    ] = 3,
-    runs: Annotated[int, typer.Option(min=1, max=100_000, help="Each has a seed of its own.")] = 10,
-    algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help="Who plays: modern, classic (DQN), sweep or random.")
-    ] = "modern",
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--game",
-            metavar="hard|thesis",
-            help="hard: peak and start are drawn, who stays at the peak wins; thesis: peak at 50, who is "
-            "near it for more than 20 ticks wins.",
-        ),
-    ] = "hard",
-    seed: Annotated[int, typer.Option(min=0, help="Of the first run.")] = 1,
+    noise: NoiseSd = "10%",
+    delay: Delay = 3,
+    runs: Runs = 10,
+    algorithm: Algorithm = "modern",
+    kind: Game = "hard",
+    seed: Seed = 1,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

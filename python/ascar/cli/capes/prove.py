@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.options import Budget, Confidence, Json, OneSession, Phase, Quiet, Seed, Settle, examples
 
 if TYPE_CHECKING:
     from ascar.capes.session.folder import Folder
     from ascar.capes.session.proof import Proof
 
 EXAMPLES = examples(
-    "ascar capes prove --for 30min",
-    "ascar capes prove localfs --for '10 min' --phase '20 s' --json",
+    "ascar capes prove --budget 30min",
+    "ascar capes prove localfs --budget '10 min' --phase '20 s' --json",
 )
 
 
 def prove(
-    session: Annotated[
-        str | None,
-        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
-    ] = None,
-    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="Of the comparison.")] = "30 min",
-    phase: Annotated[str, typer.Option(metavar="DURATION", help="Of one phase.")] = "45 s",
-    settle: Annotated[
-        str, typer.Option(metavar="DURATION", help="Of a phase's beginning, which does not count.")
-    ] = "6 s",
-    p: Annotated[
-        float, typer.Option("--p", min=1e-6, max=0.5, help="Probability of an interval without the gain.")
-    ] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order in each pair of phases.")] = 1,
+    session: OneSession = None,
+    duration: Budget = "30 min",
+    phase: Phase = "45 s",
+    settle: Settle = "6 s",
+    confidence: Confidence = 0.95,
+    seed: Seed = 1,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -50,16 +41,17 @@ def prove(
 
     folder = find_folder(session)
     times = [
-        seconds_of(key, text) for key, text in (("--for", duration), ("--phase", phase), ("--settle", settle))
+        seconds_of(key, text)
+        for key, text in (("--budget", duration), ("--phase", phase), ("--settle", settle))
     ]
 
     def told(proof: Proof) -> None:
         if not quiet:
             say(proof.words)
 
-    proof = _run(folder, times, (p, seed), told)
+    proof = _run(folder, times, (1 - confidence, seed), told)
     if not proof.pairs:
-        raise WorkError("not one pair of phases was over; give more time with --for")
+        raise WorkError("not one pair of phases was over; give more time with --budget")
     if json:
         emit("capes-prove", proof.to_dict())
     else:
@@ -84,7 +76,7 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
     if phase_s < settle_s + 3 or for_s < 2 * phase_s:
         raise InputError(
             f"--phase = {phase_s:g} s: must be at least 3 s longer than --settle = {settle_s:g} s, and at "
-            f"most half of --for = {for_s:g} s"
+            f"most half of --budget = {for_s:g} s"
         )
     running = folder.runner()
     settings = folder.settings("session")

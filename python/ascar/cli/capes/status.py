@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.capes.where import Elsewhere, session_at
-from ascar.cli.options import Json, examples
+from ascar.cli.capes.where import session_at
+from ascar.cli.options import Connection, Follow, Json, Once, OneSession, examples
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -25,15 +23,10 @@ _FIRST_S, _WAIT_S = 20.0, 4.0
 
 
 def status(
-    session: Annotated[
-        str | None,
-        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Show it once, and end.")] = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="With --json: a document after each tick, on a line of its own.")
-    ] = False,
-    connection: Elsewhere = None,
+    session: OneSession = None,
+    once: Once = False,
+    follow: Follow = False,
+    connection: Connection = None,
     json: Json = False,
 ) -> int:
     """Show a session: throughput beside its baseline, knobs, learner, nodes, refused actions, events.

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
+from ascar.cli.options import Check, Config, Histories, Json, OnlyHistory, Quiet, Steps, examples
 
 EXAMPLES = examples(
     "ascar capes train --config learner.toml",
@@ -18,28 +13,11 @@ EXAMPLES = examples(
 
 
 def train(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The learner's file, in TOML.")],
-    check: Annotated[bool, typer.Option("--check", help="Only say whether the file is right.")] = False,
-    only_history: Annotated[
-        bool, typer.Option("--only-history", help="Learn from stored ticks, save and end; nothing is turned.")
-    ] = False,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=10**9,
-            metavar="N",
-            help="Of training on stored ticks, of the classic learner; default: as many as there are ticks.",
-        ),
-    ] = None,
-    history: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--history",
-            metavar="SESSION",
-            help="Learn from this session's stored ticks first; may be given again.",
-        ),
-    ] = None,
+    config: Config,
+    check: Check = False,
+    only_history: OnlyHistory = False,
+    steps: Steps = None,
+    history: Histories = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:

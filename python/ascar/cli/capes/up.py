@@ -7,47 +7,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import FormatDevice, Json, Quiet, examples
+from ascar.cli.options import BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet, examples
 
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
 
 EXAMPLES = examples(
     "ascar capes up examples/capes-localfs.toml",
-    "ascar capes up examples/capes-localfs.toml --for 30min --prove",
-    "ascar capes up study.toml --detach          go on without this terminal; `ascar capes stop` ends it",
+    "ascar capes up examples/capes-localfs.toml --budget 30min --prove",
+    "ascar capes up study.toml --detach          go on without this terminal; `ascar capes down` ends it",
 )
 
 
 def up(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file with a [capes] table.")],
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="DURATION", help="End after so long, instead of the study's budget, e.g. 30min."
-        ),
-    ] = None,
-    prove: Annotated[
-        bool, typer.Option("--prove", help="Show the gain: phases with and without tuning, in turns.")
-    ] = False,
-    keep: Annotated[
-        bool,
-        typer.Option("--keep", help="At the end, keep the setting that was learnt, until `ascar restore`."),
-    ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return when the session runs, and let it go on.")
-    ] = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Of the session: its data, logs and what it has learnt."),
-    ] = None,
+    duration: BudgetOrNone = None,
+    prove: Prove = False,
+    keep: Keep = False,
+    detach: Detach = False,
+    folder: Folder = None,
     format_device: FormatDevice = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Tune this machine while it works: agent, messages, interface, learner and load as separate processes.
 
-    It ends when its time is over, on ^C, SIGTERM or `ascar capes stop`; then every knob stands where it was,
+    It ends when its time is over, on ^C, SIGTERM or `ascar capes down`; then every knob stands where it was,
     unless it is to be kept. Whatever is killed, knobs are put back. What was learnt and seen stays in the
     session's folder, and the next start goes on from it.
 
@@ -70,7 +55,7 @@ def up(
     if format_device is not None and wanted.target is not None:
         wanted = msgspec.structs.replace(wanted, target={**wanted.target, "confirmed_device": format_device})
     place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
-    duration_s = wanted.duration_s if duration is None else seconds_of("--for", duration)
+    duration_s = wanted.duration_s if duration is None else seconds_of("--budget", duration)
     wishes = Wishes(str(study), duration_s, prove, keep)
     if detach:
         return _detach(wanted, place)

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.messaging import Settings
-
-Elsewhere = Annotated[
-    Path | None,
-    typer.Option(
-        "--connection",
-        metavar="FILE",
-        help="Connection file, for a session whose message server is elsewhere.",
-    ),
-]
 
 
 def session_at(session: str | None, connection: Path | None, user: str) -> tuple[str, Callable[[], Settings]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.options import All, Force, Json, Out, UnitReadings, examples
 from ascar.render import count
 
 if TYPE_CHECKING:
@@ -23,13 +23,10 @@ IMPORT_EXAMPLES = examples("ascar history import runs.json")
 
 def export(
     runs: Annotated[list[str] | None, typer.Argument(metavar="[STUDY|RUN]...", help="Which runs.")] = None,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="FILE", help="The name says the form: .json, .parquet or .csv."),
-    ] = ...,  # type: ignore[assignment]
-    everything: Annotated[bool, typer.Option("--all", help="Every run there is.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    readings: Annotated[bool, typer.Option(help="With unit readings, which are most of the size.")] = True,
+    out: Out = ...,  # type: ignore[assignment]
+    everything: All = False,
+    force: Force = False,
+    readings: UnitReadings = True,
     json: Json = False,
 ) -> int:
     """Write runs to a file that `ascar history import` reads; as .csv or .parquet also other programs."""

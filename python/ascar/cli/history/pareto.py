@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.options import Json, StudyOrRun, examples
+from ascar.cli.options import Json, ObjectiveTexts, StudyOrRun, examples
 
 if TYPE_CHECKING:
     from ascar.history import Run
@@ -21,14 +19,7 @@ EXAMPLES = examples(
 
 def pareto(
     run: StudyOrRun,
-    objective: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'maximize|minimize FORMULA'",
-            help="Over metrics; repeat for several. A single one is put beside the study's own; none: the "
-            "study's own, where it has several.",
-        ),
-    ] = None,
+    objective: ObjectiveTexts = None,
     json: Json = False,
 ) -> int:
     """Show the Pareto set of a run: what no other configuration beats without losing in another objective.

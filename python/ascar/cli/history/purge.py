@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.options import Json, Yes, examples
 from ascar.render import count
 
 EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")
@@ -16,7 +16,7 @@ def purge(
     runs: Annotated[
         list[int], typer.Argument(metavar="RUN...", help="Numbers of runs; names are not taken.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> int:
     """Remove runs with all their trials and readings, for good: all that are named, or none."""

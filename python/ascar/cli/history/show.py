@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.options import Json, StudyOrRun, examples
+from ascar.cli.options import Json, StudyOrRun, Top, TrialNumber, examples
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,8 +21,8 @@ EXAMPLES = examples(
 
 def show(
     run: StudyOrRun,
-    trial: Annotated[int | None, typer.Option(metavar="NUMBER", help="Only this trial, in full.")] = None,
-    top: Annotated[int, typer.Option(min=0, help="So many of the best trials.")] = 10,
+    trial: TrialNumber = None,
+    top: Top = 10,
     json: Json = False,
 ) -> int:
     """Show what a run came to and its best trials; with --json all of its trials."""

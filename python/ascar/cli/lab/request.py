@@ -221,7 +221,7 @@ def _alone(asked: Asked) -> None:
         ("--direction", asked.direction),
         ("--parameters", asked.parameters),
         ("--ignore", asked.ignore),
-        ("--seconds", asked.seconds),
+        ("--duration-column", asked.seconds),
         ("--noise", asked.noise),
         ("--restrict", asked.restrict),
         ("--start", asked.start or None),

@@ -40,5 +40,5 @@ app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workl
 app.command("set", epilog=turn.EXAMPLES, short_help="Change numbers of the rules in force.")(turn.turn)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)
 app.command("split", epilog=split.EXAMPLES, short_help="Split a rule at what was observed.")(split.split)
-app.command("stop", epilog=deploy.STOP_EXAMPLES, short_help="Take rules off.")(deploy.stop)
+app.command("down", epilog=deploy.DOWN_EXAMPLES, short_help="Take rules off.")(deploy.down)
 app.command("watch", epilog=watch.EXAMPLES, short_help="Find rules for a load while it runs.")(watch.watch)

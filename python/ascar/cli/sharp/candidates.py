@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.files import RuleFile
+from ascar.cli.options import Faithful, Json, RuleFile, examples
 
 EXAMPLES = examples(
     "ascar sharp candidates rules.txt --faithful > round1.txt",
@@ -18,9 +13,7 @@ _FIRST_FAITHFUL = 11
 
 def candidates(
     file: RuleFile,
-    faithful: Annotated[
-        bool, typer.Option("--faithful", help="As the published search numbers them: the first is 11.")
-    ] = False,
+    faithful: Faithful = False,
     json: Json = False,
 ) -> int:
     """Print the candidates of a round: the hottest rule with each of its varied actions.

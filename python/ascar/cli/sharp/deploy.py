@@ -1,14 +1,10 @@
-"""`ascar sharp deploy` and `stop`: rules in force on all controllers of a workload, or on none."""
+"""`ascar sharp deploy` and `down`: rules in force on all controllers of a workload, or on none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ascar.cli.connection import Connection, Workload
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.files import RuleFile
+from ascar.cli.options import Connection, Forget, Json, Least, RuleFile, WorkloadOrNone, examples
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings
@@ -19,18 +15,13 @@ EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
 )
-STOP_EXAMPLES = examples("ascar sharp stop --workload random")
-Forget = Annotated[
-    bool, typer.Option("--forget", help="Do not ask for controllers that took rules before, and are gone.")
-]
+DOWN_EXAMPLES = examples("ascar sharp down --workload random")
 
 
 def deploy(
     file: RuleFile,
-    workload: Workload = None,
-    least: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Controllers that must be there at least.")
-    ] = 1,
+    workload: WorkloadOrNone = None,
+    least: Least = 1,
     forget: Forget = False,
     connection: Connection = None,
     json: Json = False,
@@ -62,8 +53,8 @@ def deploy(
     return 0
 
 
-def stop(
-    workload: Workload = None, forget: Forget = False, connection: Connection = None, json: Json = False
+def down(
+    workload: WorkloadOrNone = None, forget: Forget = False, connection: Connection = None, json: Json = False
 ) -> int:
     """Take the rules off every controller of a workload: what the system does by itself is in force again."""
     from ascar.cli.connection import roster
@@ -71,9 +62,9 @@ def stop(
     from ascar.messaging import find_settings, run_interruptible
 
     known = roster()
-    done = run_interruptible(_stop(find_settings("manager", connection), workload, known, forget=forget))
+    done = run_interruptible(_down(find_settings("manager", connection), workload, known, forget=forget))
     if json:
-        emit("sharp-stop", {"workload": done.workload, "controllers": list(done.controllers)})
+        emit("sharp-down", {"workload": done.workload, "controllers": list(done.controllers)})
     else:
         people().print(f"no rules on {len(done.controllers)} controllers of {done.workload}", soft_wrap=True)
     return 0
@@ -96,11 +87,11 @@ async def _deploy(
         return done
 
 
-async def _stop(settings: Settings, workload: str | None, known: Roster, *, forget: bool) -> Deployed:
+async def _down(settings: Settings, workload: str | None, known: Roster, *, forget: bool) -> Deployed:
     from ascar.messaging import Link
     from ascar.sharp.deployment import Manager
 
-    async with await Link.open(settings, name="ascar sharp stop") as link:
+    async with await Link.open(settings, name="ascar sharp down") as link:
         manager = Manager(link)
         name = await _workload(manager, workload, known)
         before = known.expected(name)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sharp.files import RuleFile
-from ascar.cli.sim.options import PlotFormat, Seconds, Seed, Settings
+from ascar.cli.options import (
+    DurationOrNone,
+    Json,
+    PlotFormat,
+    Plots,
+    Quiet,
+    RuleFile,
+    ScenarioOrNone,
+    ScenarioSettings,
+    SeedOrNone,
+    Stream,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.sharp import Interval, RuleSet
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "ascar sharp explain rules.txt",
-    "ascar sharp explain rules.txt --scenario btio-b --plot figures",
+    "ascar sharp explain rules.txt --scenario btio-b --plots figures",
 )
 _INFINITE = 2_147_483_647
 _ROWS_MAX = 64
@@ -26,26 +34,19 @@ _ROWS_MAX = 64
 
 def explain(
     file: RuleFile,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SCENARIO", help="Run it under the rules, to count their use; a file or a preset."
-        ),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the rules into a folder.")] = None,
+    scenario: ScenarioOrNone = None,
+    plot: Plots = None,
     plot_format: PlotFormat = "svg",
-    stream: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Draw the course of this stream of the scenario.")
-    ] = 0,
-    seconds: Seconds = None,
-    seed: Seed = None,
-    settings: Settings = None,
+    stream: Stream = 0,
+    seconds: DurationOrNone = None,
+    seed: SeedOrNone = None,
+    settings: ScenarioSettings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Explain a rule set: when each rule holds, what it does, how often it was used (Li, table 3.5).
 
-    --plot draws the rules in the space of congestion states, coloured by what they do; with --scenario also
+    --plots draws the rules in the space of congestion states, coloured by what they do; with --scenario also
     the course of a stream under them (Li, figure 3.2).
     """
     from ascar.cli.output import emit, people
@@ -58,7 +59,7 @@ def explain(
     check_plots(plot, plot_format)
     rules = read(file)
     if scenario is None and (seconds is not None or seed is not None or settings):
-        raise InputError("--seconds, --seed and --set: need --scenario")
+        raise InputError("--duration, --seed and --set: need --scenario")
     outcome = None
     if scenario is not None:
         wanted = _wanted(scenario, seconds, seed, settings)

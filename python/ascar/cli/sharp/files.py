@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ascar.pilot.turns import InTurns
     from ascar.sharp import Rule, RuleSet
 
-RuleFile = Annotated[
-    Path, typer.Argument(metavar="RULESET", help="A rule file, with statistics; - reads standard input.")
-]
-
 
 def read(path: Path) -> RuleSet:
-    """The rules of a file.
+    """The rules of a file, or those of a name that comes with the program; a file of that name goes first.
 
     Raises:
         InputError: it cannot be read, or is no rule set: the file, the line, the field.
     """
     from ascar.sharp import RuleSet
 
-    return RuleSet.read(Path("/dev/stdin") if str(path) == "-" else path, str(path))
+    return RuleSet.read(Path("/dev/stdin") if str(path) == "-" else located(path), str(path))
+
+
+def located(path: Path) -> Path:
+    """A rule file: that of a path, or where there is none, that of a name that comes with the program."""
+    from ascar.sharp import rulesets
+
+    if str(path) in rulesets.RULESETS and not path.exists():
+        return Path(rulesets.__file__).with_name(f"{path}.rules")
+    return path
 
 
 def estimates_ready(found: InTurns | None) -> dict[str, float | None]:

@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ascar.cli.connection import Connection, Workload
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sharp.options import Force
-from ascar.cli.sim.options import Seed, Settings
+from ascar.cli.options import (
+    Budget,
+    Connection,
+    Fields,
+    Force,
+    Json,
+    ObjectiveText,
+    OnlyRules,
+    OutOrNone,
+    Quiet,
+    RulesOrNone,
+    ScenarioSettings,
+    SeedOrNone,
+    WorkloadOrNone,
+    examples,
+)
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
     from ascar.sharp.running import Series
 
 EXAMPLES = examples(
-    "ascar sharp learn --workload writers --for '30 min' --out better.txt",
+    "ascar sharp learn --workload writers --budget '30 min' --out better.txt",
     "ascar sharp learn random-write --rules rules.txt --fields m100,b100    a simulated cluster of its own",
 )
 _TRIAL_S = 120.0
@@ -34,33 +46,17 @@ def learn(
             help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
         ),
     ] = None,
-    workload: Workload = None,
-    rules: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Whose numbers are turned; default: the rules in force."),
-    ] = None,
-    fields: Annotated[
-        str, typer.Option(metavar="LIST", help="What is turned: of m100, b100 and tau_us.")
-    ] = "m100,b100,tau_us",
-    rule: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="N", help="Only this rule, from 1. Repeat.")
-    ] = None,
-    objective: Annotated[
-        str,
-        typer.Option(
-            metavar="OBJECTIVE", help="A form of section 3.1.5, or a formula over what intervals tell."
-        ),
-    ] = "throughput",
-    duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="Learn for so long, of the system's time.")
-    ] = "20 min",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rules in force at the end.")
-    ] = None,
+    workload: WorkloadOrNone = None,
+    rules: RulesOrNone = None,
+    fields: Fields = "m100,b100,tau_us",
+    rule: OnlyRules = None,
+    objective: ObjectiveText = "throughput",
+    duration: Budget = "20 min",
+    out: OutOrNone = None,
     force: Force = False,
     connection: Connection = None,
-    seed: Seed = None,
-    settings: Settings = None,
+    seed: SeedOrNone = None,
+    settings: ScenarioSettings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -90,7 +86,7 @@ def learn(
         raise InputError(
             f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
         )
-    learn_s = seconds_of("--for", duration)
+    learn_s = seconds_of("--budget", duration)
 
     def told(left_s: float, settings_seen: int) -> None:
         if not quiet:

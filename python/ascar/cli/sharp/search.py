@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.connection import Connection, Workload
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sharp.options import (
+from ascar.cli.options import (
     Also,
-    Budget,
-    Evaluations,
-    Faithful,
+    BudgetOrNone,
+    Connection,
+    DurationOrNone,
+    EvaluationsOrNone,
     FirstIn,
     Force,
+    Json,
     ObjectiveText,
     Out,
     Pairs,
     Patience,
+    Quiet,
     Resume,
-    RunLength,
-    ScenarioName,
-    ScheduleName,
+    RulesOrNone,
+    ScenarioOrLive,
+    ScenarioSettings,
+    Schedule,
+    SeedOrNone,
     Settle,
-    Start,
+    Threads,
+    WorkloadOrNone,
+    examples,
 )
-from ascar.cli.sim.options import Seconds, Seed, Settings, Threads, scenario_of
+from ascar.cli.sim.options import scenario_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,30 +44,29 @@ EXAMPLES = examples(
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
     "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
 )
+_LIVE_RUN = "20 s"
 
 
 def search(
     out: Out,
-    scenario: ScenarioName = None,
+    scenario: ScenarioOrLive = None,
     objective: ObjectiveText = "throughput",
-    budget: Budget = None,
-    evaluations: Evaluations = None,
-    faithful: Faithful = False,
-    schedule: ScheduleName = "sharp",
-    start: Start = None,
+    budget: BudgetOrNone = None,
+    evaluations: EvaluationsOrNone = None,
+    schedule: Schedule = "sharp",
+    rules: RulesOrNone = None,
     patience: Patience = None,
     also: Also = None,
     first_in: FirstIn = None,
-    workload: Workload = None,
+    workload: WorkloadOrNone = None,
     connection: Connection = None,
     settle: Settle = "4 s",
-    run: RunLength = "20 s",
     pairs: Pairs = 20,
     resume: Resume = False,
     force: Force = False,
-    seconds: Seconds = None,
-    seed: Seed = None,
-    settings: Settings = None,
+    seconds: DurationOrNone = None,
+    seed: SeedOrNone = None,
+    settings: ScenarioSettings = None,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -73,8 +77,8 @@ def search(
     same end. The last comparison is made on fresh seeds or intervals: "the default is fine" is a result too.
 
     Without SCENARIO rules are tried on the controllers of a workload, behind a message server, each in an
-    interval of the system at work; what was in force before is so again at the end: `ascar sharp deploy`
-    puts what was found in force.
+    interval of the system at work (20 s, or --duration); what was in force before is so again at the end:
+    `ascar sharp deploy` puts what was found in force.
     """
     from ascar.cli.threads import compute_on_one_thread
 
@@ -93,13 +97,13 @@ def search(
 
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
-    plan = plan_from(schedule, start, patience, faithful=faithful)
+    plan = plan_from(schedule, rules, patience)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
     if scenario is None:
-        if also or seconds is not None or settings or threads is not None:
-            raise InputError("--also, --seconds, --set and --threads: need a SCENARIO")
-        system = _live(workload, connection, (settle, run))
+        if also or settings or threads is not None:
+            raise InputError("--also, --set and --threads: need a SCENARIO")
+        system = _live(workload, connection, (settle, seconds or _LIVE_RUN))
     elif workload is not None or connection is not None:
         raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
     else:
@@ -109,7 +113,9 @@ def search(
         also=tuple(
             scenario_of(scenario or "", seconds, seed, [*(settings or ()), one]) for one in also or ()
         ),
-        first_in=None if first_in is None else scenario_of(first_in, seconds, seed, None),
+        first_in=None
+        if first_in is None
+        else scenario_of(first_in, None if scenario is None else seconds, seed, None),
         objective=objective_of(objective),
         plan=plan,
         ends=ends_of(plan, budget, evaluations),
@@ -150,5 +156,5 @@ def _live(workload: str | None, connection: Path | None, times: tuple[str, str])
         workload=workload,
         connection=connection,
         settle_s=duration("--settle", settle),
-        run_s=duration("--run", run),
+        run_s=duration("--duration", run),
     )

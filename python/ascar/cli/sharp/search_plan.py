@@ -11,19 +11,15 @@ if TYPE_CHECKING:
     from ascar.sharp.task import Ends
 
 
-def plan_from(schedule: str, start: Path | None, patience: int | None, *, faithful: bool) -> Plan:
+def plan_from(schedule: str, start: Path | None, patience: int | None) -> Plan:
     """The plan that options describe.
 
     Raises:
-        InputError: two of them exclude each other, or one is wrong.
+        InputError: one of them is wrong.
     """
     from ascar.cli.sharp.files import read
-    from ascar.errors import InputError
     from ascar.sharp.plan import FIRST, plan_of
 
-    if faithful and schedule not in ("sharp", "faithful"):
-        raise InputError(f"--faithful with --schedule = {schedule!r}: give one of them")
-    schedule = "faithful" if faithful else schedule
     # Algorithm 1 itself never ends; ours does when epochs bring nothing.
     endless = schedule == "faithful" and patience is None
     return plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ascar.cli.connection import Connection
-from ascar.cli.options import Json, examples
+from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone, examples
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings
@@ -23,13 +19,9 @@ EXAMPLES = examples(
 
 
 def show(
-    workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of this workload's controllers; default: of all.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rules in force there, with their use.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    workload: WorkloadOrNone = None,
+    out: OutOrNone = None,
+    force: Force = False,
     connection: Connection = None,
     json: Json = False,
 ) -> int:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.files import RuleFile
+from ascar.cli.options import Along, Json, OneRule, RuleFile, examples
 
 EXAMPLES = examples(
     "ascar sharp split rules.txt > finer.txt",
     "ascar sharp split rules.txt --rule 3 --along pt_ratio",
 )
 _AXES = ("ack_ewma", "send_ewma", "pt_ratio")
+_ALONG = ",".join(_AXES)
 
 
 def split(
     file: RuleFile,
-    rule: Annotated[
-        int | None, typer.Option(metavar="N", help="This rule, from 1; default: the hottest.")
-    ] = None,
-    along: Annotated[str, typer.Option(metavar="A,B", help="Indicators to split along.")] = ",".join(_AXES),
+    rule: OneRule = None,
+    along: Along = _ALONG,
     json: Json = False,
 ) -> int:
     """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""

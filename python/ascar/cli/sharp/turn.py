@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.connection import Connection
-from ascar.cli.options import Json, examples
+from ascar.cli.options import Connection, Json, Workload, examples
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings
@@ -25,7 +24,7 @@ def turn(
         list[str],
         typer.Argument(metavar="KNOB=VALUE...", help="E.g. rule3_tau_us=12000; of m100, b100, tau_us."),
     ],
-    workload: Annotated[str, typer.Option(metavar="NAME", help="Of this workload's controllers.")],
+    workload: Workload,
     connection: Connection = None,
     json: Json = False,
 ) -> int:

@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ascar.cli.connection import Connection, Workload
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sharp.library.find import Caution, choice_ready
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
-from ascar.cli.sim.options import Seed, Settings
+from ascar.cli.options import (
+    Budget,
+    Caution,
+    Connection,
+    Json,
+    LibraryFile,
+    Moved,
+    ObjectiveText,
+    Observe,
+    Quiet,
+    ScenarioSettings,
+    SeedOrNone,
+    WorkloadOrNone,
+    examples,
+)
+from ascar.cli.sharp.library.find import choice_ready
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -20,9 +31,9 @@ if TYPE_CHECKING:
     from ascar.sharp.library.simulated import System
 
 EXAMPLES = examples(
-    "ascar sharp watch random-write --for '10 min'",
+    "ascar sharp watch random-write --budget '10 min'",
     "ascar sharp watch scenario.toml --objective tp-stdev:1 --caution 1 --json",
-    "ascar sharp watch --workload writers --for '8 h'          controllers behind a message server",
+    "ascar sharp watch --workload writers --budget '8 h'          controllers behind a message server",
 )
 _KINDS = {
     "observed": "features taken",
@@ -44,21 +55,16 @@ def watch(
             help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
         ),
     ] = None,
-    workload: Workload = None,
-    duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="Of the system's time.")
-    ] = "10 min",
+    workload: WorkloadOrNone = None,
+    duration: Budget = "10 min",
     objective: ObjectiveText = "throughput",
     caution: Caution = 0.0,
-    observe: Annotated[str, typer.Option(metavar="DURATION", help="That features are taken from.")] = "20 s",
-    moved: Annotated[
-        float,
-        typer.Option(min=0.01, max=1, help="Distance of features at which a workload is another one."),
-    ] = 0.25,
+    observe: Observe = "20 s",
+    moved: Moved = 0.25,
     library: LibraryFile = None,
     connection: Connection = None,
-    seed: Seed = None,
-    settings: Settings = None,
+    seed: SeedOrNone = None,
+    settings: ScenarioSettings = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -88,7 +94,7 @@ def watch(
         raise InputError(
             f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
         )
-    until_s = seconds_of("--for", duration)
+    until_s = seconds_of("--budget", duration)
     pace = Pace(observe_s=seconds_of("--observe", observe), moved=moved)
     if scenario is None and (seed is not None or settings):
         raise InputError("--seed and --set: need a SCENARIO")

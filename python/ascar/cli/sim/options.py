@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
 _NUMBERS_MAX = 1_000
-
-Seconds = Annotated[
-    str | None,
-    typer.Option(metavar="DURATION", help="Virtual time that is counted; default: the scenario's."),
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of the first run; default: the scenario's.")]
-Seeds = Annotated[
-    int, typer.Option(min=1, max=1_000_000, help="Runs, each with a seed of its own: gives intervals.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. clients.count=10; repeat."),
-]
-Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Runs at a time; default: one a core.")]
-Plot = Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the result into a folder.")]
-PlotFormat = Annotated[str, typer.Option(metavar="svg|png", help="Of the plots.")]
 
 
 def scenario_of(named: str, seconds: str | None, seed: int | None, settings: list[str] | None) -> Scenario:
@@ -47,7 +29,7 @@ def scenario_of(named: str, seconds: str | None, seed: int | None, settings: lis
         return scenario
     scenario = msgspec.structs.replace(
         scenario,
-        duration_s=scenario.duration_s if seconds is None else duration("--seconds", seconds),
+        duration_s=scenario.duration_s if seconds is None else duration("--duration", seconds),
         seed=scenario.seed if seed is None else seed,
     )
     check(scenario)
@@ -65,7 +47,7 @@ def check_plots(directory: Path | None, ending: str) -> None:
     if ending not in ("svg", "png"):
         raise InputError(f"--plot-format = {ending!r}: must be svg or png")
     if directory is not None and directory.exists() and not directory.is_dir():
-        raise InputError(f"--plot = {str(directory)!r}: is a file; name a folder")
+        raise InputError(f"--plots = {str(directory)!r}: is a file; name a folder")
 
 
 def numbers(key: str, text: str) -> tuple[float, ...]:

@@ -90,7 +90,7 @@ def print_run(console: Console, scenario: Scenario, outcomes: Sequence[Outcome],
         console.print()
         console.print(_streams(first.streams))
     if len(outcomes) == 1:
-        console.print("\none run, no intervals: --seeds 10 gives them", style="dim")
+        console.print("\none run, no intervals: --runs 10 gives them", style="dim")
 
 
 def speed_line(virtual_s: float, events: int, wall_s: float) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ascar.cli.connection import Connection
-from ascar.cli.options import Json, examples
-from ascar.cli.sim.options import Seed, Settings
+from ascar.cli.options import (
+    Connection,
+    DurationOrNone,
+    Json,
+    Prefix,
+    ScenarioName,
+    ScenarioSettings,
+    SeedOrNone,
+    Speed,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.messaging import MessageServer
@@ -27,21 +33,13 @@ _SECONDS_MAX = 1e12
 
 
 def serve(
-    scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
-    ],
-    speed: Annotated[
-        float, typer.Option(metavar="X", help="Virtual seconds in a second, as far as the machine can.")
-    ] = 1.0,
-    seconds: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="End after so much virtual time; default: never.")
-    ] = None,
-    prefix: Annotated[
-        str, typer.Option(metavar="NAME", help="Controllers are NAME-0, NAME-1, and so on.")
-    ] = "client",
+    scenario: ScenarioName,
+    speed: Speed = 1.0,
+    seconds: DurationOrNone = None,
+    prefix: Prefix = "client",
     connection: Connection = None,
-    seed: Seed = None,
-    settings: Settings = None,
+    seed: SeedOrNone = None,
+    settings: ScenarioSettings = None,
     json: Json = False,
 ) -> int:
     """Run a simulated cluster without end, one controller a client, for `ascar sharp deploy` and its like.
@@ -57,7 +55,7 @@ def serve(
     from ascar.study import duration
 
     wanted = scenario_of(scenario, None, seed, settings)
-    ticks = None if seconds is None else max(1, round(duration("--seconds", seconds) / wanted.tick_s))
+    ticks = None if seconds is None else max(1, round(duration("--duration", seconds) / wanted.tick_s))
     elsewhere = connection is not None or any(
         os.environ.get(name) for name in ("ASCAR_NATS_URL", "ASCAR_NATS_CREDENTIALS")
     )

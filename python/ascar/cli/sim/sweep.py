@@ -6,13 +6,26 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sim.options import Plot, PlotFormat, Seconds, Seed, Seeds, Settings, Threads
+from ascar.cli.options import (
+    DurationOrNone,
+    Figure,
+    Json,
+    PlotFormat,
+    Plots,
+    Quiet,
+    Runs,
+    ScenarioSettings,
+    SeedOrNone,
+    TausUs,
+    Threads,
+    Windows,
+    examples,
+)
 
 EXAMPLES = examples(
     "ascar sim sweep random-write",
-    "ascar sim sweep random-write --window 4,8,16,32 --tau-us 0,10000,20000 --seeds 10",
-    "ascar sim sweep random-write random-read sequential-write --plot figures",
+    "ascar sim sweep random-write --windows 4,8,16,32 --taus-us 0,10000,20000 --runs 10",
+    "ascar sim sweep random-write random-read sequential-write --plots figures",
 )
 
 
@@ -21,19 +34,15 @@ def sweep(
         list[str],
         typer.Argument(metavar="SCENARIO...", help="Scenario files (.toml), or names of presets."),
     ],
-    window: Annotated[
-        str, typer.Option(metavar="N,M", help="Windows: requests that a stream keeps in flight.")
-    ] = "1,2,4,8,16,32,64,128",
-    tau_us: Annotated[str, typer.Option(metavar="N,M", help="Least gaps between a stream's requests.")] = "0",
-    figure: Annotated[
-        str, typer.Option(metavar="NAME", help="What is compared, e.g. throughput_while_active_mb_per_s.")
-    ] = "throughput_mb_per_s",
-    seconds: Seconds = None,
-    seed: Seed = None,
-    seeds: Seeds = 4,
-    settings: Settings = None,
+    window: Windows = "1,2,4,8,16,32,64,128",
+    tau_us: TausUs = "0",
+    figure: Figure = "throughput_mb_per_s",
+    seconds: DurationOrNone = None,
+    seed: SeedOrNone = None,
+    seeds: Runs = 4,
+    settings: ScenarioSettings = None,
     threads: Threads = None,
-    plot: Plot = None,
+    plot: Plots = None,
     plot_format: PlotFormat = "svg",
     quiet: Quiet = False,
     json: Json = False,
@@ -54,7 +63,7 @@ def sweep(
     from ascar.simulation import sweep as sweep_grid
 
     check_plots(plot, plot_format)
-    grid = Grid(numbers("--window", window), numbers("--tau-us", tau_us), seeds, figure)
+    grid = Grid(numbers("--windows", window), numbers("--taus-us", tau_us), seeds, figure)
     wanted = [scenario_of(one, seconds, seed, settings) for one in scenarios]
     begun_s = time.perf_counter()
     found: list[Swept] = []

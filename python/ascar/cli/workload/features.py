@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
-from ascar.cli.workload.traces import Form
+from ascar.cli.options import Json, TraceForm, examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +28,7 @@ def features(
         list[Path],
         typer.Argument(metavar="FILE|DIR...", help="Traces; of a directory, all files in it, by name."),
     ],
-    form: Form = None,
+    form: TraceForm = None,
     json: Json = False,
 ) -> int:
     """Tell the features of traces: mix of operations, sizes, positional and temporal gaps.

@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
-from ascar.cli.workload.traces import Form
+from ascar.cli.options import (
+    Duration,
+    Force,
+    Json,
+    OutOrNone,
+    Pid,
+    ReplayIn,
+    RunLength,
+    SizeMax,
+    Strace,
+    TraceFile,
+    TraceForm,
+    Under,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.cli.workload.traces import TracedFile
@@ -17,9 +30,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "ascar workload record --pid 4711 --under /var/lib/mysql --out signature.f",
-    "ascar workload record --seconds '20 s' --out signature.f -- ./application --its options",
+    "ascar workload record --duration '20 s' --out signature.f -- ./application --its options",
     "ascar workload record --trace trace.txt --out signature.f    what blkparse printed",
-    "ascar workload record --pid 4711 --out signature.f --check /mnt/test    replay it, and compare",
+    "ascar workload record --pid 4711 --out signature.f --replay-in /mnt/test    replay it, and compare",
 )
 SHARE_MIN = 0.02
 ALIKE = 0.1
@@ -37,39 +50,17 @@ def record(
             "shell reads them; what it prints goes to standard error.",
         ),
     ] = None,
-    pid: Annotated[int | None, typer.Option(metavar="PID", help="A process that is running.")] = None,
-    trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A block trace, or an earlier record.")
-    ] = None,
-    form: Form = None,
-    seconds: Annotated[
-        str, typer.Option(metavar="DURATION", help="For how long a process or a command is recorded.")
-    ] = "30 s",
-    under: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Of a process or a command, only files below this directory count."),
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep the record of a process or a command: strace's text."),
-    ] = None,
-    run: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long the written workload runs.")
-    ] = "25 s",
-    size_max: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE", help="No file set gets larger; longer jumps become as long as that allows."
-        ),
-    ] = "8 GiB",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The workload file; otherwise printed.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    check: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Replay the workload there, in files of its own, and compare."),
-    ] = None,
+    pid: Pid = None,
+    trace: TraceFile = None,
+    form: TraceForm = None,
+    seconds: Duration = "30 s",
+    under: Under = None,
+    keep: Strace = None,
+    run: RunLength = "25 s",
+    size_max: SizeMax = "8 GiB",
+    out: OutOrNone = None,
+    force: Force = False,
+    check: ReplayIn = None,
     json: Json = False,
 ) -> int:
     """Write a short workload that has the mix of operations, the sizes and the gaps of another.
@@ -85,7 +76,7 @@ def record(
     from ascar.units import parse_size
 
     source = _Source(
-        tuple(command or ()), pid, trace, form, _Wanted(duration("--seconds", seconds), under, keep)
+        tuple(command or ()), pid, trace, form, _Wanted(duration("--duration", seconds), under, keep)
     )
     source.check()
     run_s = max(1, round(duration("--run", run)))
@@ -139,11 +130,11 @@ class _Source:
         if self.trace is None and self.form is not None:
             raise InputError(f"--form = {self.form!r}: goes with --trace")
         if self.trace is not None and (wanted.under or wanted.keep):
-            raise InputError("--under, --keep: go with --pid or -- COMMAND, not with --trace")
+            raise InputError("--under, --strace: go with --pid or -- COMMAND, not with --trace")
         if wanted.under is not None and not wanted.under.is_dir():
             raise InputError(f"--under = {str(wanted.under)!r}: is no directory")
         if wanted.keep is not None and not wanted.keep.parent.is_dir():
-            raise InputError(f"--keep = {str(wanted.keep)!r}: its directory does not exist")
+            raise InputError(f"--strace = {str(wanted.keep)!r}: its directory does not exist")
 
     def read(self) -> TracedFile:
         """Record, or read the trace."""

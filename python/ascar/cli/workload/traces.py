@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,15 +14,6 @@ if TYPE_CHECKING:
 
 TRACE_BYTES_MAX = 2**30
 """Larger files are refused: a trace is read as a whole."""
-
-Form = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FORM",
-        help="blkparse; kernel (perf script, trace-cmd, bpftrace: block events); msr (CSV); mqsim; strace; "
-        "load (ascard load --record). Told by the content where it is not given.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

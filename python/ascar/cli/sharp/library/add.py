@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+from ascar.cli.options import (
+    Gain,
+    Json,
+    LibraryFile,
+    LibraryWorkload,
+    Name,
+    ObjectiveText,
+    Pairs,
+    RulesOrNone,
+    examples,
+)
 
 EXAMPLES = examples(
     "ascar sharp library add random-write --rules rules.txt",
@@ -18,19 +22,12 @@ EXAMPLES = examples(
 
 
 def add(
-    workload: WorkloadName,
-    rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A rule set that was made for it.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In the library; default: the scenario's or file's.")
-    ] = None,
-    gain: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="What the rules gain on it, e.g. 0.12; a scenario is measured."),
-    ] = None,
+    workload: LibraryWorkload,
+    rules: RulesOrNone = None,
+    name: Name = None,
+    gain: Gain = None,
     objective: ObjectiveText = "throughput",
-    pairs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each side to measure a gain by.")] = 4,
+    pairs: Pairs = 4,
     library: LibraryFile = None,
     json: Json = False,
 ) -> int:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
-from ascar.cli.sim.options import Threads
+from ascar.cli.options import (
+    Altered,
+    BudgetOrNone,
+    Evaluations,
+    Json,
+    LibraryFile,
+    ObjectiveText,
+    Only,
+    Pairs,
+    Quiet,
+    Threads,
+    examples,
+)
 
 EXAMPLES = examples(
     "ascar sharp library bootstrap --budget '20 min'",
@@ -18,18 +24,11 @@ EXAMPLES = examples(
 
 def bootstrap(
     objective: ObjectiveText = "throughput",
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="For this call; the same command again goes on."),
-    ] = None,
-    evaluations: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each search at most.")] = 300,
-    pairs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each side for each gain.")] = 3,
-    altered: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Altered workloads to try all rules on.")
-    ] = 400,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Of the common workloads; repeat.")
-    ] = None,
+    budget: BudgetOrNone = None,
+    evaluations: Evaluations = 300,
+    pairs: Pairs = 3,
+    altered: Altered = 400,
+    only: Only = None,
     library: LibraryFile = None,
     threads: Threads = None,
     quiet: Quiet = False,

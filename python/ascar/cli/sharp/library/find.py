@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+from ascar.cli.options import (
+    Caution,
+    Force,
+    Json,
+    LibraryFile,
+    LibraryWorkload,
+    ObjectiveText,
+    OutOrNone,
+    examples,
+)
 
 if TYPE_CHECKING:
     from ascar.sharp.library import Choice
@@ -17,18 +22,12 @@ EXAMPLES = examples(
     "ascar sharp library find scenario.toml --out rules.txt",
     "ascar sharp library find trace.csv --caution 1",
 )
-Caution = Annotated[
-    float,
-    typer.Option(
-        min=0, metavar="SDS", help="Standard deviations below its expectation a gain must be positive at."
-    ),
-]
 
 
 def find(
-    workload: WorkloadName,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rules here.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    workload: LibraryWorkload,
+    out: OutOrNone = None,
+    force: Force = False,
     objective: ObjectiveText = "throughput",
     caution: Caution = 0.0,
     library: LibraryFile = None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.library.workloads import LibraryFile
+from ascar.cli.options import Json, LibraryFile, examples
 
 EXAMPLES = examples("ascar sharp library ls", "ascar sharp library ls --json | jq '.rules[].id'")
 

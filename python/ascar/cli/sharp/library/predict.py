@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText, WorkloadName
+from ascar.cli.options import Json, LibraryFile, LibraryWorkload, ObjectiveText, RuleSetId, examples
 
 EXAMPLES = examples(
     "ascar sharp library predict scenario.toml",
-    "ascar sharp library predict lib:random-write --rules 3f2a --json",
+    "ascar sharp library predict lib:random-write --rule-set 3f2a --json",
 )
 _SHOWN = 20
 
 
 def predict(
-    workload: WorkloadName,
-    rules: Annotated[
-        str | None, typer.Option(metavar="ID", help="Of this rule set only; the begin of its id will do.")
-    ] = None,
+    workload: LibraryWorkload,
+    rules: RuleSetId = None,
     objective: ObjectiveText = "throughput",
     library: LibraryFile = None,
     json: Json = False,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ascar.cli.options import Json, examples
-from ascar.cli.sharp.library.workloads import LibraryFile, ObjectiveText
+from ascar.cli.options import Json, LibraryFile, ObjectiveText, examples
 
 if TYPE_CHECKING:
     from ascar.sharp.library import Library, WorkloadEntry

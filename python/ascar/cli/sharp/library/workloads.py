@@ -5,34 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.sharp.library import Library
     from ascar.simulation import Scenario
-
-LibraryFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--library", metavar="FILE", help="Default: $ASCAR_RULE_LIBRARY, or one in the state directory."
-    ),
-]
-WorkloadName = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKLOAD",
-        help="A scenario (a .toml file, or a preset's name), a trace, or lib:NAME, one of the library.",
-    ),
-]
-ObjectiveText = Annotated[
-    str,
-    typer.Option(
-        "--objective", metavar="OBJECTIVE", help="That rules were made for; as `ascar sharp search`."
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)

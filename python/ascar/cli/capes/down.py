@@ -1,24 +1,15 @@
-"""`ascar capes stop`: end a session that runs."""
+"""`ascar capes down`: end a session that runs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from ascar.cli.options import Json, Keep, OneSession, Quiet, examples
 
-import typer
-
-from ascar.cli.options import Json, Quiet, examples
-
-EXAMPLES = examples("ascar capes stop", "ascar capes stop localfs --keep")
+EXAMPLES = examples("ascar capes down", "ascar capes down localfs --keep")
 
 
-def stop(
-    session: Annotated[
-        str | None,
-        typer.Argument(metavar="[SESSION]", help="Its name or folder; left out: the one that runs here."),
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the setting that was learnt, until `ascar restore`.")
-    ] = False,
+def down(
+    session: OneSession = None,
+    keep: Keep = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -44,7 +35,7 @@ def stop(
             raise WorkError(f"process {running.pid}: does not end; see the logs in {folder.path}")
         time.sleep(0.1)
     if json:
-        emit("capes-stop", {"session": running.session, "pid": running.pid, "keep": keep})
+        emit("capes-down", {"session": running.session, "pid": running.pid, "keep": keep})
     elif not quiet:
         say(f"{running.session}: ended")
     return 0

@@ -1,0 +1,90 @@
+"""One option, one meaning: whoever knows an option of one command knows it of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+from ascar.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Names that would say again what another option says, and that option.
+_SAID_BY = {
+    "--alpha": "--confidence",
+    "--dir": "--plots or --out",
+    "--for": "--budget",
+    "--higher-is-better": "--direction",
+    "--level": "--confidence",
+    "--limit": "--budget",
+    "--lower-is-better": "--direction",
+    "--output": "--out",
+    "--p": "--confidence",
+    "--seconds": "--duration",
+    "--seeds": "--runs",
+    "--significance": "--confidence",
+    "--stop-after": "--budget",
+    "--timeout": "--budget",
+    "--yes-really": "--yes",
+}
+
+
+def commands(path: str = "ascar", group: Any = None) -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name."""
+    for name, command in (typer.main.get_command(app) if group is None else group).commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(f"{path} {name}", command)
+        else:
+            yield f"{path} {name}", command
+
+
+def _options() -> Iterator[tuple[str, Any]]:
+    for path, command in commands():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                yield path, parameter
+
+
+def _meaning(option: Any) -> tuple[Any, ...]:
+    kind = option.type_descriptor.annotation
+    (value,) = getattr(kind, "__args__", (kind,))
+    names = (*option.opts, *option.secondary_opts)
+    return names, value, option.is_flag, option.metavar, option.help
+
+
+def test_an_option_has_one_type_and_one_sentence_in_all_commands() -> None:
+    seen: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for path, option in _options():
+        for name in (*option.opts, *option.secondary_opts):
+            before, meaning = seen.setdefault(name, (path, _meaning(option)))
+            assert meaning == _meaning(option), f"{name} of `{path}` and of `{before}`"
+    assert len(seen) > 100
+
+
+def test_one_sentence_belongs_to_one_option() -> None:
+    seen: dict[str, str] = {}
+    for path, option in _options():
+        first = seen.setdefault(option.help, option.opts[0])
+        assert first == option.opts[0], f"`{path}`: {option.opts[0]} says what {first} says"
+
+
+def test_a_sentence_is_one() -> None:
+    for path, option in _options():
+        text = option.help
+        assert text[0].isupper() and text.endswith("."), f"`{path}` {option.opts[0]}: {text}"
+        assert not text.startswith(("Of ", "That ", "For ")), f"`{path}` {option.opts[0]}: {text}"
+
+
+@pytest.mark.parametrize("name", sorted(_SAID_BY))
+def test_a_concept_has_one_name(name: str) -> None:
+    used = [path for path, option in _options() if name in (*option.opts, *option.secondary_opts)]
+    assert used == [], f"use {_SAID_BY[name]}"
+
+
+def test_what_can_be_started_goes_up_and_down() -> None:
+    names = {path for path, _ in commands()}
+    assert {"ascar capes up", "ascar capes status", "ascar capes down"} <= names
+    assert not [name for name in names if name.split()[-1] in {"start", "stop", "end", "kill"}]
