@@ -19,7 +19,8 @@ def proof(monkeypatch):
     return importlib.import_module("benchmarks.proof")
 
 
-def test_every_test_that_is_named_is_there(proof):
+def test_every_test_that_is_named_is_there(proof, monkeypatch):
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     named = [test for one in proof.PROOFS for test in one.tests]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *named]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
