@@ -129,7 +129,7 @@ def test_a_wrong_file_is_named_with_line_and_word(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"bad\.f: line 4: 'hg'"):
         Filebench({"wml": str(path)})
     path.write_text("#" * 100_000)
-    with pytest.raises(StudyError, match="no workload file"):
+    with pytest.raises(StudyError, match="larger than 59999 bytes; give the path of a workload file"):
         Filebench({"wml": str(path)})
 
 
