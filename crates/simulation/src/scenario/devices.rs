@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::describe::{Described, Kind, section};
+
 /// A storage device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -14,47 +16,61 @@ pub enum Device {
     Memory(Memory),
 }
 
+impl Described for Device {
+    fn kind() -> Kind {
+        Kind::Choice(|| {
+            vec![
+                ("mechanical".to_owned(), Mechanical::section()),
+                ("flash".to_owned(), Flash::section()),
+                ("memory".to_owned(), Memory::section()),
+            ]
+        })
+    }
+}
+
 impl Default for Device {
     fn default() -> Device {
         Device::Mechanical(Mechanical::default())
     }
 }
 
-/// A mechanical disk. A seek over a share d of the tracks takes
-/// `seek_track_ms + (seek_full_ms - seek_track_ms) * d^seek_exponent`; none is needed inside a track.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Mechanical {
-    /// Capacity.
-    pub capacity_gb: f64,
-    /// Revolutions a minute.
-    pub rpm: f64,
-    /// Sequential reading at the outermost tracks.
-    pub read_mb_per_s: f64,
-    /// Sequential writing at the outermost tracks.
-    pub write_mb_per_s: f64,
-    /// Speed at the innermost tracks as a share of that at the outermost; zones lie between them linearly.
-    pub inner_speed: f64,
-    /// Zones of equal speed.
-    pub zones: u32,
-    /// Seek to the next track.
-    pub seek_track_ms: f64,
-    /// Seek over all tracks.
-    pub seek_full_ms: f64,
-    /// Exponent of the seek curve: 0.425 makes the mean over all pairs of tracks 12 ms, as the specifications have it.
-    pub seek_exponent: f64,
-    /// Longer settling before a write than before a read.
-    pub write_settle_ms: f64,
-    /// Time of the controller and the bus for a command.
-    pub command_ms: f64,
-    /// Data that the disk reads on after a read, into a segment of its buffer, while nothing else waits.
-    pub read_ahead_kib: u32,
-    /// Segments of the buffer: streams beyond this many lose their read-ahead.
-    pub read_ahead_segments: u32,
-    /// Data that it reads on after a read that continued a stream held in the buffer, even if something else waits.
-    pub stream_read_ahead_kib: u32,
-    /// Writes that the disk's buffer takes and answers before they lie on the platter; 0: write-through.
-    pub write_cache_kib: u32,
+section! {
+    /// A mechanical disk. A seek over a share d of the tracks takes
+    /// `seek_track_ms + (seek_full_ms - seek_track_ms) * d^seek_exponent`; none is needed inside a track.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Mechanical {
+        /// Capacity.
+        pub capacity_gb: f64,
+        /// Revolutions a minute.
+        pub rpm: f64,
+        /// Sequential reading at the outermost tracks.
+        pub read_mb_per_s: f64,
+        /// Sequential writing at the outermost tracks.
+        pub write_mb_per_s: f64,
+        /// Speed at the innermost tracks as a share of that at the outermost; zones lie between them linearly.
+        pub inner_speed: f64,
+        /// Zones of equal speed.
+        pub zones: u32,
+        /// Seek to the next track.
+        pub seek_track_ms: f64,
+        /// Seek over all tracks.
+        pub seek_full_ms: f64,
+        /// Exponent of the seek curve: 0.425 makes the mean over all pairs of tracks 12 ms, as the specifications have it.
+        pub seek_exponent: f64,
+        /// Longer settling before a write than before a read.
+        pub write_settle_ms: f64,
+        /// Time of the controller and the bus for a command.
+        pub command_ms: f64,
+        /// Data that the disk reads on after a read, into a segment of its buffer, while nothing else waits.
+        pub read_ahead_kib: u32,
+        /// Segments of the buffer: streams beyond this many lose their read-ahead.
+        pub read_ahead_segments: u32,
+        /// Data that it reads on after a read that continued a stream held in the buffer, even if something else waits.
+        pub stream_read_ahead_kib: u32,
+        /// Writes that the disk's buffer takes and answers before they lie on the platter; 0: write-through.
+        pub write_cache_kib: u32,
+    }
 }
 
 impl Default for Mechanical {
@@ -79,34 +95,36 @@ impl Default for Mechanical {
     }
 }
 
-/// A flash drive: pages on parallel channels; writing wears down free blocks, and collecting them takes channel time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Flash {
-    /// Capacity.
-    pub capacity_gb: f64,
-    /// Channels that work in parallel; a request is spread over them by `channel_kib`.
-    pub channels: u32,
-    /// Unit of interleaving over channels.
-    pub channel_kib: u32,
-    /// Reading of one channel.
-    pub channel_read_mb_per_s: f64,
-    /// Programming of one channel.
-    pub channel_write_mb_per_s: f64,
-    /// Fixed time of a read on a channel.
-    pub read_us: f64,
-    /// Fixed time of a write on a channel.
-    pub write_us: f64,
-    /// Speed of the bus to the host.
-    pub bus_mb_per_s: f64,
-    /// Spare blocks beyond the capacity, as a percentage of it.
-    pub spare_percent: f64,
-    /// Share of the capacity that holds live data at the start, in percent: sets what garbage collection must move.
-    pub filled_percent: f64,
-    /// Erase block of one channel.
-    pub erase_block_mib: f64,
-    /// Time to erase a block.
-    pub erase_ms: f64,
+section! {
+    /// A flash drive: pages on parallel channels; writing wears down free blocks, and collecting them takes channel time.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Flash {
+        /// Capacity.
+        pub capacity_gb: f64,
+        /// Channels that work in parallel; a request is spread over them by `channel_kib`.
+        pub channels: u32,
+        /// Unit of interleaving over channels.
+        pub channel_kib: u32,
+        /// Reading of one channel.
+        pub channel_read_mb_per_s: f64,
+        /// Programming of one channel.
+        pub channel_write_mb_per_s: f64,
+        /// Fixed time of a read on a channel.
+        pub read_us: f64,
+        /// Fixed time of a write on a channel.
+        pub write_us: f64,
+        /// Speed of the bus to the host.
+        pub bus_mb_per_s: f64,
+        /// Spare blocks beyond the capacity, as a percentage of it.
+        pub spare_percent: f64,
+        /// Share of the capacity that holds live data at the start, in percent: sets what garbage collection must move.
+        pub filled_percent: f64,
+        /// Erase block of one channel.
+        pub erase_block_mib: f64,
+        /// Time to erase a block.
+        pub erase_ms: f64,
+    }
 }
 
 impl Default for Flash {
@@ -128,16 +146,18 @@ impl Default for Flash {
     }
 }
 
-/// A server whose data lies in memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Memory {
-    /// Capacity.
-    pub capacity_gb: f64,
-    /// Copying, shared by all requests in service.
-    pub copy_mb_per_s: f64,
-    /// Fixed time of a request.
-    pub request_us: f64,
+section! {
+    /// A server whose data lies in memory.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Memory {
+        /// Capacity.
+        pub capacity_gb: f64,
+        /// Copying, shared by all requests in service.
+        pub copy_mb_per_s: f64,
+        /// Fixed time of a request.
+        pub request_us: f64,
+    }
 }
 
 impl Default for Memory {

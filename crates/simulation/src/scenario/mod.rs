@@ -7,6 +7,7 @@
 mod check;
 mod clients;
 mod control;
+pub mod describe;
 mod devices;
 mod failures;
 mod network;
@@ -22,6 +23,8 @@ pub use servers::{Layout, Locks, Metadata, Order, Queue, ServerGroup, Striping};
 pub use workloads::{FileSet, Flowop, Operation, ThreadGroup, Workload};
 
 use serde::{Deserialize, Serialize};
+
+use self::describe::section;
 
 /// Why a scenario cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,58 +47,60 @@ impl std::fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// A cluster, what it is asked to do, and for how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// Name, for reports.
-    pub name: String,
-    /// One line for readers.
-    #[serde(default)]
-    pub description: String,
-    /// Every random draw follows from it.
-    #[serde(default = "default_seed")]
-    pub seed: u64,
-    /// Virtual seconds that run before anything is counted.
-    #[serde(default = "default_warmup_s")]
-    pub warmup_s: f64,
-    /// Virtual seconds that are counted.
-    #[serde(default = "default_duration_s")]
-    pub duration_s: f64,
-    /// Length of a tick, the grain of all series.
-    #[serde(default = "default_tick_s")]
-    pub tick_s: f64,
-    /// Whether a series is kept for each stream (a client-server pair); otherwise one a client and one in total.
-    #[serde(default)]
-    pub record_streams: bool,
-    /// The clients, in groups of alike ones.
-    pub clients: Vec<ClientGroup>,
-    /// The storage servers, in groups of alike ones.
-    #[serde(default = "default_servers")]
-    pub servers: Vec<ServerGroup>,
-    /// The metadata server.
-    #[serde(default)]
-    pub metadata: Metadata,
-    /// Links and switch.
-    #[serde(default)]
-    pub network: Network,
-    /// How files are striped over the storage servers.
-    #[serde(default)]
-    pub striping: Striping,
-    /// Locks on files that several clients share.
-    #[serde(default)]
-    pub locks: Locks,
-    /// Control of the streams of every client group that has none of its own.
-    #[serde(default)]
-    pub control: Control,
-    /// What clients do; a client group names one.
-    pub workloads: Vec<Workload>,
-    /// What goes wrong, and when.
-    #[serde(default)]
-    pub failures: Vec<Failure>,
-    /// Variation that no part of the cluster controls.
-    #[serde(default)]
-    pub noise: Noise,
+section! {
+    /// A cluster, what it is asked to do, and for how long.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Scenario {
+        /// Name, for reports.
+        pub name: String,
+        /// One line for readers.
+        #[serde(default)]
+        pub description: String,
+        /// Every random draw follows from it.
+        #[serde(default = "default_seed")]
+        pub seed: u64,
+        /// Virtual seconds that run before anything is counted.
+        #[serde(default = "default_warmup_s")]
+        pub warmup_s: f64,
+        /// Virtual seconds that are counted.
+        #[serde(default = "default_duration_s")]
+        pub duration_s: f64,
+        /// Length of a tick, the grain of all series.
+        #[serde(default = "default_tick_s")]
+        pub tick_s: f64,
+        /// Whether a series is kept for each stream (a client-server pair); otherwise one a client and one in total.
+        #[serde(default)]
+        pub record_streams: bool,
+        /// The clients, in groups of alike ones.
+        pub clients: Vec<ClientGroup>,
+        /// The storage servers, in groups of alike ones.
+        #[serde(default = "default_servers")]
+        pub servers: Vec<ServerGroup>,
+        /// The metadata server.
+        #[serde(default)]
+        pub metadata: Metadata,
+        /// Links and switch.
+        #[serde(default)]
+        pub network: Network,
+        /// How files are striped over the storage servers.
+        #[serde(default)]
+        pub striping: Striping,
+        /// Locks on files that several clients share.
+        #[serde(default)]
+        pub locks: Locks,
+        /// Control of the streams of every client group that has none of its own.
+        #[serde(default)]
+        pub control: Control,
+        /// What clients do; a client group names one.
+        pub workloads: Vec<Workload>,
+        /// What goes wrong, and when.
+        #[serde(default)]
+        pub failures: Vec<Failure>,
+        /// Variation that no part of the cluster controls.
+        #[serde(default)]
+        pub noise: Noise,
+    }
 }
 
 fn default_seed() -> u64 {

@@ -2,26 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::describe::{section, words};
+
 use super::{Device, Link};
 
-/// Storage servers that are alike. Each has one device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerGroup {
-    /// How many.
-    pub count: u32,
-    /// Worker threads: each takes one request from arrival to reply, waiting for network and device.
-    pub threads: u32,
-    /// Processor time of a request.
-    pub request_cpu_us: f64,
-    /// The queue before the device.
-    pub queue: Queue,
-    /// The device.
-    pub device: Device,
-    /// How files lie on the device.
-    pub layout: Layout,
-    /// Its link; without it the network's.
-    pub link: Option<Link>,
+section! {
+    /// Storage servers that are alike. Each has one device.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct ServerGroup {
+        /// How many.
+        pub count: u32,
+        /// Worker threads: each takes one request from arrival to reply, waiting for network and device.
+        pub threads: u32,
+        /// Processor time of a request.
+        pub request_cpu_us: f64,
+        /// The queue before the device.
+        pub queue: Queue,
+        /// The device.
+        pub device: Device,
+        /// How files lie on the device.
+        pub layout: Layout,
+        /// Its link; without it the network's.
+        pub link: Option<Link>,
+    }
 }
 
 impl Default for ServerGroup {
@@ -38,40 +42,44 @@ impl Default for ServerGroup {
     }
 }
 
-/// In which order requests of one direction go to the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// As they came.
-    Arrival,
-    /// By position, upwards, then from the lowest again (one-way elevator).
-    Elevator,
-    /// The one that the device reaches soonest, among those that it may choose from (native command queueing).
-    Nearest,
+words! {
+    /// In which order requests of one direction go to the device.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Order {
+        /// As they came.
+        Arrival,
+        /// By position, upwards, then from the lowest again (one-way elevator).
+        Elevator,
+        /// The one that the device reaches soonest, among those that it may choose from (native command queueing).
+        Nearest,
+    }
 }
 
-/// The request queue of a server's device (Linux's block layer and the drive's command queue).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Queue {
-    /// Pieces that the queue holds (nr_requests); a worker whose piece finds no room waits.
-    pub slots: u32,
-    /// Largest piece: a longer request is cut (max_sectors_kb), and its pieces are queued one by one.
-    pub piece_kib: u32,
-    /// Whether pieces that touch on the device are served without positioning in between when chosen together.
-    pub merge: bool,
-    /// Order of reads.
-    pub read_order: Order,
-    /// Order of writes.
-    pub write_order: Order,
-    /// Pieces that the device itself holds and chooses from, for `nearest`.
-    pub device_depth: u32,
-    /// Reads that may pass a waiting write, in a row, before writes have their turn.
-    pub writes_starved: u32,
-    /// Pieces of one direction served in a row while the other waits.
-    pub batch: u32,
-    /// A write that has waited for longer is served before the order continues from it.
-    pub write_expire_ms: f64,
+section! {
+    /// The request queue of a server's device (Linux's block layer and the drive's command queue).
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Queue {
+        /// Pieces that the queue holds (nr_requests); a worker whose piece finds no room waits.
+        pub slots: u32,
+        /// Largest piece: a longer request is cut (max_sectors_kb), and its pieces are queued one by one.
+        pub piece_kib: u32,
+        /// Whether pieces that touch on the device are served without positioning in between when chosen together.
+        pub merge: bool,
+        /// Order of reads.
+        pub read_order: Order,
+        /// Order of writes.
+        pub write_order: Order,
+        /// Pieces that the device itself holds and chooses from, for `nearest`.
+        pub device_depth: u32,
+        /// Reads that may pass a waiting write, in a row, before writes have their turn.
+        pub writes_starved: u32,
+        /// Pieces of one direction served in a row while the other waits.
+        pub batch: u32,
+        /// A write that has waited for longer is served before the order continues from it.
+        pub write_expire_ms: f64,
+    }
 }
 
 impl Default for Queue {
@@ -90,22 +98,24 @@ impl Default for Queue {
     }
 }
 
-/// How files lie on a server's device. Files grow by extents, shorter ones at their end; an extent lies behind the last
-/// one allocated on the server, or somewhere in the spread. Files that exist at the start were written by all clients
-/// at the same time: their extents take turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Layout {
-    /// Where the free space used begins, as a percentage of the capacity from the outer edge.
-    pub start_percent: f64,
-    /// Over how much of the capacity files are scattered, in percent.
-    pub spread_percent: f64,
-    /// Longest extent: what is allocated in one piece (ext4's: 128 MiB).
-    pub extent_kib: u32,
-    /// Share of extents, in percent, that do not lie behind the one allocated before.
-    pub fragmentation_percent: f64,
-    /// Share of the space that other files hold, in percent, in pieces of an extent: the fuller, the wider the gaps.
-    pub used_percent: f64,
+section! {
+    /// How files lie on a server's device. Files grow by extents, shorter ones at their end; an extent lies behind the last
+    /// one allocated on the server, or somewhere in the spread. Files that exist at the start were written by all clients
+    /// at the same time: their extents take turns.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Layout {
+        /// Where the free space used begins, as a percentage of the capacity from the outer edge.
+        pub start_percent: f64,
+        /// Over how much of the capacity files are scattered, in percent.
+        pub spread_percent: f64,
+        /// Longest extent: what is allocated in one piece (ext4's: 128 MiB).
+        pub extent_kib: u32,
+        /// Share of extents, in percent, that do not lie behind the one allocated before.
+        pub fragmentation_percent: f64,
+        /// Share of the space that other files hold, in percent, in pieces of an extent: the fuller, the wider the gaps.
+        pub used_percent: f64,
+    }
 }
 
 impl Default for Layout {
@@ -120,20 +130,22 @@ impl Default for Layout {
     }
 }
 
-/// The metadata server: threads that share nothing but their queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Metadata {
-    /// Operations served at a time.
-    pub threads: u32,
-    /// Create, with its objects.
-    pub create_us: f64,
-    /// Open or close.
-    pub open_us: f64,
-    /// Look at attributes.
-    pub stat_us: f64,
-    /// Delete, with its objects.
-    pub delete_us: f64,
+section! {
+    /// The metadata server: threads that share nothing but their queue.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Metadata {
+        /// Operations served at a time.
+        pub threads: u32,
+        /// Create, with its objects.
+        pub create_us: f64,
+        /// Open or close.
+        pub open_us: f64,
+        /// Look at attributes.
+        pub stat_us: f64,
+        /// Delete, with its objects.
+        pub delete_us: f64,
+    }
 }
 
 impl Default for Metadata {
@@ -148,14 +160,16 @@ impl Default for Metadata {
     }
 }
 
-/// How a file is divided among servers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Striping {
-    /// Servers a file lies on; more than there are means all.
-    pub count: u32,
-    /// Bytes in a row on one server.
-    pub size_kib: u32,
+section! {
+    /// How a file is divided among servers.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Striping {
+        /// Servers a file lies on; more than there are means all.
+        pub count: u32,
+        /// Bytes in a row on one server.
+        pub size_kib: u32,
+    }
 }
 
 impl Default for Striping {
@@ -167,16 +181,18 @@ impl Default for Striping {
     }
 }
 
-/// Locks on the objects of files that several clients share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Locks {
-    /// Whether there are any; without them shared files cost nothing extra.
-    pub enabled: bool,
-    /// Whether one lock covers a whole file; otherwise one covers what lies of it on one server.
-    pub whole_file: bool,
-    /// Server's and client's processor time of handing a lock over, besides messages and flushing.
-    pub handover_us: f64,
+section! {
+    /// Locks on the objects of files that several clients share.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Locks {
+        /// Whether there are any; without them shared files cost nothing extra.
+        pub enabled: bool,
+        /// Whether one lock covers a whole file; otherwise one covers what lies of it on one server.
+        pub whole_file: bool,
+        /// Server's and client's processor time of handing a lock over, besides messages and flushing.
+        pub handover_us: f64,
+    }
 }
 
 impl Default for Locks {
