@@ -301,6 +301,7 @@ def pages() -> dict[Path, str]:
         DIRECTORY / "scenario-file.md": NOTE + scenario_page.page(_table),
         DIRECTORY / "spaces.md": spaces_page(),
         DIRECTORY / "errors.md": errors_page(),
+        scenario_page.STUB: scenario_page.stub(),
     }
     return made | {schemas.DIRECTORY / name: text for name, text in schemas.schemas().items()}
 

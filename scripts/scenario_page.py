@@ -1,17 +1,21 @@
-"""The page about scenario files, from the structs that read them."""
+"""The page about scenario files, and the types of their structs, from what the simulator describes."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import _core
 from ascar.cli.keys import keys_of
 from ascar.simulation import PRESETS, scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+STUB = Path(scenario.__file__).with_suffix(".pyi")
 
 _SECTIONS = (
     ("At the top", scenario.Scenario),
@@ -81,3 +85,60 @@ def _below(kind: msgspec.inspect.Type) -> str:
     if isinstance(kind, msgspec.inspect.VarTupleType):
         return "list of tables" if _below(kind.item_type) else ""
     return "table" if isinstance(kind, msgspec.inspect.StructType) else ""
+
+
+def stub() -> str:
+    """The stub of `ascar.simulation.scenario`: each section's struct with its types."""
+    classes: dict[str, str] = {}
+    _class(msgspec.json.decode(_core.describe_scenario()), classes)
+    head = (
+        "# ruff: noqa\n# fmt: off\n"
+        '"""Types of a scenario file\'s tables; made by `make docs` from what the simulator describes."""\n\n'
+        "from typing import Literal\n\nimport msgspec\n"
+    )
+    return f"{head}\n{chr(10).join(classes.values())}"
+
+
+def _class(section: Mapping[str, Any], classes: dict[str, str]) -> str:
+    """The name of a section's class, which is put behind those that it needs."""
+    keys = [
+        f"    {key['name']}: {_annotation(key['kind'], classes)}{'' if key['required'] else ' = ...'}\n"
+        for key in section["keys"]
+    ]
+    own = _SCENARIO if section["name"] == "Scenario" else ""
+    classes[section["name"]] = (
+        f"class {section['name']}(msgspec.Struct, frozen=True, kw_only=True):\n{''.join(keys)}{own}"
+    )
+    return section["name"]
+
+
+_SCENARIO = (
+    "".join(
+        f"    @property\n    def {name}(self) -> {kind}: ...\n"
+        for name, kind in (
+            ("client_count", "int"),
+            ("server_count", "int"),
+            ("controls", "tuple[Control, ...]"),
+        )
+    )
+    + "    def to_json(self) -> str: ...\n"
+)
+_ANNOTATIONS = {"boolean": "bool", "number": "float", "text": "str"}
+
+
+def _annotation(kind: Any, classes: dict[str, str]) -> str:
+    if isinstance(kind, str):
+        return _ANNOTATIONS[kind]
+    ((form, inner),) = kind.items()
+    made = "int"
+    if form == "words":
+        made = f"Literal[{', '.join(repr(word) for word, _ in inner)}]"
+    elif form == "table":
+        made = _class(inner, classes)
+    elif form == "choice":
+        made = " | ".join(_class(section, classes) for _, section in inner)
+    elif form == "list":
+        made = f"tuple[{_annotation(inner, classes)}, ...]"
+    elif form == "optional":
+        made = f"{_annotation(inner, classes)} | None"
+    return made

@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]
-    use super::simulation::{Simulation, check_scenario};
+    use super::simulation::{Simulation, check_scenario, describe_scenario};
     #[pymodule_export]
     use super::variation::{
         distribution_range, kolmogorov_smirnov, pearson, relative_range,

@@ -233,6 +233,13 @@ pub fn check_scenario(py: Python<'_>, scenario: &str) -> PyResult<String> {
     serde_json::to_string(&checked).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Every section of a scenario file as JSON: keys, types, defaults, meanings.
+#[pyfunction]
+pub fn describe_scenario() -> PyResult<String> {
+    serde_json::to_string(&Scenario::section())
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// The crate's refusal as a ValueError that names the key and what is allowed.
 fn refuse(error: ascar_simulation::ScenarioError) -> PyErr {
     PyValueError::new_err(error.to_string())

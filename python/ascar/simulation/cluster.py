@@ -16,8 +16,7 @@ from ascar.simulation.outcome import Indicators, Outcome, ServerReport
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ascar.simulation.scenario import Scenario
-    from ascar.simulation.scenario.servers import Queue
+    from ascar.simulation.scenario import Queue, Scenario
 
 INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
 """The columns of an observation, in this order."""

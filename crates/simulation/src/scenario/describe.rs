@@ -2,10 +2,12 @@
 //!
 //! [`section!`] and [`words!`] stand around the definitions themselves, so that the description is what is read.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What a key holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// True or false.
     Boolean,
@@ -15,12 +17,12 @@ pub enum Kind {
     Number,
     /// Text.
     Text,
-    /// One of these words.
-    Words(Vec<String>),
+    /// One of these words, each with its meaning.
+    Words(Vec<(String, String)>),
     /// A table.
-    Table(fn() -> Section),
+    Table(Box<Section>),
     /// One of several tables, told apart by their key `kind`.
-    Choice(fn() -> Vec<(String, Section)>),
+    Choice(Vec<(String, Section)>),
     /// A list.
     List(Box<Kind>),
     /// It may be left out, which no value says.
@@ -35,8 +37,8 @@ impl Kind {
             Kind::Whole(_) => 1.into(),
             Kind::Number => 1.0.into(),
             Kind::Text => "".into(),
-            Kind::Words(words) => words[0].clone().into(),
-            Kind::Table(section) => section().least(),
+            Kind::Words(words) => words[0].0.clone().into(),
+            Kind::Table(section) => section.least(),
             Kind::Choice(_) | Kind::Optional(_) => Value::Null,
             Kind::List(_) => Value::Array(Vec::new()),
         }
@@ -44,7 +46,7 @@ impl Kind {
 }
 
 /// One key of a section.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Key {
     /// Its name.
     pub name: &'static str,
@@ -52,12 +54,14 @@ pub struct Key {
     pub kind: Kind,
     /// What it means.
     pub meaning: String,
-    /// Its value where it is left out; None where it must be there.
-    pub default: Option<Value>,
+    /// Whether it must be there.
+    pub required: bool,
+    /// Its value where it is left out.
+    pub default: Value,
 }
 
 /// One table of a scenario file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section {
     /// The name of its type.
     pub name: &'static str,
@@ -70,7 +74,7 @@ pub struct Section {
 impl Section {
     /// The required keys with some value each.
     pub(super) fn least(&self) -> Value {
-        let required = self.keys.iter().filter(|key| key.default.is_none());
+        let required = self.keys.iter().filter(|key| key.required);
         required
             .map(|key| (key.name.to_owned(), key.kind.any()))
             .collect::<Map<_, _>>()
@@ -85,8 +89,8 @@ impl Section {
         let least = self.least();
         let whole = read(least).expect("the required keys alone can be read");
         for key in &mut self.keys {
-            if key.default.is_some() {
-                key.default = Some(whole[key.name].clone());
+            if !key.required {
+                key.default = whole[key.name].clone();
             }
         }
         self
@@ -178,8 +182,9 @@ macro_rules! section {
                         name: stringify!($key),
                         kind: <$type as Described>::kind(),
                         meaning: meaning(&[$($meaning),+]),
-                        default: (always || concat!($(stringify!($($key_serde)*))?).contains("default"))
-                            .then_some(serde_json::Value::Null),
+                        required: !always
+                            && !concat!($(stringify!($($key_serde)*))?).contains("default"),
+                        default: serde_json::Value::Null,
                     }),*],
                 }
                 .with_defaults(|least| {
@@ -190,7 +195,7 @@ macro_rules! section {
 
         impl $crate::scenario::describe::Described for $name {
             fn kind() -> $crate::scenario::describe::Kind {
-                $crate::scenario::describe::Kind::Table($name::section)
+                $crate::scenario::describe::Kind::Table(Box::new($name::section()))
             }
         }
     };
@@ -201,21 +206,22 @@ macro_rules! words {
     (
         $(#[$about:meta])+
         pub enum $name:ident {
-            $($(#[$meaning:meta])+ $word:ident,)*
+            $($(#[doc = $meaning:literal])+ $word:ident,)*
         }
     ) => {
         $(#[$about])+
         pub enum $name {
-            $($(#[$meaning])+ $word,)*
+            $($(#[doc = $meaning])+ $word,)*
         }
 
         impl $crate::scenario::describe::Described for $name {
             fn kind() -> $crate::scenario::describe::Kind {
+                let meanings = [$($crate::scenario::describe::meaning(&[$($meaning),+])),*];
                 let words = [$($name::$word),*].map(|word| {
                     let word = serde_json::to_value(word).expect("a word is plain data");
                     word.as_str().expect("a word is text").to_owned()
                 });
-                $crate::scenario::describe::Kind::Words(words.to_vec())
+                $crate::scenario::describe::Kind::Words(words.into_iter().zip(meanings).collect())
             }
         }
     };
@@ -238,22 +244,26 @@ mod tests {
         let control = Control::section();
         let window = key(&control, "window");
         assert_eq!(window.kind, Kind::Number);
-        assert_eq!(window.default, Some(8.0.into()));
+        assert_eq!((window.required, window.default), (false, 8.0.into()));
         assert!(window.meaning.starts_with("Window at the start"));
-        assert_eq!(key(&control, "rules").default, Some(Value::Null));
+        assert_eq!(key(&control, "rules").default, Value::Null);
         let Kind::Words(words) = key(&control, "controller").kind else {
             panic!("a controller is one of several words");
         };
-        assert!(words.contains(&"envoy-gradient".to_owned()));
+        assert!(
+            words
+                .iter()
+                .any(|(word, meaning)| word == "envoy-gradient" && meaning.contains("Envoy"))
+        );
         let flowop = Flowop::section();
-        assert_eq!(key(&flowop, "op").default, None);
-        assert_eq!(key(&flowop, "iosize_kib").default, Some(1024.0.into()));
+        assert!(key(&flowop, "op").required);
+        assert_eq!(key(&flowop, "iosize_kib").default, 1024.0);
     }
 
     #[test]
     fn every_section_is_described_down_to_its_last_key() {
         fn walk(kind: &Kind, sections: &mut Vec<&'static str>) {
-            let section = |section: Section, sections: &mut Vec<&'static str>| {
+            let section = |section: &Section, sections: &mut Vec<&'static str>| {
                 sections.push(section.name);
                 assert!(!section.meaning.is_empty());
                 for key in &section.keys {
@@ -262,10 +272,8 @@ mod tests {
                 }
             };
             match kind {
-                Kind::Table(make) => section(make(), sections),
-                Kind::Choice(make) => make()
-                    .into_iter()
-                    .for_each(|(_, one)| section(one, sections)),
+                Kind::Table(one) => section(one, sections),
+                Kind::Choice(choices) => choices.iter().for_each(|(_, one)| section(one, sections)),
                 Kind::List(inner) | Kind::Optional(inner) => walk(inner, sections),
                 _ => {}
             }

@@ -18,13 +18,11 @@ pub enum Device {
 
 impl Described for Device {
     fn kind() -> Kind {
-        Kind::Choice(|| {
-            vec![
-                ("mechanical".to_owned(), Mechanical::section()),
-                ("flash".to_owned(), Flash::section()),
-                ("memory".to_owned(), Memory::section()),
-            ]
-        })
+        Kind::Choice(vec![
+            ("mechanical".to_owned(), Mechanical::section()),
+            ("flash".to_owned(), Flash::section()),
+            ("memory".to_owned(), Memory::section()),
+        ])
     }
 }
 
