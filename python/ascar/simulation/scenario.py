@@ -98,8 +98,8 @@ def _docstring(section: Mapping[str, Any]) -> str:
 
 def _meaning(key: Mapping[str, Any]) -> str:
     """What a described key means, and each of its words where it has some."""
-    kind = key["kind"]
-    words = kind.get("words", ()) if isinstance(kind, dict) else ()
+    kind: Any = key["kind"]
+    words: Any = kind.get("words", ()) if isinstance(kind, dict) else ()
     return " ".join((key["meaning"], *(f'"{word}": {meaning}' for word, meaning in words)))
 
 
