@@ -99,7 +99,7 @@ def _docstring(section: Mapping[str, Any]) -> str:
 def _meaning(key: Mapping[str, Any]) -> str:
     """What a described key means, and each of its words where it has some."""
     kind: Any = key["kind"]
-    words: Any = kind.get("words", ()) if isinstance(kind, dict) else ()
+    words: Any = () if isinstance(kind, str) else kind.get("words", ())
     return " ".join((key["meaning"], *(f'"{word}": {meaning}' for word, meaning in words)))
 
 
