@@ -1,9 +1,8 @@
 """Writes docs/schemas: the JSON Schema of every document that a command prints with --json.
 
-In `ascard/` are those of what the daemons print and send. `python scripts/schemas.py` writes the files,
-with --check it says whether they are up to date. Keys that a command's document may have are all required:
-a reader never has to ask whether one is there. A change that a reader could notice raises the document's
-version in `ascar.cli.output.SCHEMAS`.
+Each is derived from the struct of the command's result (`ascar.results`). In `ascard/` are those of what the
+daemons print and send. `python scripts/schemas.py` writes the files, with --check it says whether they are
+up to date.
 """
 
 from __future__ import annotations
@@ -11,32 +10,45 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from schema import ascard, capes, history, lab, measuring, session, sharp, simulation, tuning, workload
-from schema.words import Schema, record
+import ascard_schemas
 
-from ascar.cli.output import SCHEMAS
+from ascar.results.documents import DOCUMENTS, struct_of
+from ascar.results.schema import DIALECT, schema_of
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "schemas"
-COMMANDS = (tuning, measuring, history, lab, workload, sharp, simulation, capes, session)
 BY_HAND = {"ascard/load.json"}
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+WIDTH = 160
 
 
 def schemas() -> dict[str, str]:
     """Every schema's text by file name."""
-    documents = {name: document for module in COMMANDS for name, document in module.DOCUMENTS.items()}
-    texts: dict[str, str] = {}
-    for name, (description, keys) in documents.items():
-        title = f"ascar/{name}/{SCHEMAS[name]}"
-        texts[f"{name}.json"] = _text(title, record(description, schema={"const": title}, **keys))
-    for name, (description, schema) in ascard.DOCUMENTS.items():
-        texts[f"ascard/{name}.json"] = _text(f"ascard/{name}/1", {"description": description, **schema})
+    texts = {f"{name}.json": _text(schema_of(struct_of(name))) for name in DOCUMENTS}
+    for name, (description, schema) in ascard_schemas.DOCUMENTS.items():
+        head = {"$schema": DIALECT, "title": f"ascard/{name}/1", "description": description}
+        texts[f"ascard/{name}.json"] = _text(head | schema)
     return texts
 
 
-def _text(title: str, schema: Schema) -> str:
-    return json.dumps({"$schema": DIALECT, "title": title, **schema}, indent=2, ensure_ascii=False) + "\n"
+def _text(schema: dict[str, Any]) -> str:
+    return f"{_compact(schema, '')}\n"
+
+
+def _compact(value: Any, indent: str, label: str = "") -> str:
+    """JSON of which every part that fits stands on one line, and every list of names."""
+    line = json.dumps(value, ensure_ascii=False)
+    names = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if names or not isinstance(value, dict | list) or len(indent + label + line) <= WIDTH:
+        return f"{label}{line}"
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        parts = [_compact(item, inner, f"{json.dumps(key)}: ") for key, item in value.items()]
+    else:
+        parts = [_compact(item, inner) for item in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    body = f",\n{inner}".join(parts)
+    return f"{label}{first}\n{inner}{body}\n{indent}{last}"
 
 
 def main() -> int:

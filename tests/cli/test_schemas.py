@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 
-from ascar.cli.output import SCHEMAS
+from ascar.results.documents import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,6 +24,6 @@ def test_schemas_are_up_to_date():
 
 def test_every_document_has_a_valid_schema():
     directory = ROOT / "docs" / "schemas"
-    assert {path.stem for path in directory.glob("*.json")} == set(SCHEMAS)
+    assert {path.stem for path in directory.glob("*.json")} == set(DOCUMENTS)
     for path in directory.glob("*.json"):
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))

@@ -146,21 +146,24 @@ def _read(
 
 def _emit(found: _Found) -> None:
     from ascar.cli.goals import judged
-    from ascar.cli.measured import phase_document, to_document
     from ascar.cli.output import emit
+    from ascar.results.analyze import AnalyzeResult, PhaseFound
+    from ascar.results.mean import mean_keys
 
-    emit(
-        "analyze",
-        {
-            "files": [str(path) for path in found.files],
-            "name": found.name,
-            "readings": len(found.values),
-            **to_document(found.measurement),
-            "phases": [phase_document(phase) for phase in found.phases],
-            **judged(found.verdict, found.goal),
-            "note": found.note,
-        },
+    phases = tuple(
+        PhaseFound(start=one.start, end=one.end, mean=one.mean, kind=one.kind.value, reason=one.reason)
+        for one in found.phases
     )
+    result = AnalyzeResult(
+        files=tuple(str(path) for path in found.files),
+        name=found.name,
+        readings=len(found.values),
+        **mean_keys(found.measurement),
+        phases=phases,
+        **judged(found.verdict, found.goal),
+        note=found.note,
+    )
+    emit("analyze", result)
 
 
 def _print(found: _Found) -> None:

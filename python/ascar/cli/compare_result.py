@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.measured import interval, limit_line, to_document
+from ascar.cli.measured import interval, limit_line
 from ascar.cli.sheets import Sheet, write_sheet
 from ascar.render import number, p_value
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ascar.cli.contestants import Contestants, Recordings
     from ascar.measurement import Measurement
     from ascar.pilot import ContestPlan, ContestSession, Pair, Ranking, Resources, Standing, Terms
+    from ascar.results.compare import ComparedPair, Ranked
 
 _SHEET = (
     *("rank", "name", "mean", "ci_low", "ci_high", "confidence", "n", "next", "ratio_to_next"),
@@ -83,29 +84,28 @@ class Result:
         """Print the one JSON document."""
         from ascar.cli.output import emit
         from ascar.pilot import bottlenecks
+        from ascar.results.compare import CompareResult
+        from ascar.results.measure import UsedUp
 
         session, plan = self.session, self.plan
-        emit(
-            "compare",
-            {
-                "mode": "recorded" if session is None else "live",
-                "metric": self.metric,
-                "lower_is_better": self.terms.lower_is_better,
-                "p": self.terms.p,
-                "margin": self.terms.margin,
-                "verdict": "decided" if self.standing.decided else "undecided",
-                "ended": "" if session is None else session.ended,
-                "seconds": None if session is None else session.seconds,
-                "rounds": None if session is None else len(session.blocks),
-                "warm_up": None if plan is None else plan.warm_up,
-                "seed": None if plan is None else plan.seed,
-                "ranking": [self._ranked(place) for place in range(len(self.entries))],
-                "pairs": [self._pair(pair) for pair in self.standing.pairs],
-                "bottlenecks": []
-                if self.used is None
-                else [{"resource": one.resource, "used": one.used} for one in bottlenecks(self.used)],
-            },
+        used = () if self.used is None else bottlenecks(self.used)
+        result = CompareResult(
+            mode="recorded" if session is None else "live",
+            metric=self.metric,
+            lower_is_better=self.terms.lower_is_better,
+            p=self.terms.p,
+            margin=self.terms.margin,
+            verdict="decided" if self.standing.decided else "undecided",
+            ended="" if session is None else session.ended,
+            seconds=None if session is None else session.seconds,
+            rounds=None if session is None else len(session.blocks),
+            warm_up=None if plan is None else plan.warm_up,
+            seed=None if plan is None else plan.seed,
+            ranking=tuple(self._ranked(place) for place in range(len(self.entries))),
+            pairs=tuple(self._pair(pair) for pair in self.standing.pairs),
+            bottlenecks=tuple(UsedUp(resource=one.resource, used=one.used) for one in used),
         )
+        emit("compare", result)
 
     def show(self) -> None:
         """Print it for people."""
@@ -158,33 +158,37 @@ class Result:
     def _line(self, pair: Pair) -> str:
         return pair_line(pair, self.terms, self.metric, "rounds" if self.session else "readings")
 
-    def _ranked(self, place: int) -> dict[str, Any]:
-        index = self.standing.order[place]
-        entry, pair = self.entries[index], self._pair_at(place)
-        return {
-            "rank": self.standing.ranks[place],
-            "name": entry.label,
-            "command": None if entry.command is None else list(entry.command),
-            "file": entry.file,
-            "readings": len(entry.readings),
-            **to_document(entry.measurement),
-            "verdict": "last" if pair is None else pair.verdict,
-        }
+    def _ranked(self, place: int) -> Ranked:
+        from ascar.results.compare import Ranked
+        from ascar.results.mean import mean_keys
 
-    def _pair(self, pair: Pair) -> dict[str, Any]:
-        return {
-            "better": self.entries[pair.better].label,
-            "worse": self.entries[pair.worse].label,
-            "ratio": pair.ratio,
-            "ratio_low": pair.ratio_low,
-            "ratio_high": pair.ratio_high,
-            "p_value": pair.p_value,
-            "samples": pair.samples,
-            "verdict": pair.verdict,
-            "verdict_line": self._line(pair),
-            "method": pair.method,
-            "more": pair.more,
-        }
+        entry, pair = self.entries[self.standing.order[place]], self._pair_at(place)
+        return Ranked(
+            rank=self.standing.ranks[place],
+            name=entry.label,
+            command=entry.command,
+            file=entry.file,
+            readings=len(entry.readings),
+            **mean_keys(entry.measurement),
+            verdict="last" if pair is None else pair.verdict,
+        )
+
+    def _pair(self, pair: Pair) -> ComparedPair:
+        from ascar.results.compare import ComparedPair
+
+        return ComparedPair(
+            better=self.entries[pair.better].label,
+            worse=self.entries[pair.worse].label,
+            ratio=pair.ratio,
+            ratio_low=pair.ratio_low,
+            ratio_high=pair.ratio_high,
+            p_value=pair.p_value,
+            samples=pair.samples,
+            verdict=pair.verdict,
+            verdict_line=self._line(pair),
+            method=pair.method,
+            more=pair.more,
+        )
 
     def _rows(self) -> Iterator[tuple[float | int | str | None, ...]]:
         for place, index in enumerate(self.standing.order):

@@ -20,13 +20,12 @@ def goal_of(preset: str, width: float | None, confidence: float | None) -> Goal:
 
 
 def judged(verdict: Verdict, goal: Goal) -> dict[str, Any]:
-    """A verdict and its goal, JSON-ready."""
-    return {
-        "verdict": verdict.word,
-        "verdict_line": verdict.line,
-        "goal": {
-            "interval_width_relative": goal.interval_width,
-            "readings_min": goal.readings_min,
-            "confidence": goal.confidence,
-        },
-    }
+    """A verdict and its goal, by the keys that `JudgedMean` adds to `Mean`."""
+    from ascar.results.mean import Goal as Wanted
+
+    wanted = Wanted(
+        interval_width_relative=goal.interval_width,
+        readings_min=goal.readings_min,
+        confidence=goal.confidence,
+    )
+    return {"verdict": verdict.word, "verdict_line": verdict.line, "goal": wanted}

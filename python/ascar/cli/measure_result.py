@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.goals import judged
-from ascar.cli.measured import interval, limit_line, lines_of, sheet_of, to_document
+from ascar.cli.measured import interval, limit_line, lines_of, sheet_of
 from ascar.measurement import Measurement
 from ascar.render import number
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.pilot import CommandRunner, Finding, Indicator, Phase, Plan, Resources, Session, Speed
+    from ascar.results.measure import IndicatorMean, MeasuredRound, Overhead, ResourceUse, SpeedMean
 
 SPEED = "work_per_s"
 
@@ -83,53 +84,65 @@ class Result:
         """Print the one JSON document."""
         from ascar.cli.output import emit
         from ascar.pilot import bottlenecks
+        from ascar.results.mean import mean_keys
+        from ascar.results.measure import MeasureResult, UsedUp
 
         session, found = self.session, self.measurements()
         name, main = next(iter(found.items()))
-        emit(
-            "measure",
-            {
-                "command": list(self.runner.argv),
-                "name": name,
-                **to_document(main),
-                **judged(self._verdict(name, main), self.plan.goal),
-                "reached": session.reached,
-                "ended": session.ended,
-                "seconds": session.seconds,
-                "indicators": [self._indicator(finding) for finding in self._findings()],
-                "speed": None if session.speed is None else self._speed(session.speed),
-                "rounds": [
-                    {
-                        "seconds": done.seconds,
-                        "work_amount": done.work_amount,
-                        "used": index in set(session.used),
-                        "readings": dict(done.readings),
-                        "unit_readings": {
-                            metric: len(values) for metric, values in done.unit_readings.items()
-                        },
-                    }
-                    for index, done in enumerate(session.rounds)
-                ],
-                "bottlenecks": [
-                    {"resource": one.resource, "used": one.used} for one in bottlenecks(self.used)
-                ],
-                "resources": {
-                    "cpu": self.used.cpu,
-                    "cpu_busiest": self.used.cpu_busiest,
-                    "programs_cores": self.used.programs_cores,
-                    "cores": self.used.cores,
-                    "run_queue_mean": self.used.run_queue_mean,
-                    "memory_available_min": self.used.memory_available_min,
-                    "disk": dict(self.used.disk),
-                    "network": dict(self.used.network),
-                    "pressure": dict(self.used.pressure),
-                },
-                "overhead": {
-                    "own_cores": self.used.own_cores,
-                    "between_rounds": self._between_rounds(),
-                    "start_cost_s": self.start_cost_s,
-                },
-            },
+        result = MeasureResult(
+            command=tuple(self.runner.argv),
+            name=name,
+            **mean_keys(main),
+            **judged(self._verdict(name, main), self.plan.goal),
+            reached=session.reached,
+            ended=session.ended,
+            seconds=session.seconds,
+            indicators=tuple(self._indicator(finding) for finding in self._findings()),
+            speed=None if session.speed is None else self._speed(session.speed),
+            rounds=self._rounds(),
+            bottlenecks=tuple(UsedUp(resource=one.resource, used=one.used) for one in bottlenecks(self.used)),
+            resources=self._resources(),
+            overhead=self._overhead(),
+        )
+        emit("measure", result)
+
+    def _rounds(self) -> tuple[MeasuredRound, ...]:
+        from ascar.results.measure import MeasuredRound
+
+        used = set(self.session.used)
+        return tuple(
+            MeasuredRound(
+                seconds=done.seconds,
+                work_amount=done.work_amount,
+                used=index in used,
+                readings=dict(done.readings),
+                unit_readings={metric: len(values) for metric, values in done.unit_readings.items()},
+            )
+            for index, done in enumerate(self.session.rounds)
+        )
+
+    def _resources(self) -> ResourceUse:
+        from ascar.results.measure import ResourceUse
+
+        return ResourceUse(
+            cpu=self.used.cpu,
+            cpu_busiest=self.used.cpu_busiest,
+            programs_cores=self.used.programs_cores,
+            cores=self.used.cores,
+            run_queue_mean=self.used.run_queue_mean,
+            memory_available_min=self.used.memory_available_min,
+            disk=dict(self.used.disk),
+            network=dict(self.used.network),
+            pressure=dict(self.used.pressure),
+        )
+
+    def _overhead(self) -> Overhead:
+        from ascar.results.measure import Overhead
+
+        return Overhead(
+            own_cores=self.used.own_cores,
+            between_rounds=self._between_rounds(),
+            start_cost_s=self.start_cost_s,
         )
 
     def show(self) -> None:
@@ -194,32 +207,37 @@ class Result:
         decides = name == SPEED if self.session.speed_decides else goals.get(name) is not None
         return self._verdict(name, self.measurements()[name]).word if decides else "reported"
 
-    def _indicator(self, finding: Finding) -> dict[str, Any]:
+    def _indicator(self, finding: Finding) -> IndicatorMean:
+        from ascar.results.mean import mean_keys
+        from ascar.results.measure import IndicatorMean
+
         assert finding.measurement is not None
         name = finding.indicator.name
-        return {
-            "name": name,
-            "kind": finding.indicator.kind.value,
-            "decides": finding.indicator.goal is not None and not self.session.speed_decides,
-            "basis": finding.basis,
-            "readings": finding.readings,
-            "removed": finding.removed,
-            "rounds_unstable": finding.rounds_unstable,
-            **to_document(finding.measurement),
-            "verdict": self._verdict(name, finding.measurement).word,
-        }
+        return IndicatorMean(
+            name=name,
+            kind=finding.indicator.kind.value,
+            decides=finding.indicator.goal is not None and not self.session.speed_decides,
+            basis=finding.basis,
+            readings=finding.readings,
+            removed=finding.removed,
+            rounds_unstable=finding.rounds_unstable,
+            **mean_keys(finding.measurement),
+            verdict=self._verdict(name, finding.measurement).word,
+        )
 
     @staticmethod
-    def _speed(speed: Speed) -> dict[str, Any]:
-        return {
-            "work_per_s": speed.work_per_s,
-            "ci_low": speed.ci_low,
-            "ci_high": speed.ci_high,
-            "confidence": speed.confidence,
-            "alpha_s": speed.alpha_s,
-            "rounds": speed.rounds,
-            "reason": speed.reason,
-        }
+    def _speed(speed: Speed) -> SpeedMean:
+        from ascar.results.measure import SpeedMean
+
+        return SpeedMean(
+            work_per_s=speed.work_per_s,
+            ci_low=speed.ci_low,
+            ci_high=speed.ci_high,
+            confidence=speed.confidence,
+            alpha_s=speed.alpha_s,
+            rounds=speed.rounds,
+            reason=speed.reason,
+        )
 
     def _between_rounds(self) -> float:
         """Share of the session in which no round ran."""

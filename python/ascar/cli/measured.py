@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.cli.sheets import Sheet
 from ascar.render import number
@@ -27,38 +27,6 @@ _SHEET = (
     "method",
     "verdict",
 )
-
-
-def to_document(measurement: Measurement) -> dict[str, Any]:
-    """A measurement, JSON-ready."""
-    return {
-        "n": measurement.n,
-        "mean": measurement.mean,
-        "ci_low": measurement.ci_low,
-        "ci_high": measurement.ci_high,
-        "ci_width_relative": measurement.ci_width_relative,
-        "confidence": measurement.confidence,
-        "independent_samples": measurement.independent_samples,
-        "autocorrelation": measurement.autocorrelation,
-        "subsession_size": measurement.subsession_size,
-        "subsessions": measurement.subsessions,
-        "stable_start": measurement.stable_start,
-        "stable_end": measurement.stable_end,
-        "change_points": list(measurement.change_points),
-        "method": measurement.method,
-        "reason": measurement.reason,
-    }
-
-
-def phase_document(phase: Phase) -> dict[str, Any]:
-    """A phase, JSON-ready."""
-    return {
-        "start": phase.start,
-        "end": phase.end,
-        "mean": phase.mean,
-        "kind": phase.kind.value,
-        "reason": phase.reason,
-    }
 
 
 def interval(measurement: Measurement) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from ascar.measurement import Measurement
 
 if TYPE_CHECKING:
     from ascar._core import FindingValues, MeasurementValues
     from ascar.pilot.indicator import Indicator
+
+
+Basis = Literal["unit readings", "rounds", "readings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Finding:
 
     indicator: Indicator
     measurement: Measurement | None
-    basis: str
+    basis: Basis
     readings: int
     removed: int
     rounds_unstable: int
@@ -40,7 +43,7 @@ def finding_of(indicator: Indicator, values: FindingValues) -> Finding:
     """A finding from its values in `ascar._core`."""
     found, basis, readings, removed, unstable, reached = values
     measurement = None if found is None else measurement_of(found)
-    return Finding(indicator, measurement, basis, readings, removed, unstable, reached)
+    return Finding(indicator, measurement, cast("Basis", basis), readings, removed, unstable, reached)
 
 
 def measurement_of(values: MeasurementValues) -> Measurement:

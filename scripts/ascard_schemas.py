@@ -6,9 +6,44 @@ nothing more.
 
 from __future__ import annotations
 
-from schema.trial import VALUE
-from schema.words import COUNT, FLAG, INTEGER, NUMBER, TEXT, Schema, about, items, maybe, table
+from typing import Any
 
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+
+COUNT: Schema = {"type": "integer", "minimum": 0}
+
+NUMBER: Schema = {"type": "number"}
+
+INTEGER: Schema = {"type": "integer"}
+
+FLAG: Schema = {"type": "boolean"}
+
+
+def maybe(schema: Schema) -> Schema:
+    """That, or null."""
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def items(schema: Schema) -> Schema:
+    """A list of it."""
+    return {"type": "array", "items": schema}
+
+
+def table(schema: Schema) -> Schema:
+    """An object with any keys, each value being that."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def about(schema: Schema, description: str) -> Schema:
+    """The same, explained."""
+    return {**schema, "description": description}
+
+
+VALUE: Schema = {"type": ["string", "number", "boolean"]}
 VERSION: Schema = {"const": 1}
 NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 LAYOUT: Schema = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "of the names' order"}

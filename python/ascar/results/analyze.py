@@ -1,0 +1,46 @@
+"""The result of `ascar analyze`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ascar.results.mean import Count, JudgedMean
+
+
+class PhaseFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of readings on one level.
+
+    Attributes:
+        start: index of the first reading.
+        end: index past the last reading.
+        reason: why it was removed; empty for the stable phase.
+    """
+
+    start: Count
+    end: Count
+    mean: float
+    kind: Literal["stable", "warm-up", "cool-down", "unstable"]
+    reason: str
+
+
+class AnalyzeResult(
+    JudgedMean,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/analyze/1",
+):
+    """What a recorded series of readings says.
+
+    Attributes:
+        name: of the column.
+        readings: in the file.
+    """
+
+    files: tuple[str, ...]
+    name: str
+    readings: Count
+    phases: tuple[PhaseFound, ...]
+    note: str

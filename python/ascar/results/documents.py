@@ -1,0 +1,71 @@
+"""Every document that commands print with --json, by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import msgspec
+
+DOCUMENTS = {
+    "analyze": "analyze:AnalyzeResult",
+    "apply": "machine:ApplyResult",
+    "capes-control": "capes:CapesControlResult",
+    "capes-game": "capes:CapesGameResult",
+    "capes-prove": "capes:CapesProveResult",
+    "capes-status": "capes:CapesStatusResult",
+    "capes-down": "capes:CapesDownResult",
+    "capes-train": "capes:CapesTrainResult",
+    "capes-up": "capes:CapesUpResult",
+    "compare": "compare:CompareResult",
+    "doctor": "machine:DoctorResult",
+    "error": "machine:ErrorResult",
+    "explore": "tuning:ExploreResult",
+    "export": "machine:ExportResult",
+    "history-export": "history:HistoryExportResult",
+    "history-import": "history:HistoryImportResult",
+    "history-ls": "history:HistoryLsResult",
+    "history-pareto": "history:HistoryParetoResult",
+    "history-purge": "history:HistoryPurgeResult",
+    "history-show": "history:HistoryShowResult",
+    "importance": "importance:ImportanceResult",
+    "init": "tuning:InitResult",
+    "lab-optimizers": "lab:LabOptimizersResult",
+    "measure": "measure:MeasureResult",
+    "report": "tuning:ReportResult",
+    "restore": "machine:RestoreResult",
+    "sharp-candidates": "sharp:SharpCandidatesResult",
+    "sharp-deploy": "sharp:SharpDeployResult",
+    "sharp-explain": "sharp:SharpExplainResult",
+    "sharp-learn": "sharp:SharpLearnResult",
+    "sharp-library-add": "sharp:SharpLibraryAddResult",
+    "sharp-library-bootstrap": "sharp:SharpLibraryBootstrapResult",
+    "sharp-library-find": "sharp:SharpLibraryFindResult",
+    "sharp-library-ls": "sharp:SharpLibraryLsResult",
+    "sharp-library-predict": "sharp:SharpLibraryPredictResult",
+    "sharp-library-show": "sharp:SharpLibraryShowResult",
+    "sharp-search": "sharp:SharpSearchResult",
+    "sharp-show": "sharp:SharpShowResult",
+    "sharp-split": "sharp:SharpSplitResult",
+    "sharp-down": "sharp:SharpDownResult",
+    "sharp-watch": "sharp:SharpWatchResult",
+    "sim-run": "simulation:SimRunResult",
+    "sim-serve": "simulation:SimServeResult",
+    "sim-sweep": "simulation:SimSweepResult",
+    "space": "tuning:SpaceResult",
+    "sweep": "tuning:SweepResult",
+    "tune": "tuning:TuneResult",
+    "variation": "variation:VariationResult",
+    "watch": "watch:WatchResult",
+    "watch-shift": "watch:WatchShift",
+    "workload-features": "workload:WorkloadFeaturesResult",
+    "workload-record": "workload:WorkloadRecordResult",
+}
+"""The module below `ascar.results` and the class of each document's struct."""
+
+
+def struct_of(name: str) -> type[msgspec.Struct]:
+    """The struct of a document."""
+    module, _, kind = DOCUMENTS[name].partition(":")
+    return getattr(import_module(f"ascar.results.{module}"), kind)

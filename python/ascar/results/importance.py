@@ -1,0 +1,71 @@
+"""The result of `ascar importance`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ascar.results.mean import Count
+
+
+class RankedParameter(msgspec.Struct, frozen=True, kw_only=True):
+    """A parameter and its importance.
+
+    Attributes:
+        importance: reduction in variance, in the objective's unit squared.
+        ci_low: 95%; allows for the bias of few rows.
+        conditional_on: the parameters that were selected before.
+        importance_alone: given none.
+        first_share: share of the resamples in which it is first of those left.
+        same_as: parameters that cannot be told from it.
+    """
+
+    parameter: str
+    importance: float
+    ci_low: float | None
+    ci_high: float | None
+    conditional_on: tuple[str, ...]
+    importance_alone: float
+    first_share: float | None
+    selected: bool
+    same_as: tuple[str, ...]
+
+
+class ImportanceResult(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/importance/1",
+):
+    """Which parameters matter for an objective, by the variance that each explains.
+
+    Attributes:
+        source: the table's file, or the run.
+        objective: the column that was measured.
+        rows: that were used.
+        rows_failed: without a finite objective, left out.
+        variance: of the rows, in the objective's unit squared.
+        rsd: relative standard deviation of the rows; null: their mean is 0.
+        rsd_left: the greatest of rows in which the selected parameters are equal.
+        ranking: the most important first.
+        rank_stability: share of the resamples in which the selected are selected in this order.
+        r_squared: of each parameter alone, by least squares on its values.
+        best_values: of the selected parameters together; empty where the direction is not known.
+    """
+
+    source: str
+    objective: str
+    rows: Count
+    rows_failed: Count
+    mean: float
+    variance: float
+    rsd: float | None
+    rsd_left: float | None
+    ranking: tuple[RankedParameter, ...]
+    stop_reason: Literal["rsd", "no-evidence", "exhausted", "count", "too-fine"]
+    rank_stability: float | None
+    r_squared: dict[str, float]
+    best_values: dict[str, str]
+    plots: tuple[str, ...]
