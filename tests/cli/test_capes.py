@@ -36,3 +36,11 @@ def test_bad_input_is_refused_in_one_line(ascar, arguments, words):
     done = ascar("capes", "game", "--runs", "1", *arguments)
     assert done.status == 2
     assert words in done.error
+
+
+@pytest.mark.parametrize("confidence", ["0", "0.4", "1", "nan", "95"])
+def test_a_proof_needs_a_confidence_between_a_half_and_one(ascar, confidence):
+    done = ascar("capes", "prove", "--confidence", confidence)
+    assert done.status == 2
+    assert "--confidence = " in done.error
+    assert "must be from 0.5 to 0.999999" in done.error

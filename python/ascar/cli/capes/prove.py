@@ -36,9 +36,11 @@ def prove(
     from ascar.capes.session.folder import find_folder
     from ascar.cli.capes.up_result import proof_lines
     from ascar.cli.output import emit, people, say
-    from ascar.errors import WorkError
+    from ascar.errors import InputError, WorkError
     from ascar.study import duration as seconds_of
 
+    if not 0.5 <= confidence <= 1 - 1e-6:
+        raise InputError(f"--confidence = {confidence!r}: must be from 0.5 to 0.999999, e.g. 0.95")
     folder = find_folder(session)
     times = [
         seconds_of(key, text)
