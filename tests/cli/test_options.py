@@ -49,8 +49,8 @@ def _options() -> Iterator[tuple[str, Any]]:
 
 
 def _meaning(option: Any) -> tuple[Any, ...]:
-    kind = option.type_descriptor.annotation
-    (value,) = getattr(kind, "__args__", (kind,))
+    kind = option.type
+    value = (kind.name, *(getattr(kind, limit, None) for limit in ("choices", "min", "max")))
     names = (*option.opts, *option.secondary_opts)
     return names, value, option.is_flag, option.metavar, option.help
 

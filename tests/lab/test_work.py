@@ -176,5 +176,5 @@ def test_files_that_are_not_ours_are_refused(table, tmp_path):
     pl.DataFrame({"seed": [1]}).write_parquet(archive.path(one))
     with pytest.raises(StudyError, match="has other columns"):
         archive.load(one)
-    with pytest.raises(StudyError, match="--out = "):
+    with pytest.raises(StudyError, match="--results = "):
         Archive(archive.path(one))
