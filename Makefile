@@ -44,8 +44,8 @@ page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which t
 test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 	@scripts/test $(WORKERS)
 
-test-slow: setup-dev ## Run the tests that take ten seconds and more, or start programs hundreds of times
-	$(BIN)/python -m pytest -n $$(nproc) --dist loadscope --max-worker-restart 0 -m slow
+test-slow: setup-dev ## Run the tests that take ten seconds and more, or start programs hundreds of times; one at a time
+	$(BIN)/python -m pytest -n 0 -m slow
 
 lint: setup-dev ## Check style, types, layers
 	$(BIN)/ruff check .
