@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
-from ascar.capes.play.cluster import ClusterSystem
-from ascar.capes.surfaces.modern import Modern
+from ascar.capes.environments.cluster import ClusterSystem
+from ascar.capes.modern.learner import Modern
 
 from . import capes_cluster_runs as runs
 from .harness import Benchmark, Piece, mean, table

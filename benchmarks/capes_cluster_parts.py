@@ -18,9 +18,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
 
-from ascar.capes.play.cluster import ClusterSystem
-from ascar.capes.play.game import TICKS, Game, drawn
-from ascar.capes.surfaces.modern import Modern, ModernOptions
+from ascar.capes.environments.cluster import ClusterSystem
+from ascar.capes.environments.game import TICKS, Game, drawn
+from ascar.capes.modern.learner import Modern, ModernOptions
 
 from . import capes_cluster_runs as runs
 from .harness import Piece, mean, table

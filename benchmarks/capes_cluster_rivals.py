@@ -21,12 +21,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
 
-from ascar.capes.play.handles import CLUSTER_KNOBS
+from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS
 from ascar.errors import Exhausted
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.outcome import TrialState
-from ascar.sharp import About, Journal, Judge, Limits, Plan, SimulatedBench, objective_of, search
+from ascar.sharp import About, Journal, Judge, SearchLimits, SearchPlan, SimulatedBench, objective_of, search
 from ascar.sharp.rulesets import ruleset
 from ascar.simulation import with_control, with_rule_text, with_settings
 from ascar.simulation.batch import run_many
@@ -164,13 +164,13 @@ def _offline(name: str, kind: str, number: int) -> dict[str, Any]:
 
 
 def _sharp(name: str, number: int) -> dict[str, Any]:
-    objective, plan = objective_of("maximize throughput_mb_per_s"), Plan()
+    objective, plan = objective_of("maximize throughput_mb_per_s"), SearchPlan()
     bench = SimulatedBench(_trial(name, number), objective, 1)
     with (
         tempfile.TemporaryDirectory() as folder,
         Journal(Path(folder) / "journal", About.of(bench, objective, plan)) as journal,
     ):
-        found = search(Judge(bench, objective, journal, Limits(TRIALS)), plan)
+        found = search(Judge(bench, objective, journal, SearchLimits(TRIALS)), plan)
     assert found.best is not None, "at least the first rule set was run"
     text = found.best.rules.text()
     return {"rules": text, **_measured(with_rule_text(runs.scenario_of(name), text))}

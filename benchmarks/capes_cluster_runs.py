@@ -13,9 +13,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar.capes.play.blind import StaticPolicy
-from ascar.capes.play.cluster import ClusterSystem
-from ascar.capes.surfaces.modern import Modern, ModernOptions
+from ascar.capes.environments.blind import StaticPolicy
+from ascar.capes.environments.cluster import ClusterSystem
+from ascar.capes.modern.learner import Modern, ModernOptions
 from ascar.simulation import Cluster, Grid, preset, sweep, with_settings
 
 from .harness import RESULTS, Benchmark, sources
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ascar.capes.environments.cluster_knobs import ClusterKnobs
     from ascar.capes.knobs import Setting
-    from ascar.capes.play.handles import Handles
     from ascar.capes.policy import Policy
     from ascar.simulation import Scenario
 
@@ -47,8 +47,8 @@ def benchmark_of(document: str, budget: str) -> Benchmark:
     """From the command line; results are of one simulator, by what it does, and one learner, by its text."""
     benchmark = Benchmark.from_arguments(document, budget)
     learner = sources(
-        "ascar.capes.surfaces.modern",
-        "ascar.capes.play.cluster",
+        "ascar.capes.modern.learner",
+        "ascar.capes.environments.cluster",
         within=("ascar.capes.", "ascar.optimizers.surrogates."),
     )
     benchmark.build = hashlib.sha256((learner + _simulator()).encode()).hexdigest()[:12]
@@ -170,6 +170,6 @@ def whole(estimate: tuple[float, float, float]) -> str:
     return f"{center:.0f}%" if np.isnan(low) else f"{center:.0f}% ({low:.0f} to {high:.0f})"
 
 
-def system_of(name: str, seed: int, handles: Handles | None = None) -> ClusterSystem:
+def system_of(name: str, seed: int, handles: ClusterKnobs | None = None) -> ClusterSystem:
     """One workload, for ever."""
     return ClusterSystem([scenario_of(name)], seed, handles=handles)

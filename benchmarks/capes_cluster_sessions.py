@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
-from ascar.capes.play.cluster import ClusterSystem
+from ascar.capes.environments.cluster import ClusterSystem
 from ascar.simulation import with_settings
 
 from . import capes_cluster_runs as runs

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.deep.hyperparameters import GAME, SEARCHED, RewardForm
-from ascar.capes.play.contest import Algorithm, Contest, play
-from ascar.capes.play.game import GameKind
+from ascar.capes.classic.hyperparameters import GAME, SEARCHED, RewardForm
+from ascar.capes.environments.contest import Algorithm, LearnerContest, play
+from ascar.capes.environments.game import GameKind
 
 from .harness import Benchmark, Piece, percent, share, sources, table
 
@@ -38,10 +38,10 @@ SLICE, RUNS = 10, 50
 FIRST_SEEDS: dict[GameKind, int] = {"hard": 11_001, "thesis": 1}
 _PLAIN: tuple[Algorithm, ...] = ("modern", "sweep", "random")
 _LEARNERS: dict[Algorithm, str] = {
-    "modern": "ascar.capes.surfaces.modern",
-    "classic": "ascar.capes.deep.classic",
-    "sweep": "ascar.capes.play.blind",
-    "random": "ascar.capes.play.blind",
+    "modern": "ascar.capes.modern.learner",
+    "classic": "ascar.capes.classic.learner",
+    "sweep": "ascar.capes.environments.blind",
+    "random": "ascar.capes.environments.blind",
 }
 
 
@@ -73,7 +73,7 @@ def _piece(
     who: tuple[GameKind, Algorithm], noise: float, first: int, runs: int, form: RewardForm | None = None
 ) -> Piece:
     hyper = SEARCHED if form is None else msgspec.structs.replace(GAME, reward=form)
-    contest = Contest(*who, noise, 3, runs, FIRST_SEEDS[who[0]] + first, hyper)
+    contest = LearnerContest(*who, noise, 3, runs, FIRST_SEEDS[who[0]] + first, hyper)
 
     def run() -> dict[str, Any]:
         played = play(contest)
@@ -84,7 +84,7 @@ def _piece(
 
 @cache
 def _build(algorithm: Algorithm) -> str:
-    names = (_LEARNERS[algorithm], "ascar.capes.play.game", "ascar.capes.play.convergence")
+    names = (_LEARNERS[algorithm], "ascar.capes.environments.game", "ascar.capes.environments.convergence")
     return sources(*names, within=("ascar.capes", "ascar.learning"))
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.deep.hyperparameters import GAME
-from ascar.capes.play.contest import Algorithm, Contest, play_all
-from ascar.capes.surfaces.modern import ModernOptions
+from ascar.capes.classic.hyperparameters import GAME
+from ascar.capes.environments.contest import Algorithm, LearnerContest, play_all
+from ascar.capes.modern.learner import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.outcome import TrialState
 from ascar.space import Space, space_from_table
@@ -52,9 +52,9 @@ class Subject:
         """What is searched."""
         return space_from_table({"parameters": self.parameters}, Space((), name="nothing"))
 
-    def contest(self, configuration: Mapping[str, Any], noise: float, seed: int, runs: int) -> Contest:
+    def contest(self, configuration: Mapping[str, Any], noise: float, seed: int, runs: int) -> LearnerContest:
         """At the harder game, delay 3."""
-        contest = Contest("hard", self.name, noise, 3, runs, seed)
+        contest = LearnerContest("hard", self.name, noise, 3, runs, seed)
         if self.name == "classic":
             return replace(contest, hyper=msgspec.structs.replace(GAME, **configuration))
         return replace(contest, options=replace(ModernOptions(), **configuration))
@@ -190,7 +190,11 @@ def _changes(configuration: Mapping[str, Any], default: Mapping[str, Any]) -> st
 @cache
 def _build(name: Algorithm) -> str:
     package = "deep" if name == "classic" else "surfaces"
-    names = (f"ascar.capes.{package}.{name}", "ascar.capes.play.game", "ascar.capes.play.convergence")
+    names = (
+        f"ascar.capes.{package}.{name}",
+        "ascar.capes.environments.game",
+        "ascar.capes.environments.convergence",
+    )
     return sources(*names, within=("ascar.capes", "ascar.learning"))
 
 

@@ -21,8 +21,8 @@ def main() -> None:
     """Step when asked."""
     inputs, hidden, actions, batch, cores = (int(one) for one in sys.argv[1:6])
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    from ascar.capes.deep.hyperparameters import PAPER
-    from ascar.capes.deep.steps import (  # JAX counts the cores that it may use
+    from ascar.capes.classic.hyperparameters import PAPER
+    from ascar.capes.classic.steps import (  # JAX counts the cores that it may use
         first_state,
         make_step,
         sizes_of,

@@ -27,7 +27,7 @@ from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar.features import features_of, relative_differences, signature_workload
 from ascar.workloads.filebench import find_ascard
-from ascar.workloads.recorder import Recording, record_process
+from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -84,7 +84,7 @@ def traced(
         for place in places if number % 2 else reversed(places):
             process, under = processes[place]
             process.send_signal(signal.SIGCONT)
-            recorded = record_process(process.pid, Recording(0.5, under))
+            recorded = record_process(process.pid, RecorderOptions(0.5, under))
             process.send_signal(signal.SIGSTOP)
             features = features_of(recorded.trace)
             slowdown = max(1.0, recorded.slowdown or 1.0)
@@ -106,7 +106,7 @@ def cells(name: str, place: Path, given: Namespace) -> list[str]:
     wml = place / "signature.f"
     signature: list[str | Path] = ["--wml", wml]
     with running(original, place / "original") as process:
-        recorded = record_process(process.pid, Recording(2.0, place / "original"))
+        recorded = record_process(process.pid, RecorderOptions(2.0, place / "original"))
         wml.write_text(signature_workload(recorded.trace))
         with running(signature, place / "signature") as other:
             both = [(process, place / "original"), (other, place / "signature")]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab import Run, Specification
-    from ascar.lab.problem import Problem
+    from ascar.lab import SimulatedSearch, Specification
+    from ascar.lab.problem import SearchProblem
 
 METHODS = ("random", "annealing", "genetic", "gp", "dqn")
 SWEEPS = (
@@ -58,7 +58,9 @@ def main() -> None:
     budget = Budget(benchmark.runs, max(benchmark.checkpoints), benchmark.checkpoints, benchmark.seed)
     archive = Archive(given.results)
 
-    def load(wanted: Sequence[Contender]) -> tuple[list[Contender], dict[Specification, list[list[Run]]]]:
+    def load(
+        wanted: Sequence[Contender],
+    ) -> tuple[list[Contender], dict[Specification, list[list[SimulatedSearch]]]]:
         """Those of the contenders that were run, and the tables that all of them were run on."""
         known = {
             (one, contender.label): archive.load(Experiment(one, contender, budget))
@@ -79,7 +81,7 @@ def main() -> None:
 
 def compare(
     contenders: Sequence[Contender],
-    found: dict[Specification, list[list[Run]]],
+    found: dict[Specification, list[list[SimulatedSearch]]],
     checkpoints: Sequence[int],
 ) -> None:
     """One row a contender: mean regret over the tables at each checkpoint, and after the last by table."""
@@ -96,7 +98,7 @@ def compare(
     table(["contender", *heads, *(one.name for one in found), "p"], rows)
 
 
-def stopping(found: dict[Specification, list[list[Run]]]) -> None:
+def stopping(found: dict[Specification, list[list[SimulatedSearch]]]) -> None:
     """Success of stopping genetic searches, over all tables."""
     for title, rule, settings in (
         ("window without a gain", stops_by_window, (5, 10, 20, 30, 40, 50)),
@@ -115,12 +117,12 @@ def stopping(found: dict[Specification, list[list[Run]]]) -> None:
         table([title, *heads, *(one.name for one in found)], rows)
 
 
-def _runs(found: dict[Specification, list[list[Run]]]) -> str:
+def _runs(found: dict[Specification, list[list[SimulatedSearch]]]) -> str:
     counts = [len(one) for runs in found.values() for one in runs]
     return f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
 
 
-def _regrets(problem: Problem, runs: Sequence[Run]) -> NDArray[np.float64]:
+def _regrets(problem: SearchProblem, runs: Sequence[SimulatedSearch]) -> NDArray[np.float64]:
     """(runs, evaluations): regret of the best true value so far; a run that ended stays where it was."""
     length = 100 if not runs else max(100, *(len(run.truth) for run in runs))
     values = np.empty((len(runs), length))

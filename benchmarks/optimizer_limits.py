@@ -27,7 +27,7 @@ from ascar._core import Forest
 from ascar.lab import Benchmark
 from ascar.lab.problem import TableProblem
 from ascar.lab.simulation import built
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 
 from . import harness
 from .harness import Piece, mean, number, table
@@ -79,7 +79,7 @@ def _regrets(problem: TableProblem) -> NDArray[np.float64]:
 
 def structure(problem: TableProblem, regret: NDArray[np.float64]) -> tuple[float, float]:
     """Share of variance explained in parts not told, and the mean regret of the ten best predicted."""
-    columns = Columns.of(problem.space).rows(problem.recording.configurations)
+    columns = SpaceColumns.of(problem.space).rows(problem.recording.configurations)
     # Neighbouring rows of a table that a search left behind are nearly the same configuration.
     part = np.arange(len(regret)) * PARTS // len(regret)
     predicted = np.empty(len(regret))

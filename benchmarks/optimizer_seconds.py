@@ -21,12 +21,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from ascar.errors import Exhausted
-from ascar.lab import Noise, TableSpecification
+from ascar.lab import NoiseModel, TableSpecification
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.outcome import TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 from .harness import Benchmark, Piece, mean, number, sources, table
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab.problem import Problem
+    from ascar.lab.problem import SearchProblem
     from ascar.space import Configuration
 
     Runs = list[dict[str, Any]]
@@ -66,16 +66,18 @@ class System:
         time_s: of the whole search.
     """
 
-    problem: Callable[[], Problem]
+    problem: Callable[[], SearchProblem]
     load_s: float
     change_s: Mapping[ChangeCost, float]
     time_s: float
 
 
-def dataset(name: str) -> Problem:
+def dataset(name: str) -> SearchProblem:
     """The project's own dataset: 160 configurations, their replicates as noise."""
-    columns = Columns(seconds="trial.seconds")
-    return TableSpecification(f"dataset:{name}", "operations", True, columns, Noise(replicates=True)).build()
+    columns = TableColumns(seconds="trial.seconds")
+    return TableSpecification(
+        f"dataset:{name}", "operations", True, columns, NoiseModel(replicates=True)
+    ).build()
 
 
 @dataclass(slots=True)
@@ -249,12 +251,12 @@ def search(system: str, contender: str, seed: int) -> dict[str, Any]:
 
 
 @cache
-def opened(system: str) -> Problem:
+def opened(system: str) -> SearchProblem:
     """What is searched, opened once."""
     return SYSTEMS[system].problem()
 
 
-def _regret(problem: Problem, optimizer: Any, history: Sequence[Evaluation]) -> float:
+def _regret(problem: SearchProblem, optimizer: Any, history: Sequence[Evaluation]) -> float:
     found = recommend(optimizer, history)
     truth = problem.median if found is None else problem.truth(found.configuration)
     return (truth - problem.best) / (problem.median - problem.best)

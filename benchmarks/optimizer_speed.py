@@ -21,13 +21,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from ascar.lab import Budget, Contender, Noise, Run, SyntheticSpecification
+from ascar.lab import Budget, Contender, NoiseModel, SimulatedSearch, SyntheticSpecification
 from ascar.lab.simulation import search
 
 from .harness import Benchmark, Piece, sources, table
 
 if TYPE_CHECKING:
-    from ascar.lab.problem import Problem
+    from ascar.lab.problem import SearchProblem
 
 TRIALS = 110
 WINDOWS = ((11, 30), (41, 60), (91, 110))
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="say where one run's time goes")
     given = parser.parse_args()
     specification = SyntheticSpecification(
-        "s", given.parameters, min(6, given.parameters), 13, Noise(False, 0.1)
+        "s", given.parameters, min(6, given.parameters), 13, NoiseModel(False, 0.1)
     )
     problem = specification.build()
     kinds = given.optimizers.split(",")
@@ -60,7 +60,7 @@ def main() -> None:
     table(["optimizer", *heads, f"seconds a run of {TRIALS}"], [one["cells"] for one in found.values()])
 
 
-def measured(problem: Problem, kind: str, runs_max: int) -> dict[str, Any]:
+def measured(problem: SearchProblem, kind: str, runs_max: int) -> dict[str, Any]:
     """An optimizer's line."""
     contender, budget = Contender(kind), Budget(runs_max, TRIALS)
     search(problem, contender, Budget(1, 15), 99)  # what is loaded or compiled once is not counted
@@ -70,12 +70,12 @@ def measured(problem: Problem, kind: str, runs_max: int) -> dict[str, Any]:
     }
 
 
-def _window_ms(runs: list[Run], low: int, high: int) -> float:
+def _window_ms(runs: list[SimulatedSearch], low: int, high: int) -> float:
     """Median over runs of the mean time of one ask and tell among these trials."""
     return 1e3 * float(np.median([run.ask_tell_s[low - 1 : high].mean() for run in runs]))
 
 
-def _run_s(runs: list[Run]) -> float:
+def _run_s(runs: list[SimulatedSearch]) -> float:
     return float(np.mean([run.ask_tell_s.sum() for run in runs]))
 
 

@@ -26,7 +26,7 @@ from ascar.lab.simulation import built, worker_pool
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.remaining import RemainingGains
-from ascar.optimizers.stopping import AnyOf, RemainingGain, Trials, WindowWithoutGain, progress_of
+from ascar.optimizers.stopping import AnyOf, RemainingGain, TrialLimit, WindowWithoutGain, progress_of
 from ascar.outcome import TrialState
 
 from . import harness
@@ -117,7 +117,7 @@ def _run(task: tuple[Specification, int]) -> list[tuple[int, float] | None]:
     remaining = RemainingGains(problem.space, seed)
     history: list[Evaluation] = []
     stops: list[tuple[int, float] | None] = [None] * len(RULES)
-    ends = AnyOf((Trials(EVALUATIONS),))
+    ends = AnyOf((TrialLimit(EVALUATIONS),))
     while not ends(progress_of(history, 0.0)) and None in stops:
         try:
             asked = optimizer.ask()

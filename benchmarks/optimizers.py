@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab.problem import Problem
+    from ascar.lab.problem import SearchProblem
 
 PEERS = ("optuna-tpe", "optuna-tpe-univariate", "optuna-tpe-group", "optuna-gp", "smac")
 RESAMPLES = 2_000
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def read(
-    problems: Mapping[str, Problem], directory: Path, checkpoints: Sequence[int], seeds: int | None
+    problems: Mapping[str, SearchProblem], directory: Path, checkpoints: Sequence[int], seeds: int | None
 ) -> Outcomes:
     """All results of a directory that are of these problems."""
     files: dict[tuple[str, str], Path] = {}
@@ -115,7 +115,7 @@ def read(
     return outcomes
 
 
-def _outcome(frame: pl.DataFrame, problem: Problem, at: int) -> Outcome:
+def _outcome(frame: pl.DataFrame, problem: SearchProblem, at: int) -> Outcome:
     """A run that ended early is judged on its last recommendation."""
     until = frame.filter(pl.col("evaluation") <= at)
     last = until.drop_nulls("recommended_truth").group_by("seed", maintain_order=True).last()
@@ -148,7 +148,7 @@ def regrets(outcomes: Outcomes, contenders: Sequence[str], at: int) -> None:
 
 
 def verdict(
-    problems: Mapping[str, Problem], outcomes: Outcomes, contenders: tuple[str, Sequence[str]], at: int
+    problems: Mapping[str, SearchProblem], outcomes: Outcomes, contenders: tuple[str, Sequence[str]], at: int
 ) -> None:
     """Against the best peer of each problem, and against the peer that is best on average."""
     of, peers = contenders
@@ -168,7 +168,7 @@ def verdict(
     table(["problem", "best peer", f"regret of {of} over the peer's", "not worse"], rows)
 
 
-def _allowed(problem: Problem, own: Outcome, peer: Outcome) -> str:
+def _allowed(problem: SearchProblem, own: Outcome, peer: Outcome) -> str:
     losses = getattr(problem, "losses", None)
     known = np.array([problem.median, problem.best]) if losses is None else np.asarray(losses())
     spread = float(np.nanmax(known) - problem.best) / (problem.median - problem.best)

@@ -27,7 +27,7 @@ from benchmarks.harness import Benchmark, Piece, percent, share, table
 from benchmarks.synthetic import KINDS, autoregressive
 
 from ascar import _core
-from ascar.pilot import Goal, Limits, Plan, Round, WorkAmounts, run_session
+from ascar.pilot import Goal, Limits, MeasurementPlan, Round, WorkAmounts, run_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ class Machine:
         """The true speed and the interval after a number of rounds drawn at random."""
         run, speed = self.runner()
         wanted = int(self.rng.integers(10, 61))
-        plan = Plan((), Goal(1e-9, 1), WorkAmounts(10, 1e6), Limits(rounds_max=wanted))
+        plan = MeasurementPlan((), Goal(1e-9, 1), WorkAmounts(10, 1e6), Limits(rounds_max=wanted))
         found = run_session(run, plan).speed
         return (speed, None, None) if found is None else (speed, found.ci_low, found.ci_high)
 

@@ -42,7 +42,7 @@ from benchmarks.pilot_coverage import MACHINES
 from benchmarks.synthetic import LEVEL, autoregressive
 
 from ascar import _core
-from ascar.pilot import PRESETS, Goal, Indicator, Limits, Plan, Round, WorkAmounts, run_session
+from ascar.pilot import PRESETS, Goal, Indicator, Limits, MeasurementPlan, Round, WorkAmounts, run_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -91,7 +91,7 @@ def pilot(values: NDArray[np.float64]) -> tuple[int, float | None, float | None]
     def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
         return Round(1.0, None, {}, {"value": next(rounds).tolist()})
 
-    plan = Plan([Indicator("value")], GOAL, None, Limits(1e9, ROUNDS_MAX))
+    plan = MeasurementPlan([Indicator("value")], GOAL, None, Limits(1e9, ROUNDS_MAX))
     session = run_session(run, plan)
     found = session.findings[0].measurement
     assert found is not None
@@ -156,7 +156,7 @@ def speeds(kind: str, first: int) -> dict[str, Any]:
         machine = MACHINES[kind](generator(kind, index))
         machine.rounds = 400
         run, true = machine.runner()
-        plan = Plan((), Goal(GOAL.interval_width, 1), WorkAmounts(10, 1e6), Limits(rounds_max=300))
+        plan = MeasurementPlan((), Goal(GOAL.interval_width, 1), WorkAmounts(10, 1e6), Limits(rounds_max=300))
         session = run_session(run, plan)
         rounds.append(len(session.rounds))
         found = session.speed
@@ -259,7 +259,7 @@ def real(job: str) -> dict[str, Any]:
             return Round(time.monotonic() - before_s, None, {}, {"value": values.tolist()})
 
         for _ in range(REPEATS):
-            session = run_session(run, Plan([Indicator("value")], GOAL, None, Limits(30.0)))
+            session = run_session(run, MeasurementPlan([Indicator("value")], GOAL, None, Limits(30.0)))
             sessions.append(session.seconds)
             reached += session.reached
         durations: list[float] = []

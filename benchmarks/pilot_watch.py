@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.harness import Benchmark, Piece, percent, share, table
 from benchmarks.synthetic import autoregressive
 
-from ascar.pilot import Batch, Watcher, WatchPlan
+from ascar.pilot import Batch, ShiftDetector, WatchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,9 +70,9 @@ SHIFTS: dict[str, NDArray[np.floating[Any]]] = {
 NOISE = {"AR(1) 0.6": 0.6, "AR(1) 0.9": 0.9, "AR(1) 0.98": 0.98}
 
 
-def watched(readings: Values, false_alarm_days: float) -> Watcher:
+def watched(readings: Values, false_alarm_days: float) -> ShiftDetector:
     """All readings watched."""
-    watcher = Watcher(WatchPlan(false_alarm_s=false_alarm_days * DAY_S))
+    watcher = ShiftDetector(WatchPlan(false_alarm_s=false_alarm_days * DAY_S))
     for index, value in enumerate(readings.reshape(-1, A_BATCH).mean(axis=1)):
         watcher.add(Batch(index, float(value)))
     return watcher

@@ -28,7 +28,17 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Benchmark, Piece, digits, mean, number, ratio, table
 
-from ascar.pilot import PRESETS, Indicator, Kind, Limits, Plan, Round, WorkAmounts, analyze, run_session
+from ascar.pilot import (
+    PRESETS,
+    Indicator,
+    Kind,
+    Limits,
+    MeasurementPlan,
+    Round,
+    WorkAmounts,
+    analyze,
+    run_session,
+)
 
 if TYPE_CHECKING:
     from ascar.pilot import Session
@@ -110,7 +120,7 @@ def with_changes(way: str) -> dict[str, Any]:
         taken_s, speeds = write(way, ROUND_MB)
         return Round(taken_s, None, {}, {"speed_mb_per_s": speeds})
 
-    plan = Plan([Indicator("speed_mb_per_s", Kind.RATIO, GOAL)], GOAL, None, Limits(LIMIT_S))
+    plan = MeasurementPlan([Indicator("speed_mb_per_s", Kind.RATIO, GOAL)], GOAL, None, Limits(LIMIT_S))
     session = run_session(run, plan)
     found = session.findings[0].measurement
     assert found is not None
@@ -135,7 +145,7 @@ def regression(way: str) -> dict[str, Any]:
 
     # A round is short at a tenth of a second here: it is many units.
     work = WorkAmounts(16, MOST_MB, short_round_s=0.1, longest_round_s=10, first_result_s=10, first_rounds=20)
-    session = run_session(run, Plan((), GOAL, work, Limits(ROUNDS_LIMIT_S)))
+    session = run_session(run, MeasurementPlan((), GOAL, work, Limits(ROUNDS_LIMIT_S)))
     speed = session.speed
     return {
         "seconds": writing_s(session),

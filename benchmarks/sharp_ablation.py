@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
 
-from ascar.sharp import PARTS, Plan
+from ascar.sharp import PARTS, SearchPlan
 from ascar.simulation import with_settings
 
 from . import sharp_rows as rows
@@ -37,7 +37,7 @@ SEARCHES = 9
 RUNS_MAX = 1_000
 WHOLE = "the whole"
 NEAR, FAR = "first in a near model", "first in a far model"
-WITHOUT = {f"without {part}": Plan(without=frozenset([cast("Any", part)])) for part in PARTS}
+WITHOUT = {f"without {part}": SearchPlan(without=frozenset([cast("Any", part)])) for part in PARTS}
 VARIANTS = (WHOLE, *WITHOUT, NEAR, FAR)
 ERRING = (
     "clients.count=4",
@@ -99,7 +99,7 @@ def _course(case: Case, name: str, number: int) -> dict[str, Any]:
     if name in (NEAR, FAR):
         model = _near(case) if name == NEAR else _far(case)
         return course_of(case, rows.planned(model, case.objective, number, RUNS_MAX), number, RUNS_MAX)
-    return course_of(case, WITHOUT.get(name, Plan()), number, RUNS_MAX)
+    return course_of(case, WITHOUT.get(name, SearchPlan()), number, RUNS_MAX)
 
 
 def _near(case: Case) -> Scenario:

@@ -25,15 +25,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ascar.sharp import Journal, Judge, Limits, RuleSet, SimulatedBench, objective_of, search
+from ascar.sharp import Journal, Judge, RuleSet, SearchLimits, SimulatedBench, objective_of, search
 from ascar.sharp.journal import About
 from ascar.sharp.library.alteration import alterations
-from ascar.sharp.library.bootstrap import Effort, Step, Workloads, bootstrap
+from ascar.sharp.library.bootstrap import BootstrapProgress, Effort, Workloads, bootstrap
 from ascar.sharp.library.choice import Chooser
 from ascar.sharp.library.common import Mix, common_set
 from ascar.sharp.library.gains import gains
 from ascar.sharp.library.store import Library
-from ascar.sharp.plan import Plan
+from ascar.sharp.plan import SearchPlan
 from ascar.simulation import Cluster, Scenario, preset, with_settings
 
 from .harness import Benchmark, Piece, percent, table
@@ -109,11 +109,11 @@ def _rules_for(name: str, scenario: Scenario, also: tuple[Scenario, ...] = ()) -
     path = DIRECTORY / f"{name}.rules"
     if path.exists():
         return RuleSet.parse(path.read_text())
-    bench, plan = SimulatedBench(scenario, OBJECTIVE, also=also), Plan()
+    bench, plan = SimulatedBench(scenario, OBJECTIVE, also=also), SearchPlan()
     journal = path.with_suffix(".journal")
     begin = "resume" if journal.exists() else "new"
     with Journal(journal, About.of(bench, OBJECTIVE, plan), begin) as kept:
-        found = search(Judge(bench, OBJECTIVE, kept, Limits(EVALUATIONS)), plan)
+        found = search(Judge(bench, OBJECTIVE, kept, SearchLimits(EVALUATIONS)), plan)
     assert found.best is not None, "a search of some evaluations has a best"
     path.write_text(found.best.observed.text())
     return found.best.observed
@@ -159,9 +159,9 @@ def _workloads() -> Workloads:
 
 
 def _bootstrapped(budget_s: float) -> bool:
-    effort = Effort(Plan(), EVALUATIONS, PAIRS, budget_s=budget_s)
+    effort = Effort(SearchPlan(), EVALUATIONS, PAIRS, budget_s=budget_s)
 
-    def tell(step: Step) -> None:
+    def tell(step: BootstrapProgress) -> None:
         if sys.stderr.isatty():
             print(f"\r\033[K{step.what} {step.done}/{step.of} {step.workload}", end="", file=sys.stderr)
 

@@ -17,7 +17,17 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar.sharp import About, Journal, Judge, Limits, Plan, SimulatedBench, objective_of, rehearsed, search
+from ascar.sharp import (
+    About,
+    Journal,
+    Judge,
+    SearchLimits,
+    SearchPlan,
+    SimulatedBench,
+    objective_of,
+    rehearsed,
+    search,
+)
 from ascar.simulation import preset, with_control, with_rule_text
 from ascar.simulation.batch import run_many
 
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from ascar.objective import Objective
-    from ascar.simulation import Outcome, Scenario
+    from ascar.simulation import ClusterOutcome, Scenario
 
 FRESH = 5_000_000
 """Seeds from here on had no part in any search."""
@@ -101,7 +111,7 @@ class Course:
     runs: list[tuple[int, str]]
 
 
-def searched(row: Row, objective: str, plan: Plan, number: int, evaluations: int = 4_000) -> Course:
+def searched(row: Row, objective: str, plan: SearchPlan, number: int, evaluations: int = 4_000) -> Course:
     """Search for rules of a row; each number has seeds of its own."""
     wanted = objective_of(objective)
     bench = SimulatedBench(seeded(row.scenario, number), wanted, 1)
@@ -118,20 +128,20 @@ def sized(scenarios: Sequence[Scenario], objective: str, number: int, evaluation
     """Rules that serve several scenarios: text of what one search over all of them ends with."""
     wanted = objective_of(objective)
     own, *others = (seeded(one, number) for one in scenarios)
-    with _judging(SimulatedBench(own, wanted, 1, others), wanted, Plan(), evaluations) as (judge, _):
-        found = search(judge, Plan())
+    with _judging(SimulatedBench(own, wanted, 1, others), wanted, SearchPlan(), evaluations) as (judge, _):
+        found = search(judge, SearchPlan())
     assert found.best is not None, "at least the first rule set was run"
     return found.best.rules.text()
 
 
-def planned(model: Scenario, objective: str, number: int, evaluations: int) -> Plan:
+def planned(model: Scenario, objective: str, number: int, evaluations: int) -> SearchPlan:
     """The plan after a first phase in a model (`--first-in`)."""
     wanted = objective_of(objective)
-    with _judging(SimulatedBench(seeded(model, number), wanted, 1), wanted, Plan(), evaluations) as (
+    with _judging(SimulatedBench(seeded(model, number), wanted, 1), wanted, SearchPlan(), evaluations) as (
         judge,
         _,
     ):
-        return rehearsed(judge, Plan())
+        return rehearsed(judge, SearchPlan())
 
 
 def seeded(scenario: Scenario, number: int) -> Scenario:
@@ -141,19 +151,19 @@ def seeded(scenario: Scenario, number: int) -> Scenario:
 
 @contextmanager
 def _judging(
-    bench: SimulatedBench, wanted: Objective, plan: Plan, evaluations: int
+    bench: SimulatedBench, wanted: Objective, plan: SearchPlan, evaluations: int
 ) -> Generator[tuple[Judge, Path]]:
     memory = Path("/dev/shm")  # a simulated run is shorter than a disk's flush
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         path = Path(folder) / "journal"
         with Journal(path, About.of(bench, wanted, plan)) as journal:
-            yield Judge(bench, wanted, journal, Limits(evaluations)), path
+            yield Judge(bench, wanted, journal, SearchLimits(evaluations)), path
 
 
 def behaviour() -> str:
     """What results depend on: all rows as they are, and a search; builds that do the same share results."""
     figures = [measured(row.scenario, 1)[0].figures() for row in ROWS]
-    course = searched(ROWS[2], ROWS[2].even, Plan(), 0, 200)
+    course = searched(ROWS[2], ROWS[2].even, SearchPlan(), 0, 200)
     said = json.dumps([figures, course.rules, course.evaluations, course.steps], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:12]
 
@@ -178,7 +188,7 @@ def _ahead(path: Path, names: Sequence[str], judge: Judge) -> list[tuple[int, st
     return ahead
 
 
-def measured(scenario: Scenario, seeds: int, first: int = FRESH) -> list[Outcome]:
+def measured(scenario: Scenario, seeds: int, first: int = FRESH) -> list[ClusterOutcome]:
     """Runs on fresh seeds."""
     wanted = [msgspec.structs.replace(scenario, seed=first + seed) for seed in range(seeds)]
     return run_many(wanted, threads=1)
@@ -206,7 +216,7 @@ def static(row: Row) -> tuple[float, float]:
     return points[int(np.argmax(means))]
 
 
-def pairs(outcomes: Sequence[Outcome], figure: str) -> list[float]:
+def pairs(outcomes: Sequence[ClusterOutcome], figure: str) -> list[float]:
     """A figure of each run; "even" is eq. 3.1 with alpha = 1, "tp" and "stdev" are its parts."""
     if figure == "tp":
         return [one.throughput_per_client_mb_per_s for one in outcomes]

@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
 
-from ascar.sharp import Plan
+from ascar.sharp import SearchPlan
 from ascar.sharp.plan import plan_of
 
 from . import sharp_rows as rows
@@ -73,7 +73,11 @@ CASES = tuple(
         ("sequential-read", "even"),
     )
 )
-PLANS = {"sharp": Plan(), "faithful": plan_of("faithful", patience=0), "remy": plan_of("remy", patience=0)}
+PLANS = {
+    "sharp": SearchPlan(),
+    "faithful": plan_of("faithful", patience=0),
+    "remy": plan_of("remy", patience=0),
+}
 
 
 def main() -> None:
@@ -97,7 +101,7 @@ def main() -> None:
     print(f"geometric mean of the last column: {_interval(shares)}")
 
 
-def course_of(case: Case, plan: Plan, number: int, runs_max: int = RUNS_MAX) -> dict[str, Any]:
+def course_of(case: Case, plan: SearchPlan, number: int, runs_max: int = RUNS_MAX) -> dict[str, Any]:
     """One search: after how many runs it held rules of which gain, measured on fresh seeds."""
     row, figure = case.row, case.row.figure if case.kind == "most" else "even"
     course = rows.searched(row, case.objective, plan, number, runs_max)

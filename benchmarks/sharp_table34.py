@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from ascar.sharp import Plan
+from ascar.sharp import SearchPlan
 from ascar.simulation import with_control
 
 from . import sharp_rows as rows
@@ -83,7 +83,7 @@ def _as_it_is(row: rows.Row) -> dict[str, Any]:
 
 def _search(row: rows.Row, kind: str, number: int) -> dict[str, Any]:
     """One search, and its rules on fresh seeds."""
-    course = rows.searched(row, row.most if kind == "most" else row.even, Plan(), number)
+    course = rows.searched(row, row.most if kind == "most" else row.even, SearchPlan(), number)
     scenario = rows.under(row.scenario, course.rules)
     chosen = rows.measured(scenario, CHOICE_SEEDS, CHOICE_FIRST)
     figure = row.figure if kind == "most" else "even"

@@ -30,10 +30,10 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import Benchmark, Piece, number, percent, share, sources, table
 
-from ascar.analysis.spectra import Sheet, importance, observations_of, sampled_rows
+from ascar.analysis.spectra import TableRoles, importance, observations_of, sampled_rows
 from ascar.cli.importance_source import read_table
 from ascar.datasets import dataset_file
-from ascar.importance import Factor, Observations, Rules, select
+from ascar.importance import Factor, Observations, SelectionOptions, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,14 +65,18 @@ def observed(file: str, objective: str, directory: Path) -> Observations:
     source = read_table(path, objective, None, None)
     names = source.sheet.parameters
     means = source.frame.group_by(names, maintain_order=True).agg(pl.col(objective).mean())
-    return observations_of(means, objective, Sheet(names))
+    return observations_of(means, objective, TableRoles(names))
 
 
 def whole(file: str, objective: str, directory: Path) -> dict[str, Any]:
     """What all of a table says."""
     observations = observed(file, objective, directory)
-    found = select(observations, Rules(count_max=2, evidence=False, resamples=1000), np.random.default_rng(1))
-    third = select(observations, Rules(count_max=3, evidence=False, resamples=0), np.random.default_rng(1))
+    found = select(
+        observations, SelectionOptions(count_max=2, evidence=False, resamples=1000), np.random.default_rng(1)
+    )
+    third = select(
+        observations, SelectionOptions(count_max=3, evidence=False, resamples=0), np.random.default_rng(1)
+    )
     return {
         "rows": found.rows,
         "parameters": len(observations.factors),
@@ -87,7 +91,7 @@ def draws(name: str, file: str, objective: str, size: int, directory: Path) -> d
     observations = observed(file, objective, directory)
     if size > len(observations.values):
         raise RuntimeError(f"the table has {len(observations.values)} configurations")
-    rules = Rules(rsd_max=0.0, count_max=3, evidence=False, resamples=0)
+    rules = SelectionOptions(rsd_max=0.0, count_max=3, evidence=False, resamples=0)
     truth = [
         {one.parameter, *one.same_as}
         for one in select(observations, rules, np.random.default_rng(0)).ranking[:3]
@@ -116,7 +120,7 @@ def coverage(rows: int) -> dict[str, Any]:
         codes = [rng.integers(0, levels, rows).astype(np.intp) for levels in (2, 3, 4, 5, 6)]
         values = 100 + 10 * codes[1] + 4 * codes[0] * codes[2] + rng.normal(0, 10, rows)
         names = tuple(Factor(f"p{i}", one, tuple("012345"[: one.max() + 1])) for i, one in enumerate(codes))
-        found = select(Observations(names, values), Rules(count_max=0), rng)
+        found = select(Observations(names, values), SelectionOptions(count_max=0), rng)
         one = next(one for one in found.ranking if one.parameter == "p1")
         assert one.ci_low is not None
         assert one.ci_high is not None

@@ -30,7 +30,7 @@ from benchmarks.spectra import DRAWS, TABLES, observed
 
 from ascar._core import Forest
 from ascar.analysis.spectra import sampled_rows
-from ascar.importance import Factor, Observations, Rules, select
+from ascar.importance import Factor, Observations, SelectionOptions, select
 from ascar.importance.sums import Parts, Sums, centred
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 SIZE = 32
 TREES, TRIES = 100, 0.15
-PUBLISHED = Rules(rsd_max=0.0, count_max=2, evidence=False, resamples=0)
-BY_ROWS = Rules(rsd_max=0.0, count_max=2, evidence=False, resamples=0, across="mean")
+PUBLISHED = SelectionOptions(rsd_max=0.0, count_max=2, evidence=False, resamples=0)
+BY_ROWS = SelectionOptions(rsd_max=0.0, count_max=2, evidence=False, resamples=0, across="mean")
 
 
 def published(whole: Observations, rows: NDArray[np.intp], rng: np.random.Generator) -> list[str]:

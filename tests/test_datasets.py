@@ -11,13 +11,13 @@ import pytest
 from ascar.datasets import DATASETS, dataset_file, located
 from ascar.errors import InputError
 from ascar.history import History
-from ascar.lab import Noise, TableSpecification
+from ascar.lab import NoiseModel, TableSpecification
 from ascar.loops.offline import tune
 from ascar.outcome import TrialState
 from ascar.study import Study
-from ascar.sweep import Plan, passes
-from ascar.targets.recording import Recording
-from ascar.targets.recording_columns import Columns
+from ascar.sweep import SweepPlan, passes
+from ascar.targets.recording import MeasurementTable
+from ascar.targets.recording_columns import TableColumns
 
 ROOT = Path(__file__).parents[1]
 BYTES_MAX = 3_000_000
@@ -31,7 +31,7 @@ def name(request):
 
 
 def recording(name, parameters=()):
-    return Recording.read(Path(f"dataset:{name}"), Columns(parameters, ("operations",)))
+    return MeasurementTable.read(Path(f"dataset:{name}"), TableColumns(parameters, ("operations",)))
 
 
 def study_of(name):
@@ -89,14 +89,14 @@ def test_it_can_be_imported_with_all_its_readings(name, tmp_path):
 def test_it_is_what_the_plan_says_as_far_as_it_got(name):
     table = recording(name)
     counts = Counter(dict(zip(table.configurations, np.diff(table.starts).tolist(), strict=True)))
-    planned = Counter(passes(table.space, Plan(3, None, 30, 10), study_of(name).seed))
+    planned = Counter(passes(table.space, SweepPlan(3, None, 30, 10), study_of(name).seed))
     assert set(planned) == set(counts)
     assert all(counts[one] <= planned[one] for one in counts)
 
 
 def test_the_laboratory_draws_its_replicates(name):
     specification = TableSpecification(
-        f"dataset:{name}", "operations", maximize=True, noise=Noise.parse("replicates")
+        f"dataset:{name}", "operations", maximize=True, noise=NoiseModel.parse("replicates")
     )
     assert specification.name == name
     assert len(specification.identity()["file"]) == 64

@@ -7,7 +7,7 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.space import ChangeCost, Choices, Parameter, Range, Space
-from ascar.sweep import Plan, in_cheap_order, part_of, passes, subset_of
+from ascar.sweep import SweepPlan, in_cheap_order, part_of, passes, subset_of
 
 
 def parameter(name, values, cost):
@@ -32,7 +32,7 @@ def formats_of(configurations):
 
 
 def test_every_pass_measures_everything_once_and_formats_least_often(space):
-    planned = passes(space, Plan(4), seed=1)
+    planned = passes(space, SweepPlan(4), seed=1)
     for start in range(0, 48, 12):
         one = planned[start : start + 12]
         assert set(one) == set(in_cheap_order(space))
@@ -41,21 +41,21 @@ def test_every_pass_measures_everything_once_and_formats_least_often(space):
 
 
 def test_the_first_pass_is_in_order_and_the_others_in_orders_of_their_own(space):
-    planned = passes(space, Plan(5), seed=1)
+    planned = passes(space, SweepPlan(5), seed=1)
     orders = [tuple(formats_of(planned[start : start + 12])) for start in range(0, 60, 12)]
     assert orders[0] == ("a", "b", "c", "d")
     assert len(set(orders)) >= 4
-    assert planned == passes(space, Plan(5), seed=1), "resuming needs the same order again"
-    assert planned != passes(space, Plan(5), seed=2)
+    assert planned == passes(space, SweepPlan(5), seed=1), "resuming needs the same order again"
+    assert planned != passes(space, SweepPlan(5), seed=2)
 
 
 def test_more_passes_leave_the_earlier_ones_as_they_were(space):
-    assert passes(space, Plan(3), seed=1) == passes(space, Plan(5), seed=1)[:36]
+    assert passes(space, SweepPlan(3), seed=1) == passes(space, SweepPlan(5), seed=1)[:36]
 
 
 def test_the_subset_is_measured_more_often_and_last(space):
-    planned = passes(space, Plan(2, subset=5, subset_replicates=6), seed=1)
-    assert planned[:24] == passes(space, Plan(2), seed=1)
+    planned = passes(space, SweepPlan(2, subset=5, subset_replicates=6), seed=1)
+    assert planned[:24] == passes(space, SweepPlan(2), seed=1)
     times = Counter(planned)
     chosen = subset_of(space, 5, seed=1)
     assert len(set(chosen)) == 5
@@ -79,27 +79,27 @@ def test_a_subset_of_an_endless_space_is_all_that_is_measured():
     depth = Parameter(name="depth", domain=Range(1.0, 9.0), default=1.0, cost=ChangeCost.DYN_KERNEL)
     formats = parameter("format", ["a", "b"], ChangeCost.REFORMAT_RESTORE)
     space = Space((depth, formats))
-    planned = passes(space, Plan(0, subset=10, subset_replicates=3), seed=0)
+    planned = passes(space, SweepPlan(0, subset=10, subset_replicates=3), seed=0)
     assert set(Counter(planned).values()) == {3}
     assert len(set(planned)) == 10
     assert len(formats_of(planned[:10])) == 2
     strata = np.sort([one["depth"] for one in set(planned)])
     assert np.all(np.abs(strata - np.linspace(1.4, 8.6, 10)) <= 0.4 + 1e-9), "one sample a stratum"
     with pytest.raises(InputError, match=r"endlessly many valid configurations.*--subset"):
-        passes(space, Plan(1), seed=0)
+        passes(space, SweepPlan(1), seed=0)
 
 
 @pytest.mark.parametrize(
     ("plan", "named"),
     [
-        (Plan(-1), "--replicates = -1"),
-        (Plan(1001), "--replicates = 1001"),
-        (Plan(0), "--replicates = 0"),
-        (Plan(1, subset=-1, subset_replicates=2), "--subset = -1"),
-        (Plan(1, subset=5), "--subset-replicates = 0"),
-        (Plan(1, subset_replicates=5), "--subset = 0"),
-        (Plan(3, subset=5, subset_replicates=3), "measured 3 times anyway"),
-        (Plan(1, subset=5, subset_replicates=1001), "--subset-replicates = 1001"),
+        (SweepPlan(-1), "--replicates = -1"),
+        (SweepPlan(1001), "--replicates = 1001"),
+        (SweepPlan(0), "--replicates = 0"),
+        (SweepPlan(1, subset=-1, subset_replicates=2), "--subset = -1"),
+        (SweepPlan(1, subset=5), "--subset-replicates = 0"),
+        (SweepPlan(1, subset_replicates=5), "--subset = 0"),
+        (SweepPlan(3, subset=5, subset_replicates=3), "measured 3 times anyway"),
+        (SweepPlan(1, subset=5, subset_replicates=1001), "--subset-replicates = 1001"),
     ],
 )
 def test_plans_that_cannot_be(plan, named):
@@ -108,9 +108,9 @@ def test_plans_that_cannot_be(plan, named):
 
 
 def test_parts_share_every_pass_between_them(space):
-    plan = Plan(3, subset=5, subset_replicates=6)
+    plan = SweepPlan(3, subset=5, subset_replicates=6)
     whole = passes(space, plan, seed=1)
-    parts = [passes(space, Plan(3, None, 5, 6, (part, 3)), seed=1) for part in (1, 2, 3)]
+    parts = [passes(space, SweepPlan(3, None, 5, 6, (part, 3)), seed=1) for part in (1, 2, 3)]
     assert Counter(one for part in parts for one in part) == Counter(whole)
     for one in parts:
         assert 0 < len(one) < len(whole) / 2
@@ -125,4 +125,4 @@ def test_parts_are_read_and_checked():
             part_of(text)
     for part in ((0, 1), (2, 1), (1, 0), (1, 1001)):
         with pytest.raises(InputError, match="--part"):
-            Plan(part=part).check()
+            SweepPlan(part=part).check()

@@ -34,7 +34,7 @@ def ignore(event: Event) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class PreparedStudy:
     """A study's system under tuning with its load: checked, and not yet touched.
 
     Attributes:
@@ -52,7 +52,7 @@ class Bench:
     clock: Clock
 
     @classmethod
-    def open(cls, study: Study, clock: Clock | None = None) -> Bench:
+    def open(cls, study: Study, clock: Clock | None = None) -> PreparedStudy:
         """The bench of a study.
 
         Raises:
@@ -68,7 +68,7 @@ class Bench:
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         return cls(study, target, study_space(study, target.space), workload, ticks)
 
-    def entered(self) -> Bench:
+    def entered(self) -> PreparedStudy:
         """The bench once its target is entered: it then knows the machine's own defaults and abilities."""
         space = study_space(self.study, self.target.space)
         if isinstance(self.target, Adopting):
@@ -93,7 +93,7 @@ class Campaign:
         budget_s: seconds that the whole run may take.
     """
 
-    bench: Bench
+    bench: PreparedStudy
     run: Run
     listener: Listener
     trials: list[Trial] = field(default_factory=list[Trial])
@@ -226,7 +226,7 @@ class Campaign:
         self.trials.append(trial)
 
 
-def _cost(bench: Bench, configuration: Configuration) -> dict[str, float]:
+def _cost(bench: PreparedStudy, configuration: Configuration) -> dict[str, float]:
     """The metric `change_cost_s`, where the study says what changes count for (Cao 9.4: weights of costs).
 
     It is that of the dearest change from the default: what moving to this configuration takes once, whatever
@@ -240,7 +240,9 @@ def _cost(bench: Bench, configuration: Configuration) -> dict[str, float]:
 
 
 @contextmanager
-def take_up(bench: Bench, history: History, *, resume: bool, listener: Listener) -> Generator[Campaign]:
+def take_up(
+    bench: PreparedStudy, history: History, *, resume: bool, listener: Listener
+) -> Generator[Campaign]:
     """Enter a bench's target and begin a run on it, or resume one; leaving puts everything back.
 
     Raises:

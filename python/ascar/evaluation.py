@@ -16,7 +16,7 @@ from ascar.objective import unmet
 from ascar.outcome import Abandonment, Event, Failure, Trial, TrialState
 from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.study import duration
-from ascar.workspace import Pace
+from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -179,10 +179,10 @@ class _Watch:
     known: Mapping[str, float]
     shortfall: Shortfall | None = None
 
-    def pace(self) -> Pace:
+    def pace(self) -> LoadTiming:
         """How long the load runs; a trial that may be abandoned is asked about from its first reading on."""
         wanted = self.evaluator.study.measurement
-        return Pace(
+        return LoadTiming(
             load_min_s=self._load_min_s,
             load_max_s=duration("measurement.load_max", wanted.load_max),
             reading_s=duration("measurement.reading", wanted.reading),

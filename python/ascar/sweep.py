@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ascar.campaign import Bench, ignore, take_up
+from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.errors import InputError
 from ascar.outcome import Event, Outcome, Purpose, TrialState, Verdict
 from ascar.space import Choices
@@ -36,7 +36,7 @@ _SAMPLES_MAX = 100  # drawn in search of one without a configuration twice
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """How much of it.
 
     Attributes:
@@ -93,7 +93,7 @@ def sweep_study(study: Study) -> Study:
 def sweep(
     study: Study,
     history: History,
-    plan: Plan = Plan(),
+    plan: SweepPlan = SweepPlan(),
     *,
     resume: bool = False,
     listener: Listener = ignore,
@@ -122,7 +122,7 @@ def sweep(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     plan.check()
-    bench = Bench.open(sweep_study(study), clock)
+    bench = PreparedStudy.open(sweep_study(study), clock)
     passes(bench.space, plan, study.seed)  # refuses what is too large before anything is touched
     with take_up(bench, history, resume=resume, listener=listener) as campaign:
         planned = passes(campaign.bench.space, plan, study.seed)
@@ -189,7 +189,7 @@ def part_of(text: str) -> tuple[int, int]:
     return int(part), int(parts)
 
 
-def passes(space: Space, plan: Plan, seed: int) -> list[Configuration]:
+def passes(space: Space, plan: SweepPlan, seed: int) -> list[Configuration]:
     """Every measurement of a plan, in order.
 
     A pass measures each configuration once and changes what is expensive least often. The first goes through

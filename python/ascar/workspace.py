@@ -54,7 +54,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LoadTiming:
     """How long a load runs, and how often it is read.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.analysis.pareto import Point, pareto_set, points_of
+from ascar.analysis.pareto import ParetoPoint, pareto_set, points_of
 from ascar.errors import InputError
 from ascar.objective import Objective
 from ascar.outcome import Purpose, Trial, TrialState
@@ -15,7 +15,7 @@ UP, DOWN = Objective.parse("maximize ops"), Objective.parse("minimize ms")
 
 
 def points(*scores):
-    return [Point(Configuration({"x": index}), score, (index,)) for index, score in enumerate(scores)]
+    return [ParetoPoint(Configuration({"x": index}), score, (index,)) for index, score in enumerate(scores)]
 
 
 def test_only_what_no_other_beats_is_left():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from ascar.analysis.spectra import (
-    Sheet,
+    TableRoles,
     best_values,
     evaluated,
     fixed_values,
@@ -33,24 +33,24 @@ def test_the_order_of_known_effects_is_found_in_a_frame():
 
 
 def test_numbers_are_cut_into_ranges_of_equally_many_rows():
-    size = observations_of(frame(), "rate", Sheet()).factor("size")
+    size = observations_of(frame(), "rate", TableRoles()).factor("size")
     assert len(size.labels) == 8
     assert np.bincount(size.codes) == pytest.approx([500] * 8, abs=5)
-    assert observations_of(frame(), "rate", Sheet(bins_max=3)).factor("size").codes.max() == 2
+    assert observations_of(frame(), "rate", TableRoles(bins_max=3)).factor("size").codes.max() == 2
 
 
 def test_what_is_null_does_not_apply_and_few_numbers_are_values():
     table = pl.DataFrame(
         {"a": [1, 2, 1, 2, None], "b": [0.5, 0.5, None, 1.0, float("nan")], "y": [1, 2, 3, 4, 5]}
     )
-    read = observations_of(table, "y", Sheet())
+    read = observations_of(table, "y", TableRoles())
     assert read.factor("a").codes.tolist() == [0, 1, 0, 1, -1]
     assert read.factor("b").codes.tolist() == [0, 0, -1, 1, -1]
 
 
 def test_a_column_without_any_value_is_no_parameter():
     table = frame(50).with_columns(none=pl.lit(None), text=pl.lit(None, pl.String))
-    assert {one.name for one in observations_of(table, "rate", Sheet()).factors} == {
+    assert {one.name for one in observations_of(table, "rate", TableRoles()).factors} == {
         "fs",
         "size",
         "flag",
@@ -60,14 +60,14 @@ def test_a_column_without_any_value_is_no_parameter():
 
 def test_a_column_that_is_nearly_constant_is_split_all_the_same():
     table = pl.DataFrame({"a": [0] * 90 + list(range(1, 11)), "y": [1.0] * 90 + [2.0] * 10})
-    assert observations_of(table, "y", Sheet()).factor("a").codes.tolist() == [0] * 90 + [1] * 10
+    assert observations_of(table, "y", TableRoles()).factor("a").codes.tolist() == [0] * 90 + [1] * 10
 
 
 def test_failed_trials_are_left_out():
     table = frame(50).with_columns(
         pl.when(pl.int_range(50) < 5).then(None).otherwise(pl.col("rate")).alias("rate")
     )
-    assert len(observations_of(table, "rate", Sheet()).values) == 45
+    assert len(observations_of(table, "rate", TableRoles()).values) == 45
 
 
 def test_a_sample_of_a_grid_holds_every_value_equally_often():
@@ -76,7 +76,7 @@ def test_a_sample_of_a_grid_holds_every_value_equally_often():
         ["a", "b", "c"],
         orient="row",
     ).with_columns(y=pl.int_range(320))
-    read = observations_of(grid, "y", Sheet())
+    read = observations_of(grid, "y", TableRoles())
     rows = sampled_rows(read, 32, np.random.default_rng(0))
     assert len(set(rows.tolist())) == 32
     for name, times in (("a", 16), ("b", 8), ("c", 4)):
@@ -112,7 +112,7 @@ def test_a_live_system_is_sampled_and_ranked():
 
 def test_what_fixing_values_leaves():
     table = pl.DataFrame({"a": ["x", "x", "y", "y"], "b": [1, 2, 1, 2], "y": [9, 11, 30, 30]})
-    read = observations_of(table, "y", Sheet())
+    read = observations_of(table, "y", TableRoles())
     x, y = fixed_values(read, ["a"], 1)
     assert x.values == (("a", "x"),) and x.mean == 10 and x.rsd == pytest.approx(2**0.5 / 10)
     assert y.rows == 2 and y.rsd == 0
@@ -130,6 +130,6 @@ def test_bad_frames_are_refused():
     with pytest.raises(InputError, match="every trial in the table failed"):
         importance(frame(10).with_columns(rate=pl.lit(None, pl.Float64)), "rate")
     with pytest.raises(InputError, match="objective and a parameter"):
-        importance(frame(10), "rate", sheet=Sheet(("rate",)))
+        importance(frame(10), "rate", sheet=TableRoles(("rate",)))
     with pytest.raises(InputError, match="a parameter must hold numbers or text"):
         importance(frame(10).with_columns(fs=pl.Series([object()] * 10)), "rate")

@@ -11,7 +11,7 @@ import pytest
 
 from ascar.analysis.variation_advice import advice_of
 from ascar.analysis.variation_checks import LEVEL, checks_of
-from ascar.analysis.variation_runs import Layout, runs_of
+from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_summary import spread_of
 from ascar.measurement import Series
 
@@ -68,9 +68,9 @@ def study(plan: Plan, seed: int = 0):
             series.append(Series(np.arange(1.0, plan.readings + 1), rates))
     frame = pl.DataFrame(rows, ["fs", "size", "rate", "at", "setup"], orient="row")
     frame = frame.with_columns(pl.from_epoch("at"))
-    layout = Layout("rate", ("fs", "size"), "at", "setup" if plan.per_setup else None, series)
+    layout = FrameLayout("rate", ("fs", "size"), "at", "setup" if plan.per_setup else None, series)
     return runs_of(
-        frame, Layout(**{f: getattr(layout, f) for f in layout.__slots__} | {"lazily": plan.lazily})
+        frame, FrameLayout(**{f: getattr(layout, f) for f in layout.__slots__} | {"lazily": plan.lazily})
     )
 
 
@@ -188,5 +188,5 @@ def test_what_is_sure_but_tiny_is_no_advice():
 
 def test_without_order_and_readings_little_can_be_looked_for():
     frame = pl.DataFrame({"a": [1, 1, 2, 2], "y": [1.0, 2.0, 3.0, 5.0]})
-    runs = runs_of(frame, Layout("y", ("a",)))
+    runs = runs_of(frame, FrameLayout("y", ("a",)))
     assert checks_of(runs, spread_of(runs)) == []

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from ascar.analysis.variation import relative_range, relative_standard_deviation
-from ascar.analysis.variation_runs import Layout, runs_of
+from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_summary import deviation_of, grouped, groups_of, linked, spread_of
 from ascar.errors import InputError
 
@@ -22,7 +22,7 @@ def table():
 
 
 def test_runs_are_sorted_by_configuration_and_time():
-    runs = runs_of(table(), Layout("rate", ("fs", "mode"), "at"))
+    runs = runs_of(table(), FrameLayout("rate", ("fs", "mode"), "at"))
     assert len(runs) == 2 and runs.failed == 1 and runs.alone == 1 and runs.zero == 1
     by_fs = {runs.configuration(place)["fs"]: runs.scores[runs.of(place)].tolist() for place in range(2)}
     assert by_fs == {"xfs": [12.0, 10.0], "ext4": [20.0, 22.0]}
@@ -31,13 +31,13 @@ def test_runs_are_sorted_by_configuration_and_time():
 
 
 def test_without_parameters_all_rows_are_one_configuration():
-    runs = runs_of(pl.DataFrame({"y": [1.0, 2, 3]}), Layout("y"))
+    runs = runs_of(pl.DataFrame({"y": [1.0, 2, 3]}), FrameLayout("y"))
     assert len(runs) == 1 and runs.counts.tolist() == [3]
 
 
 def test_nan_does_not_apply():
     frame = pl.DataFrame({"a": [1.0, float("nan"), None, 1.0], "y": [1.0, 2, 3, 4]})
-    runs = runs_of(frame, Layout("y", ("a",)))
+    runs = runs_of(frame, FrameLayout("y", ("a",)))
     assert [runs.configuration(place) for place in range(2)] == [{"a": 1.0}, {}]
 
 
@@ -45,7 +45,7 @@ def test_instants_sort_too():
     frame = pl.DataFrame(
         {"a": [1, 1], "y": [1.0, 2.0], "at": ["2030-01-02T00:00:00Z", "2030-01-01T23:00:00+00:00"]}
     )
-    runs = runs_of(frame, Layout("y", ("a",), "at"))
+    runs = runs_of(frame, FrameLayout("y", ("a",), "at"))
     assert runs.scores.tolist() == [2.0, 1.0]
     assert runs.clock and np.ptp(runs.at) == 3600
 
@@ -53,16 +53,16 @@ def test_instants_sort_too():
 @pytest.mark.parametrize(
     ("columns", "layout", "said"),
     [
-        ({"a": [1, 2], "y": [1.0, 2.0]}, Layout("y", ("a",)), "none of 2 configurations was measured twice"),
-        ({"a": [1, 1], "y": ["fast", "slow"]}, Layout("y", ("a",)), "row 1 holds 'fast'"),
-        ({"a": [1, 1], "y": [1.0, 2.0]}, Layout("z", ("a",)), "column 'z': there is none of that name"),
-        ({"a": [1, 1], "y": [1.0, 2.0]}, Layout("y", ("a", "y")), "it can be one of them"),
-        ({"a": [1, 1], "y": [None, None]}, Layout("y", ("a",)), "column 'y'"),
-        ({"a": [1, 1], "y": [1e300, 1.0]}, Layout("y", ("a",)), "use a larger unit"),
-        ({"a": [1, 1], "y": [0.0, 0.0]}, Layout("y", ("a",)), "its mean is 0 everywhere"),
-        ({"a": [[1], [1]], "y": [1.0, 2.0]}, Layout("y", ("a",)), "a parameter is a number or a text"),
-        ({"a": [1, 1], "y": [1.0, 2.0], "t": ["soon", "late"]}, Layout("y", ("a",), "t"), "or instants"),
-        ({"a": [1, 1], "y": [1.0, 2.0], "t": [1, None]}, Layout("y", ("a",), "t"), "some runs have none"),
+        ({"a": [1, 2], "y": [1.0, 2.0]}, FrameLayout("y", ("a",)), "none of 2 configurations was measured"),
+        ({"a": [1, 1], "y": ["fast", "slow"]}, FrameLayout("y", ("a",)), "row 1 holds 'fast'"),
+        ({"a": [1, 1], "y": [1.0, 2.0]}, FrameLayout("z", ("a",)), "column 'z': there is none of that name"),
+        ({"a": [1, 1], "y": [1.0, 2.0]}, FrameLayout("y", ("a", "y")), "it can be one of them"),
+        ({"a": [1, 1], "y": [None, None]}, FrameLayout("y", ("a",)), "column 'y'"),
+        ({"a": [1, 1], "y": [1e300, 1.0]}, FrameLayout("y", ("a",)), "use a larger unit"),
+        ({"a": [1, 1], "y": [0.0, 0.0]}, FrameLayout("y", ("a",)), "its mean is 0 everywhere"),
+        ({"a": [[1], [1]], "y": [1.0, 2.0]}, FrameLayout("y", ("a",)), "a parameter is a number or a text"),
+        ({"a": [1, 1], "y": [1.0, 2.0], "t": ["soon", "late"]}, FrameLayout("y", ("a",), "t"), "or instants"),
+        ({"a": [1, 1], "y": [1.0, 2.0], "t": [1, None]}, FrameLayout("y", ("a",), "t"), "runs have none"),
     ],
 )  # fmt: skip
 def test_bad_tables_are_refused(columns, layout, said):
@@ -73,7 +73,7 @@ def test_bad_tables_are_refused(columns, layout, said):
 def test_spreads_are_those_of_the_measures():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": np.repeat(np.arange(20), 4), "y": rng.normal(100, 7, 80)})
-    runs = runs_of(frame, Layout("y", ("a",)))
+    runs = runs_of(frame, FrameLayout("y", ("a",)))
     spread = spread_of(runs)
     for place in range(20):
         values = runs.scores[runs.of(place)]
@@ -83,7 +83,9 @@ def test_spreads_are_those_of_the_measures():
 
 
 def test_runs_that_do_not_differ_have_no_variation():
-    spread = spread_of(runs_of(pl.DataFrame({"a": [1, 1, 1], "y": [0.1, 0.1, 0.1]}), Layout("y", ("a",))))
+    spread = spread_of(
+        runs_of(pl.DataFrame({"a": [1, 1, 1], "y": [0.1, 0.1, 0.1]}), FrameLayout("y", ("a",)))
+    )
     assert spread.rsd.tolist() == [0.0] and spread.range.tolist() == [0.0]
 
 
@@ -95,7 +97,7 @@ def varied(configurations=60, seed=0):
         for c in range(configurations)
         for _ in range(4)
     ]
-    return runs_of(pl.DataFrame(rows, ["fs", "size", "y"], orient="row"), Layout("y", ("fs", "size")))
+    return runs_of(pl.DataFrame(rows, ["fs", "size", "y"], orient="row"), FrameLayout("y", ("fs", "size")))
 
 
 def test_groups_and_what_variation_goes_with():
@@ -114,7 +116,7 @@ def test_groups_and_what_variation_goes_with():
 
 def test_numbers_are_grouped_by_range_and_what_does_not_apply_by_itself():
     frame = pl.DataFrame({"a": [*range(20), None] * 2, "y": np.arange(1.0, 43)})
-    runs = runs_of(frame, Layout("y", ("a",)))
+    runs = runs_of(frame, FrameLayout("y", ("a",)))
     names, of = grouped(runs, "a")
     assert names[-1] == "n/a" and 2 < len(names) <= 9 and len(of) == 21
 
@@ -124,4 +126,4 @@ def test_a_group_is_a_parameter_of_few_values():
         grouped(varied(), "nothing")
     frame = pl.DataFrame({"name": [f"n{i}" for i in range(50)] * 2, "y": np.arange(1.0, 101)})
     with pytest.raises(InputError, match="has 50 values"):
-        grouped(runs_of(frame, Layout("y", ("name",))), "name")
+        grouped(runs_of(frame, FrameLayout("y", ("name",))), "name")

@@ -6,7 +6,7 @@ import pytest
 
 from ascar.analysis.variation import latency_range, throughput_windows
 from ascar.analysis.variation_latency import correlated, is_latency, latency_ranges, percentiles
-from ascar.analysis.variation_runs import Layout, runs_of
+from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_summary import spread_of
 from ascar.analysis.variation_time import cumulative, parts, settled_s, settling, throughput_n, windowed
 from ascar.measurement import Series
@@ -49,7 +49,7 @@ def runs(series, groups=1):
     frame = pl.DataFrame(
         {"a": np.arange(n) // 2, "g": (np.arange(n) // 2) % groups, "y": np.arange(1.0, n + 1)}
     )
-    return runs_of(frame, Layout("y", ("a", "g"), series=series))
+    return runs_of(frame, FrameLayout("y", ("a", "g"), series=series))
 
 
 def test_settling_by_group():
@@ -113,7 +113,7 @@ def latency_table(configurations=40, runs_each=3, seed=0):
             rows.append((c, 1000 / slow, *(np.quantile(one, q) for one in (read, write) for q in LEVELS)))
     names = [f"{name}_latency_ms_p{100 * q:g}" for name in ("read", "write") for q in LEVELS]
     frame = pl.DataFrame(rows, ["c", "y", *names], orient="row")
-    return runs_of(frame, Layout("y", ("c",))), samples
+    return runs_of(frame, FrameLayout("y", ("c",))), samples
 
 
 LEVELS = (0.1, 0.5, 0.9, 0.99)
@@ -139,5 +139,5 @@ def test_equal_percentiles_are_a_jump():
     frame = pl.DataFrame(
         {"c": [1, 1], "y": [1.0, 2.0], "latency_ms_p50": [1.0, 1.0], "latency_ms_p99": [1.0, 10.0]}
     )
-    found = runs_of(frame, Layout("y", ("c",)))
+    found = runs_of(frame, FrameLayout("y", ("c",)))
     assert latency_ranges(percentiles(found.columns)[0], found, [0]) == pytest.approx([0.49])

@@ -12,14 +12,14 @@ import pytest
 
 pytest.importorskip("jax", reason="the extra 'drl' is not installed")
 
-from ascar.capes.deep.checkpoint import read_header, restore, save
-from ascar.capes.deep.classic import Classic, ClassicCrowd
-from ascar.capes.deep.descent import descend, first_moments
-from ascar.capes.deep.hyperparameters import GAME, PAPER, THESIS, Hyperparameters
-from ascar.capes.deep.mind import Mind
-from ascar.capes.deep.steps import first_state, make_step, sizes_of, values_of
+from ascar.capes.classic.checkpoint import read_header, restore, save
+from ascar.capes.classic.descent import descend, first_moments
+from ascar.capes.classic.experience import Experience
+from ascar.capes.classic.hyperparameters import GAME, PAPER, THESIS, DeepQHyperparameters
+from ascar.capes.classic.learner import Classic, ClassicCrowd
+from ascar.capes.classic.steps import first_state, make_step, sizes_of, values_of
 from ascar.capes.knobs import Knob
-from ascar.capes.policy import Seen
+from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 from ascar.learning import Transitions, forward, gradient, targets
 from ascar.learning.network import initialized, views
@@ -52,13 +52,15 @@ def _play(learner, ticks, first=0, setting=(3.0,)):
     for tick in range(first, first + ticks):
         values.append(10.0 - abs(setting[0] - 5))
         indicators = np.array([[setting[0] / 6, values[-1] / 10]], np.float32)
-        setting = learner.decide(Seen(tick, values[-1], indicators, setting))
+        setting = learner.decide(TickObservation(tick, values[-1], indicators, setting))
     return values, setting
 
 
 def test_a_step_is_plain_q_learning():
     rng = np.random.default_rng(1)
-    hyper = Hyperparameters(optimizer="rmsprop", learning_rate=1e-2, hidden_size=7, gradient_norm_max=1e6)
+    hyper = DeepQHyperparameters(
+        optimizer="rmsprop", learning_rate=1e-2, hidden_size=7, gradient_norm_max=1e6
+    )
     state = first_state(hyper, sizes_of(hyper, 6, 5), rng)
     network = type(state.network)(type(one)(*map(np.asarray, one)) for one in state.network)
     batch = _batch(rng)
@@ -82,7 +84,7 @@ def test_a_step_is_plain_q_learning():
 @pytest.mark.parametrize("longest", [0.01, 100.0])
 def test_a_descent_is_that_of_optax(optimizer, longest):
     optax = pytest.importorskip("optax")
-    hyper = Hyperparameters(optimizer=optimizer, learning_rate=1e-2, gradient_norm_max=longest)
+    hyper = DeepQHyperparameters(optimizer=optimizer, learning_rate=1e-2, gradient_norm_max=longest)
     rng = np.random.default_rng(2)
     network = views(initialized((4, 3, 2), rng), (4, 3, 2))
     descent = optax.adam(1e-2) if optimizer == "adam" else optax.rmsprop(1e-2, decay=0.9)
@@ -112,15 +114,15 @@ def test_it_learns_where_the_reward_is():
 
 
 def test_a_crowd_is_as_good_as_one():
-    minds = [Mind(KNOBS, 2, SMALL, np.random.default_rng(seed)) for seed in range(4)]
-    crowd = ClassicCrowd(minds, SMALL)
+    experiences = [Experience(KNOBS, 2, SMALL, np.random.default_rng(seed)) for seed in range(4)]
+    crowd = ClassicCrowd(experiences, SMALL)
     settings = [(3.0,)] * 4
     total = []
     for tick in range(900):
         values = [10.0 - abs(one[0] - 5) for one in settings]
         total.append(np.mean(values))
         seen = [
-            Seen(tick, value, np.array([[one[0] / 6, value / 10]], np.float32), one)
+            TickObservation(tick, value, np.array([[one[0] / 6, value / 10]], np.float32), one)
             for value, one in zip(values, settings, strict=True)
         ]
         settings = crowd.decide(seen)
@@ -134,10 +136,10 @@ def test_a_checkpoint_goes_on_where_it_was_left(tmp_path):
     again = Classic(KNOBS, 2, SMALL, np.random.default_rng(4))
     header = restore(tmp_path / "learner.npz", again)
     assert header.indicators == ("setting", "value")
-    assert (again.steps, again.mind.exploration.ticks, again.mind.scale) == (
+    assert (again.steps, again.experience.exploration.ticks, again.experience.scale) == (
         learner.steps,
         200,
-        learner.mind.scale,
+        learner.experience.scale,
     )
     states = np.random.default_rng(5).normal(size=(3, 4)).astype(np.float32)
     assert values_of(again.state, states) == pytest.approx(values_of(learner.state, states))

@@ -5,26 +5,26 @@ import math
 import numpy as np
 import pytest
 
-from ascar.capes.deep.hyperparameters import Hyperparameters
+from ascar.capes.classic.hyperparameters import DeepQHyperparameters
 from ascar.capes.knobs import Knob
-from ascar.capes.policy import Seen
+from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 
 pytest.importorskip("jax")
 
-from ascar.capes.process.classic_brain import ClassicBrain, action_between
+from ascar.capes.process.classic_learner import ClassicLearner, action_between
 
 KNOBS = (Knob("a", 5, 0, 10, 1), Knob("b", 2, 0, 4, 2))
-SMALL = Hyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)
+SMALL = DeepQHyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)
 
 
 @pytest.fixture
 def brain():
-    return ClassicBrain(KNOBS, 2, SMALL, np.random.default_rng(1))
+    return ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(1))
 
 
 def seen(tick, setting, value=1.0):
-    return Seen(tick, value, np.array([[value, setting[0] / 10]], np.float32), setting)
+    return TickObservation(tick, value, np.array([[value, setting[0] / 10]], np.float32), setting)
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def test_stored_ticks_are_transitions_and_jumps_are_passed_over(brain):
     for tick, setting in zip(ticks, settings, strict=True):
         brain.recall(seen(tick, setting, float(tick)))
     brain.recalled()
-    drawn = brain.classic.mind.replay.sample(np.random.default_rng(1), 64, 5)
+    drawn = brain.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
     assert set(drawn.actions.tolist()) == {0}, "the step up before had not two ticks to look at"
     for tick in range(21, 30):
         brain.recall(seen(tick, (9.0, 0.0) if tick % 2 else (8.0, 0.0), float(tick)))
-    drawn = brain.classic.mind.replay.sample(np.random.default_rng(1), 64, 5)
+    drawn = brain.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
     assert set(drawn.actions.tolist()) == {0, 1, 2}
     assert brain.epsilon == 1.0, "stored ticks are no exploration"
 
 
 def test_an_action_that_nobody_carried_out_was_none_and_a_refused_one_had_no_effect(brain):
-    replay = brain.classic.mind.replay
+    replay = brain.classic.experience.replay
     for refused, expected in ((True, "kept"), (False, 0)):
-        brain = ClassicBrain(KNOBS, 2, SMALL, np.random.default_rng(2))
-        replay = brain.classic.mind.replay
+        brain = ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(2))
+        replay = brain.classic.experience.replay
         wanted, tick = (5.0, 2.0), 0
         while wanted == (5.0, 2.0):
             tick += 1
@@ -74,7 +74,7 @@ def test_it_goes_on_where_it_was_written_down(brain):
     for tick in range(1, 60):
         brain.decide(seen(tick, (5.0, 2.0), float(tick % 7)))
     header, arrays = brain.written()
-    again = ClassicBrain(KNOBS, 2, SMALL, np.random.default_rng(9))
+    again = ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(9))
     again.read(header, arrays)
     assert again.epsilon == brain.epsilon == pytest.approx(0.05)
     assert again.prediction_error == brain.prediction_error and not math.isnan(again.prediction_error)

@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.play.blind import StaticPolicy
-from ascar.capes.play.cluster import ClusterSystem
-from ascar.capes.play.handles import CLUSTER_KNOBS, Handles
-from ascar.capes.surfaces.modern import Modern
-from ascar.capes.surfaces.regimes import Looks, Regimes
+from ascar.capes.environments.blind import StaticPolicy
+from ascar.capes.environments.cluster import ClusterSystem
+from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS, ClusterKnobs
+from ascar.capes.modern.learner import Modern
+from ascar.capes.modern.workload_models import IndicatorSums, WorkloadModels
 from ascar.errors import InputError
 from ascar.objective import Objective
 from ascar.simulation import preset, with_settings
@@ -59,7 +59,7 @@ def test_indicators_are_a_row_a_stream_and_with_queues_a_row_a_server():
     assert seen.indicators.dtype == np.float32
     assert ((seen.indicators >= 0) & (seen.indicators <= 1)).all()
     scenario = preset("capes-1-9")
-    system = ClusterSystem([scenario], 1, handles=Handles.per_client(scenario).with_queue())
+    system = ClusterSystem([scenario], 1, handles=ClusterKnobs.per_client(scenario).with_queue())
     assert len(system.knobs) == 14
     seen = system.step(system.start())
     assert seen.indicators.shape == (24, 20)
@@ -70,7 +70,7 @@ def test_indicators_are_a_row_a_stream_and_with_queues_a_row_a_server():
 
 def test_each_client_has_a_window_of_its_own():
     scenario = preset("capes-1-9")
-    system = ClusterSystem([scenario], 1, handles=Handles.per_client(scenario))
+    system = ClusterSystem([scenario], 1, handles=ClusterKnobs.per_client(scenario))
     windows = (1.0, 2.0, 4.0, 8.0, 256.0)
     seen = system.step((*windows, 0.0, 0.0, 0.0, 0.0, 5_000.0))
     rows = seen.indicators.reshape(5, 4, 12)
@@ -108,8 +108,8 @@ def _visited(regimes, level, looks, rng, visits=12):
 
 def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_recognised():
     rng = np.random.default_rng(1)
-    regimes = Regimes(CLUSTER_KNOBS)
-    one, two = (Looks(np.array(at), np.full(2, 1e-4)) for at in ([0.2, 0.8], [0.7, 0.1]))
+    regimes = WorkloadModels(CLUSTER_KNOBS)
+    one, two = (IndicatorSums(np.array(at), np.full(2, 1e-4)) for at in ([0.2, 0.8], [0.7, 0.1]))
     first = regimes.surface
     _visited(regimes, 100, one, rng)
     assert regimes.changes == 0
@@ -123,13 +123,13 @@ def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_recognised(
 
 def test_an_announced_workload_has_its_surface_again():
     rng = np.random.default_rng(1)
-    regimes = Regimes(CLUSTER_KNOBS)
+    regimes = WorkloadModels(CLUSTER_KNOBS)
     regimes.announce("mail")
     mail = regimes.surface
-    _visited(regimes, 100, Looks(np.zeros(2), np.zeros(2)), rng)
+    _visited(regimes, 100, IndicatorSums(np.zeros(2), np.zeros(2)), rng)
     regimes.announce("files")
     assert regimes.surface is not mail
-    _visited(regimes, 300, Looks(np.zeros(2), np.zeros(2)), rng)
+    _visited(regimes, 300, IndicatorSums(np.zeros(2), np.zeros(2)), rng)
     regimes.announce("mail")
     assert regimes.surface is mail
     regimes.announce("mail")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascar.capes.environments.blind import RandomPolicy, SweepPolicy
+from ascar.capes.environments.contest import LearnerContest, play
+from ascar.capes.environments.convergence import converged_tick
+from ascar.capes.environments.game import IDEAL_MB_PER_S, TICKS, Game, GameOptions, drawn
 from ascar.capes.knobs import Knob, initial, levels, moved
-from ascar.capes.play.blind import RandomPolicy, SweepPolicy
-from ascar.capes.play.contest import Contest, play
-from ascar.capes.play.convergence import converged_tick
-from ascar.capes.play.game import IDEAL_MB_PER_S, TICKS, Game, Rules, drawn
 from ascar.errors import InputError
 
 
@@ -20,20 +20,20 @@ def _measured(game, setting, ticks):
 def test_the_peak_is_the_ideal_and_a_window_away_from_it_is_worse():
     by_window = {}
     for window in (1, 45, 49, 50, 51, 55, 100):
-        by_window[window] = _measured(Game(Rules(0.0, 0)), (window, 0.0), 1)[0]
+        by_window[window] = _measured(Game(GameOptions(0.0, 0)), (window, 0.0), 1)[0]
     assert by_window[50] == IDEAL_MB_PER_S == max(by_window.values())
     assert by_window[49] == by_window[51] == pytest.approx(0.98 * IDEAL_MB_PER_S)
     assert by_window[1] == by_window[100] + 0.0 or by_window[100] == pytest.approx(0.02 * IDEAL_MB_PER_S)
 
 
 def test_a_gap_caps_the_throughput_at_once():
-    game = Game(Rules(0.0, 3, start=(50.0, 0.0)))
+    game = Game(GameOptions(0.0, 3, start=(50.0, 0.0)))
     assert _measured(game, (50, 40.0), 1) == [500.0]
     assert _measured(game, (50, 80.0), 1) == [250.0]
 
 
 def test_a_change_of_the_window_shows_after_the_delay():
-    game = Game(Rules(0.0, 3, start=(8.0, 0.0)))
+    game = Game(GameOptions(0.0, 3, start=(8.0, 0.0)))
     first, *_ = _measured(game, (8.0, 0.0), 1)
     seen = _measured(game, (50.0, 0.0), 5)
     assert seen == [first, first, first, 500.0, 500.0]
@@ -42,7 +42,7 @@ def test_a_change_of_the_window_shows_after_the_delay():
 
 def test_noise_is_a_share_of_the_throughput():
     for setting in ((50.0, 0.0), (30.0, 0.0)):
-        values = np.array(_measured(Game(Rules(0.1, 0, start=setting)), setting, 4000))
+        values = np.array(_measured(Game(GameOptions(0.1, 0, start=setting)), setting, 4000))
         assert values.std() / values.mean() == pytest.approx(0.1, rel=0.06)
 
 
@@ -60,12 +60,12 @@ def test_the_harder_game_draws_peak_and_start_by_its_seed():
 )
 def test_what_no_game_can_have_is_refused(noise, delay, word):
     with pytest.raises(InputError, match=word):
-        Rules(noise, delay)
+        GameOptions(noise, delay)
 
 
 def test_a_setting_out_of_range_is_refused():
     with pytest.raises(InputError, match=r"window = 101"):
-        Game(Rules(0.1)).step((101, 0.0))
+        Game(GameOptions(0.1)).step((101, 0.0))
 
 
 def test_the_thesis_criterion_wants_more_than_20_ticks_without_a_break():
@@ -83,32 +83,32 @@ def test_the_harder_criterion_wants_nine_tenths_to_the_end():
 
 
 def test_a_sweep_wins_the_thesis_game_and_no_blind_policy_the_harder_one():
-    (won,) = {one.ticks for one in play(Contest("thesis", "sweep", 0.5, 3, 3))}
+    (won,) = {one.ticks for one in play(LearnerContest("thesis", "sweep", 0.5, 3, 3))}
     assert won is not None
     assert 80 <= won <= 170
     for algorithm in ("sweep", "random"):
-        assert [one.ticks for one in play(Contest("hard", algorithm, 0.01, 3, 5))] == [None] * 5
+        assert [one.ticks for one in play(LearnerContest("hard", algorithm, 0.01, 3, 5))] == [None] * 5
 
 
 def test_the_modern_learner_wins_the_harder_game():
-    played = play(Contest("hard", "modern", 0.01, 3, 2, seed=20))
+    played = play(LearnerContest("hard", "modern", 0.01, 3, 2, seed=20))
     assert all(one.ticks is not None and one.ticks <= 1200 for one in played)
 
 
 def test_with_much_noise_it_still_spends_most_ticks_where_it_should():
-    played = play(Contest("hard", "modern", 0.5, 3, 4, seed=20))
+    played = play(LearnerContest("hard", "modern", 0.5, 3, 4, seed=20))
     assert np.mean([one.near_share for one in played]) > 0.6, "chance: 5%"
     assert sum(one.ticks is not None for one in played) >= 3
 
 
 def test_a_seed_decides_everything():
-    contest = Contest("thesis", "modern", 0.01, 3, 1, seed=20)
+    contest = LearnerContest("thesis", "modern", 0.01, 3, 1, seed=20)
     assert play(contest) == play(contest)
 
 
 def test_progress_is_told_up_to_the_end():
     told = []
-    play(Contest("hard", "random", 0.1, 3, 2), told.append)
+    play(LearnerContest("hard", "random", 0.1, 3, 2), told.append)
     assert told[0].share == 0
     assert told[-1].share > 0.98
     assert told[-1].wanted == 2

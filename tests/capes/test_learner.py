@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from ascar.capes.messages.ticks import Assembler, Tick, performance_of
-from ascar.capes.process.beginning import Beginning
-from ascar.capes.process.dials import dials_of, knob_of, position, rules_of, values_of
-from ascar.capes.process.errand import Errands
+from ascar.capes.process.action_queue import ActionQueue
+from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_file import read_plan
-from ascar.capes.process.observer import Observer, Roster
-from ascar.capes.process.past import Part, Past
+from ascar.capes.process.observer import ObservationLayout, Observer
+from ascar.capes.process.setting_keys import dials_of, knob_of, position, rules_of, values_of
+from ascar.capes.process.tick_history import ReplyPart, TickHistory
 from ascar.errors import InputError
 from ascar.objective import Objective
 
@@ -24,32 +24,38 @@ QUICK = "[modern]\nsettle_ticks_max = 2\nfirst_ticks = 4\nvisit_ticks_max = 3\n"
 
 
 @pytest.fixture
-def dials():
+def setting_keys():
     return dials_of(rules_of({"knobs": KNOBS}), DEFAULTS, ["*"], ["osc.*"])
 
 
 class TestDials:
-    def test_every_key_is_a_knob_and_values_go_there_and_back(self, dials):
-        assert [one.key for one in dials] == ["cache", "depth", "osc.*.rpcs@n1/a", "osc.*.rpcs@n1/b", "sort"]
-        assert position(dials, DEFAULTS) == (0, 8, 8, 8, 0)
-        found = values_of(dials, (1, 30, 9, 256, 1))
+    def test_every_key_is_a_knob_and_values_go_there_and_back(self, setting_keys):
+        assert [one.key for one in setting_keys] == [
+            "cache",
+            "depth",
+            "osc.*.rpcs@n1/a",
+            "osc.*.rpcs@n1/b",
+            "sort",
+        ]
+        assert position(setting_keys, DEFAULTS) == (0, 8, 8, 8, 0)
+        found = values_of(setting_keys, (1, 30, 9, 256, 1))
         assert found == {
             "cache": True, "depth": 30, "osc.*.rpcs@n1/a": 9, "osc.*.rpcs@n1/b": 256, "sort": "bfq",
         }  # fmt: skip
-        assert position(dials, found) == (1, 30, 9, 256, 1)
-        assert dials[2].knob.logarithmic and dials[2].knob.step == 5, "a fiftieth of the range"
-        assert not dials[1].knob.logarithmic
-        assert [one.knob.kin for one in dials] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
+        assert position(setting_keys, found) == (1, 30, 9, 256, 1)
+        assert setting_keys[2].knob.logarithmic and setting_keys[2].knob.step == 5, "a fiftieth of the range"
+        assert not setting_keys[1].knob.logarithmic
+        assert [one.knob.kin for one in setting_keys] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
         assert knob_of("osc.*.rpcs@n1/a") == "osc.*.rpcs"
 
     @pytest.mark.parametrize(
         "strange", [None, "x", [1], {}, float("nan"), True, 1e400], ids=lambda it: repr(it)[:20]
     )
-    def test_a_strange_value_is_no_position(self, dials, strange):
-        assert position(dials, {**DEFAULTS, "depth": strange}) is None
+    def test_a_strange_value_is_no_position(self, setting_keys, strange):
+        assert position(setting_keys, {**DEFAULTS, "depth": strange}) is None
 
-    def test_a_value_out_of_range_counts_as_its_end(self, dials):
-        assert position(dials, {**DEFAULTS, "depth": 500})[1] == 100
+    def test_a_value_out_of_range_counts_as_its_end(self, setting_keys):
+        assert position(setting_keys, {**DEFAULTS, "depth": 500})[1] == 100
 
     @pytest.mark.parametrize(
         ("chosen", "words"),
@@ -62,33 +68,33 @@ class TestDials:
 
 
 class TestErrands:
-    def there(self, errands, now, target, tick):
+    def there(self, action_queue, now, target, tick):
         """Verdict by verdict until it is over; the steps."""
-        steps, errands.target = [], target
-        while errands.target is not None:
-            action = errands.next(tick, now)
+        steps, action_queue.target = [], target
+        while action_queue.target is not None:
+            action = action_queue.next(tick, now)
             tick += 1
             if action is not None:
                 steps.append(action.set)
-                assert errands.next(tick, now) is None, "one at a time"
+                assert action_queue.next(tick, now) is None, "one at a time"
                 done = {"id": action.id, "verdict": "applied", "tick": tick, "set": action.set}
-                now = errands.told(done, now).now
+                now = action_queue.told(done, now).now
             assert tick < 100
         assert now == target
         return steps
 
-    def test_a_long_way_is_gone_in_steps_as_large_as_is_allowed(self, dials):
-        errands = Errands(dials, "x")
-        now = position(dials, DEFAULTS)
-        steps = self.there(errands, now, (0, 60, 8, 8, 1), 10)
+    def test_a_long_way_is_gone_in_steps_as_large_as_is_allowed(self, setting_keys):
+        action_queue = ActionQueue(setting_keys, "x")
+        now = position(setting_keys, DEFAULTS)
+        steps = self.there(action_queue, now, (0, 60, 8, 8, 1), 10)
         assert steps == [{"depth": 28, "sort": "bfq"}, {"depth": 48}, {"depth": 60}]
-        assert errands.changes == 3
+        assert action_queue.changes == 3
 
-    def test_a_key_is_not_changed_before_its_time(self, dials):
-        errands = Errands(dials, "x")
-        self.there(errands, (0, 8, 8, 8, 0), (0, 8, 9, 8, 0), 10)
-        errands.target = (0, 8, 10, 9, 0)
-        action = errands.next(13, (0, 8, 9, 8, 0))
+    def test_a_key_is_not_changed_before_its_time(self, setting_keys):
+        action_queue = ActionQueue(setting_keys, "x")
+        self.there(action_queue, (0, 8, 8, 8, 0), (0, 8, 9, 8, 0), 10)
+        action_queue.target = (0, 8, 10, 9, 0)
+        action = action_queue.next(13, (0, 8, 9, 8, 0))
         assert action.set == {"osc.*.rpcs@n1/b": 9}, "the other one has another four ticks to go"
 
     @pytest.mark.parametrize(
@@ -110,37 +116,37 @@ class TestErrands:
             ("observed", None, "observed"),
         ],
     )
-    def test_what_a_setting_is_to_blame_for(self, dials, verdict, reason, kind):
-        errands = Errands(dials, "x")
+    def test_what_a_setting_is_to_blame_for(self, setting_keys, verdict, reason, kind):
+        action_queue = ActionQueue(setting_keys, "x")
         now = (0, 8, 8, 8, 0)
-        errands.target = (0, 9, 8, 8, 0)
-        action = errands.next(1, now)
+        action_queue.target = (0, 9, 8, 8, 0)
+        action = action_queue.next(1, now)
         for foreign in ({}, {"id": []}, {"id": "y-1", "verdict": "refused"}, {"id": action.id, "verdict": 3}):
-            assert errands.told(foreign, now) is None
-        assert errands.told({"id": action.id, "verdict": "accepted", "tick": 1}, now) is None
-        assert errands.going
-        end = errands.told({"id": action.id, "verdict": verdict, "reason": reason, "tick": 2}, now)
+            assert action_queue.told(foreign, now) is None
+        assert action_queue.told({"id": action.id, "verdict": "accepted", "tick": 1}, now) is None
+        assert action_queue.going
+        end = action_queue.told({"id": action.id, "verdict": verdict, "reason": reason, "tick": 2}, now)
         assert end.kind == kind and end.wanted == (0, 9, 8, 8, 0) and end.whole
-        assert not errands.going and errands.target is None
-        assert errands.told({"id": action.id, "verdict": verdict, "tick": 2}, now) is None, "only once"
+        assert not action_queue.going and action_queue.target is None
+        assert action_queue.told({"id": action.id, "verdict": verdict, "tick": 2}, now) is None, "only once"
 
-    def test_what_nodes_round_is_not_asked_for_again(self, dials):
-        errands = Errands(dials, "x")
-        errands.target = (0, 19, 8, 8, 0)
-        action = errands.next(1, (0, 8, 8, 8, 0))
+    def test_what_nodes_round_is_not_asked_for_again(self, setting_keys):
+        action_queue = ActionQueue(setting_keys, "x")
+        action_queue.target = (0, 19, 8, 8, 0)
+        action = action_queue.next(1, (0, 8, 8, 8, 0))
         told = {"id": action.id, "verdict": "applied", "tick": 2, "set": {"depth": 16}}
-        end = errands.told(told, (0, 8, 8, 8, 0))
-        assert end.now == (0, 16, 8, 8, 0) and end.whole and errands.target is None
+        end = action_queue.told(told, (0, 8, 8, 8, 0))
+        assert end.now == (0, 16, 8, 8, 0) and end.whole and action_queue.target is None
 
-    def test_a_lost_action_is_judged_by_what_is_in_force(self, dials):
+    def test_a_lost_action_is_judged_by_what_is_in_force(self, setting_keys):
         for now, kind in (((0, 9, 8, 8, 0), "applied"), ((0, 8, 8, 8, 0), "dropped")):
-            errands = Errands(dials, "x")
-            errands.target = (0, 9, 8, 8, 0)
-            action = errands.next(1, (0, 8, 8, 8, 0))
-            assert errands.overdue(10) is None
-            assert errands.overdue(11) == action.id
-            assert errands.lost(11, now).kind == kind
-            assert not errands.going
+            action_queue = ActionQueue(setting_keys, "x")
+            action_queue.target = (0, 9, 8, 8, 0)
+            action = action_queue.next(1, (0, 8, 8, 8, 0))
+            assert action_queue.overdue(10) is None
+            assert action_queue.overdue(11) == action.id
+            assert action_queue.lost(11, now).kind == kind
+            assert not action_queue.going
 
 
 class TestTicks:
@@ -203,8 +209,8 @@ class TestTicks:
 
 class TestObserver:
     def test_values_come_on_scales_that_stay(self):
-        observer = Observer(Roster.of({"n1": ["x", "y"], "n2": ["x"], "z": ["q"]}, ["n*"], ["*"]))
-        assert observer.roster == Roster(("n1", "n2"), ("x", "y"))
+        observer = Observer(ObservationLayout.of({"n1": ["x", "y"], "n2": ["x"], "z": ["q"]}, ["n*"], ["*"]))
+        assert observer.roster == ObservationLayout(("n1", "n2"), ("x", "y"))
         rows = {"n1": (("y", "x"), (0.0, 1e6)), "n2": (("x",), (1e6,)), "z": (("q",), (1.0,))}
         found = observer.scaled(observer.matrix(rows))
         assert found[0, 0] == found[1, 0] == 0.5 and found[0, 1] == 0 and np.isnan(found[1, 1])
@@ -245,7 +251,7 @@ def begin(tmp_path):
         path.write_text(f"objective = 'maximize ops'\n{text}")
         rules = [KNOBS[0] | {"change_max": None}, KNOBS[2]]
         status = {"knobs": rules, "defaults": {"depth": 8, "sort": "none"}, "setting": {}}
-        beginning = Beginning.of(read_plan(path), status)
+        beginning = Discovery.of(read_plan(path), status)
         for _ in range(5):
             assert beginning.known or beginning.missing()
             beginning.take({"n1": ["ops"]}, system.setting)
@@ -278,9 +284,11 @@ def test_it_finds_the_peak_and_goes_on_from_what_it_kept(begin, tmp_path):
     assert again.report()["changes"] == report["changes"]
     best = again.brain.expected((70.0, 1.0))
     assert best is not None and best.mean == pytest.approx(1100, rel=0.05)
-    before = again.errands.changes
+    before = again.action_queue.changes
     live(system, again, 40)
-    assert abs(system.setting["depth"] - 70) <= 8 and again.errands.changes - before < 12, "no new design"
+    assert abs(system.setting["depth"] - 70) <= 8 and again.action_queue.changes - before < 12, (
+        "no new design"
+    )
     assert read_state(tmp_path / "none.npz") is None
 
 
@@ -288,14 +296,14 @@ def test_while_it_is_held_nothing_is_asked_and_a_setting_that_broke_a_floor_is_l
     system = System(40)
     learner = begin(system)
     live(system, learner, 30)
-    changes = learner.errands.changes
+    changes = learner.action_queue.changes
     assert changes >= 1
     bad = dict(system.setting)
     system.setting = {"depth": 8, "sort": "none"}  # the interface has put it back
     for _ in range(20):
         assert learner.hear(system.step(holding="holding until tick 9: the mean of ops was 3")) is None
         assert learner.report()["phase"] == "holding"
-    assert learner.errands.changes == changes
+    assert learner.action_queue.changes == changes
     live(system, learner, 1)
     assert (float(bad["depth"]), float(bad["sort"] == "bfq")) in learner.brain.modern.refused
     refused = len(learner.brain.modern.refused)
@@ -326,8 +334,8 @@ def test_stored_ticks_of_each_workload_go_to_its_own_surface(begin):
     learner = begin(system)
     ticks = np.arange(1000, 1060)
     values = np.where(ticks < 1030, 700.0, 300.0)[:, None].astype(np.float32)
-    stored = Past(
-        metrics=[Part({"node": None, "names": ["ops"], "rows": 60}, (ticks, values))],
+    stored = TickHistory(
+        metrics=[ReplyPart({"node": None, "names": ["ops"], "rows": 60}, (ticks, values))],
         settings=[(1000, {"depth": 8, "sort": "none"})],
         workloads=[(1000, "morning"), (1030, "")],
     )
@@ -400,4 +408,4 @@ def test_a_state_of_another_objective_or_algorithm_is_refused(begin, tmp_path):
     path = tmp_path / "other.toml"
     path.write_text("objective = 'minimize ops'\n")
     with pytest.raises(InputError, match="objective 'maximize ops', not 'minimize ops'"):
-        Beginning.of(read_plan(path), {"knobs": KNOBS, "defaults": DEFAULTS})
+        Discovery.of(read_plan(path), {"knobs": KNOBS, "defaults": DEFAULTS})

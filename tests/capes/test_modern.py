@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ascar.capes.environments.game import Game, drawn
 from ascar.capes.knobs import Knob, initial
-from ascar.capes.play.game import Game, drawn
-from ascar.capes.policy import Seen
-from ascar.capes.surfaces.bend import Bend
-from ascar.capes.surfaces.candidates import Candidates
-from ascar.capes.surfaces.choice import Prospects, Terms, paying, promise
-from ascar.capes.surfaces.guard import Guard
-from ascar.capes.surfaces.modern import Modern, ModernOptions
-from ascar.capes.surfaces.regimes import Looks, Regimes
-from ascar.capes.surfaces.settling import Settling
-from ascar.capes.surfaces.surface import REACH, Place, Surface
+from ascar.capes.modern.candidates import KnobLevels
+from ascar.capes.modern.choice import CandidateSettings, ChoiceCriteria, paying, promise
+from ascar.capes.modern.learner import Modern, ModernOptions
+from ascar.capes.modern.loss_budget import LossBudget
+from ascar.capes.modern.loss_scale import LossScale
+from ascar.capes.modern.settling import Settling
+from ascar.capes.modern.surface import REACH, Surface, VisitedSetting
+from ascar.capes.modern.workload_models import IndicatorSums, WorkloadModels
+from ascar.capes.policy import TickObservation
 
 KNOBS = (Knob("a", 20, 0, 100, 1), Knob("b", 50, 0, 100, 1))
 NOTHING = np.zeros((1, 1), np.float32)
@@ -46,7 +46,7 @@ def test_changes_that_cannot_be_seen_teach_nothing():
 def test_a_place_keeps_the_moments_of_its_visits():
     rng = np.random.default_rng(1)
     visits = [rng.normal(5, 2, n) for n in (3, 10, 6)]
-    place = Place(np.zeros(1))
+    place = VisitedSetting(np.zeros(1))
     for one in visits:
         place.add(one)
     whole = np.concatenate(visits)
@@ -69,7 +69,7 @@ def test_the_surface_finds_a_peak_in_noise():
 
 
 def test_the_guard_allows_a_share_of_a_minute():
-    guard = Guard(0.05)
+    guard = LossBudget(0.05)
     assert guard.allowed(np.array([100.0, 50.0, 0.0]), 100.0, 6).tolist() == [True, True, False]
     guard.spent(np.full(6, 50.0), 0.0)
     assert guard.allowed(np.array([99.9, 50.0]), 100.0, 6).tolist() == [False, False]
@@ -79,7 +79,7 @@ def test_the_guard_allows_a_share_of_a_minute():
 
 
 def test_a_visit_that_costs_too_much_ends_but_noise_alone_ends_none():
-    guard = Guard(0.05)
+    guard = LossBudget(0.05)
     assert not guard.exceeded(np.zeros(9), 0.0)  # nothing to compare with yet
     guard.allowed(np.array([100.0]), 100.0, 6)
     assert not guard.exceeded(np.full(5, 50.0), 0.0)
@@ -90,7 +90,7 @@ def test_a_visit_that_costs_too_much_ends_but_noise_alone_ends_none():
 
 
 def test_the_guard_allows_what_noise_hides():
-    guard = Guard(0.05)
+    guard = LossBudget(0.05)
     low = np.array([100.0, 50.0, 0.0])
     assert guard.allowed(low, 100.0, 6, 0.1).tolist() == [True, True, False]
     assert guard.allowed(low, 100.0, 6, 0.5).tolist() == [True, True, True]  # a minute's mean varies by 6.5%
@@ -108,7 +108,7 @@ def test_the_surface_is_smoother_where_ticks_are_noisy(noise, reach):
         surface.fitted()
     fitted = surface.fitted()
     assert fitted.reach == reach
-    mean = fitted.bend.plain(fitted.predict(np.array([[0.7, 0.5], [0.1, 0.5]]))[0])
+    mean = fitted.loss_scale.plain(fitted.predict(np.array([[0.7, 0.5], [0.1, 0.5]]))[0])
     assert mean[0] - mean[1] == pytest.approx(60, abs=5 + 40 * noise)
 
 
@@ -137,16 +137,16 @@ def test_a_frozen_learner_stays_at_the_best_setting_known():
     learner = Modern(KNOBS, np.random.default_rng(6))
     setting = (20.0, 50.0)
     for tick in range(400):
-        setting = learner.decide(Seen(tick, 100 - abs(setting[0] - 60), NOTHING, setting))
+        setting = learner.decide(TickObservation(tick, 100 - abs(setting[0] - 60), NOTHING, setting))
     learner.freeze()
-    chosen = {learner.decide(Seen(tick, 1.0, NOTHING, (20.0, 50.0))) for tick in range(30)}
+    chosen = {learner.decide(TickObservation(tick, 1.0, NOTHING, (20.0, 50.0))) for tick in range(30)}
     assert len(chosen) == 1
     assert abs(chosen.pop()[0] - 60) < 6
 
 
 def test_knobs_of_one_kin_are_tried_together():
     knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, kin="k") for at in range(6))
-    found = Candidates(knobs, np.random.default_rng(1))
+    found = KnobLevels(knobs, np.random.default_rng(1))
     assert found.designed == 5
     assert all(len(set(found.design_point(at))) == 1 for at in range(1, 5))
     around = found.columns(found.around(np.linspace(0, 1, 6)))
@@ -162,7 +162,7 @@ def test_missing_measurements_and_refused_settings_do_no_harm():
         truth = 100 - abs(setting[0] - 60)
         values.append(truth)
         value = np.nan if tick % 7 == 0 else truth * (1 + 0.05 * rng.standard_normal())
-        wanted = learner.decide(Seen(tick, value, NOTHING, setting))
+        wanted = learner.decide(TickObservation(tick, value, NOTHING, setting))
         if wanted[1] > 80:  # the checker's no
             refused += 1
         else:
@@ -171,7 +171,7 @@ def test_missing_measurements_and_refused_settings_do_no_harm():
     assert 1 <= refused < 60
     learner = Modern(KNOBS, rng)
     for tick in range(300):
-        learner.decide(Seen(tick, np.nan, NOTHING, (20.0, 50.0)))
+        learner.decide(TickObservation(tick, np.nan, NOTHING, (20.0, 50.0)))
 
 
 def test_ten_knobs_at_once():
@@ -184,7 +184,7 @@ def test_ten_knobs_at_once():
     for tick in range(1200):
         values.append(100 - 2 * np.abs(np.array(setting) - best).sum())
         setting = learner.decide(
-            Seen(tick, values[-1] * (1 + 0.02 * rng.standard_normal()), NOTHING, setting)
+            TickObservation(tick, values[-1] * (1 + 0.02 * rng.standard_normal()), NOTHING, setting)
         )
     assert np.mean(values[-200:]) > 0.5 * (values[0] + 100)
 
@@ -193,11 +193,11 @@ def test_a_visit_that_was_doubted_in_vain_counts():
     """Else the model would go on promising what is not there."""
     rng = np.random.default_rng(1)
     knobs = (Knob("a", 0, 0, 100, 1),)
-    regimes = Regimes(knobs)
+    regimes = WorkloadModels(knobs)
 
     def visit(at, level):
         values = level + 0.1 * rng.standard_normal(8)
-        return (float(at),), values, Looks.of(np.column_stack([values / 100, np.full(8, at / 100)]))
+        return (float(at),), values, IndicatorSums.of(np.column_stack([values / 100, np.full(8, at / 100)]))
 
     for _ in range(20):
         for at, level in ((0, 50.0), (60, 90.0)):
@@ -213,17 +213,17 @@ def test_a_visit_that_was_doubted_in_vain_counts():
 
 
 def test_losses_are_bent_and_back():
-    bend = Bend(100.0, 100.0, 0.15)
+    loss_scale = LossScale(100.0, 100.0, 0.15)
     plain = np.array([120.0, 100.0, 99.0, 90.0, 50.0, 0.0])
-    bent = bend.bent(plain)
+    bent = loss_scale.bent(plain)
     assert bent[:3] == pytest.approx([120, 100, 99], abs=0.05)
     assert (np.diff(bent) < 0).all()
     assert (bent > 85).all()
-    assert bend.plain(bent) == pytest.approx(plain, abs=1e-9)
-    assert bend.plain(np.array([-1e9])) == pytest.approx(0, abs=1e-9)
+    assert loss_scale.plain(bent) == pytest.approx(plain, abs=1e-9)
+    assert loss_scale.plain(np.array([-1e9])) == pytest.approx(0, abs=1e-9)
     step = 1e-4
-    assert bend.slope(plain[3:]) == pytest.approx(
-        (bend.bent(plain[3:] + step) - bend.bent(plain[3:] - step)) / (2 * step), rel=1e-3
+    assert loss_scale.slope(plain[3:]) == pytest.approx(
+        (loss_scale.bent(plain[3:] + step) - loss_scale.bent(plain[3:] - step)) / (2 * step), rel=1e-3
     )
 
 
@@ -247,7 +247,7 @@ def test_a_disaster_does_not_hide_a_small_gain():
 
 
 def test_the_guard_reckons_with_what_is_yet_to_come():
-    guard = Guard(0.05)
+    guard = LossBudget(0.05)
     guard.allowed(np.array([100.0]), 100.0, 6)
     low = np.full(3, 50.0)
     assert not guard.exceeded(low, 0.0)
@@ -274,7 +274,7 @@ def _minutes(options, seed):
         before.append(setting)
         a, b = before[-3]
         values.append((40.0 if a > 65 else 100.0 + 0.1 * (b > 50)) * (1 + 0.02 * rng.standard_normal()))
-        setting = learner.decide(Seen(tick, values[-1], NOTHING, setting))
+        setting = learner.decide(TickObservation(tick, values[-1], NOTHING, setting))
     return np.convolve(values, np.ones(60) / 60, "valid")
 
 
@@ -286,30 +286,30 @@ def test_no_minute_pays_more_for_first_visits_than_a_tenth():
 
 
 def test_what_is_not_surely_better_is_not_worth_leaving_home():
-    terms = Terms(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=False)
+    terms = ChoiceCriteria(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=False)
     allowed = np.ones(4, bool)
 
     def chosen(mean, sd, terms=terms):
         mean = np.array(mean)
-        return paying(Prospects(mean, np.array(sd), mean, allowed, 3), terms)
+        return paying(CandidateSettings(mean, np.array(sd), mean, allowed, 3), terms)
 
     # Here, at home, another one that was visited, a new one.
     assert chosen([101.5, 100, 101.5, 90], [0.8, 0.2, 0.8, 0.1]) in (0, 2)  # what it is remains to be seen
     assert chosen([101.5, 100, 101.5, 90], [0.1, 0.1, 0.1, 0.1]) == 0  # it is better
     assert chosen([100.5, 100, 100.5, 90], [0.1, 0.1, 0.1, 0.1]) == 1  # not by 1%
     assert chosen([100.0, 100, 100, 99], [0.1, 0.1, 0.1, 9.0]) == 3  # who knows
-    resting = Terms(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=True)
+    resting = ChoiceCriteria(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=True)
     assert chosen([100.0, 100, 100, 99], [0.1, 0.1, 0.1, 9.0], resting) == 1
     assert chosen([106.0, 100, 106, 99], [0.1, 0.1, 0.1, 9.0], resting) == 3
 
 
 def test_a_knob_that_is_an_indicator_is_no_other_workload():
-    regimes = Regimes(KNOBS)
+    regimes = WorkloadModels(KNOBS)
     rng = np.random.default_rng(2)
 
     def visit(at):
         looks = np.column_stack([0.5 + 0.01 * rng.standard_normal(6), np.full(6, at / 100)])
-        return (at, 50.0), 100 + rng.standard_normal(6), Looks.of(looks)
+        return (at, 50.0), 100 + rng.standard_normal(6), IndicatorSums.of(looks)
 
     for at in (20.0, 20.0, 20.0, 24.0, 23.0, 20.0, 22.0):
         setting, values, looks = visit(at)

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.process.observer import Roster
-from ascar.capes.process.past import extent, part_of, past, rows_before
+from ascar.capes.process.observer import ObservationLayout
+from ascar.capes.process.tick_history import extent, part_of, past, rows_before
 from ascar.errors import MessagingError
 
 
@@ -64,7 +64,7 @@ def test_ranges_are_put_together_by_tick():
     assert [one.setting(tick) for tick in (4, 5, 6, 99)] == [None, {"a": 1}, {"a": 2}, {"a": 2}]
     assert [one.workload(tick) for tick in (5, 6, 7, 99)] == [None, "web", "", ""]
     assert other.workload(9) is None
-    found = dict(one.matrices(Roster(("n1", "n2", "n3"), ("z", "y", "x"))))
+    found = dict(one.matrices(ObservationLayout(("n1", "n2", "n3"), ("z", "y", "x"))))
     expected = {
         5: [[NAN, 2, 1], [NAN] * 3, [NAN] * 3],
         6: [[NAN, NAN, 3], [8, 9, NAN], [NAN] * 3],

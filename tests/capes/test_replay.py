@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.deep.exploration import Exploration
-from ascar.capes.deep.hyperparameters import PAPER, THESIS, Hyperparameters, hyperparameters
-from ascar.capes.deep.replay import TickReplay
-from ascar.capes.deep.reward import Rewards
+from ascar.capes.classic.exploration import EpsilonSchedule
+from ascar.capes.classic.hyperparameters import PAPER, THESIS, DeepQHyperparameters, hyperparameters
+from ascar.capes.classic.replay import TickReplay
+from ascar.capes.classic.reward import Rewards
 from ascar.errors import InputError
 
 
@@ -102,7 +102,7 @@ def test_rewards_are_new_minus_old(form, wanted):
 
 
 def test_epsilon_falls_linearly_and_another_workload_raises_it():
-    exploration = Exploration(msgspec.structs.replace(THESIS, exploration_ticks=1000))
+    exploration = EpsilonSchedule(msgspec.structs.replace(THESIS, exploration_ticks=1000))
     seen = []
     for _ in range(1001):
         seen.append(exploration.epsilon)
@@ -147,7 +147,7 @@ def test_presets_have_the_published_values():
 def test_hyperparameters_out_of_range_are_refused(wrong):
     (key,) = wrong
     with pytest.raises(InputError, match=rf"{key} = .*must be"):
-        Hyperparameters(**wrong)
+        DeepQHyperparameters(**wrong)
 
 
 def test_an_unknown_preset_is_refused():

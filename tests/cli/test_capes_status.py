@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ascar.capes.messages.folding import fold
 from ascar.capes.messages.state import SessionState
-from ascar.capes.session.proof import Phase, judge
+from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.cli.capes.status_screen import screen
 from ascar.cli.capes.up_result import proof_lines
 from ascar.objective import Objective
@@ -101,7 +101,9 @@ def test_what_others_say_is_neither_markup_nor_obeyed():
 )
 def test_the_verdict_in_words(gain, words):
     phases = [
-        Phase(at % 2 == 1, tuple(100 * (1 + gain * (at % 2)) + (at * number) % 3 for number in range(9)))
+        ComparedPhase(
+            at % 2 == 1, tuple(100 * (1 + gain * (at % 2)) + (at * number) % 3 for number in range(9))
+        )
         for at in range(16)
     ]
     lines = proof_lines(judge(phases, Objective.parse("maximize x"), 0.05).to_dict())

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ascar.cli.lab.progress import line_of
-from ascar.lab import Standing
+from ascar.lab import LabProgress
 
 FIELDS = {
     "evaluations",
@@ -189,6 +189,6 @@ def test_what_is_missing_is_asked_for(ascar, table):
 
 
 def test_a_line_of_progress_has_the_time_left():
-    assert line_of(Standing(5, 20, 30.4, "gp on t")) == " 25%  5 of 20 runs, about 30 s left  (gp on t)"
-    assert "left" not in line_of(Standing(0, 20, None, "gp on t"))
-    assert "about 2.0 h left" in line_of(Standing(0, 20, 7200.0, "gp on t"))
+    assert line_of(LabProgress(5, 20, 30.4, "gp on t")) == " 25%  5 of 20 runs, about 30 s left  (gp on t)"
+    assert "left" not in line_of(LabProgress(0, 20, None, "gp on t"))
+    assert "about 2.0 h left" in line_of(LabProgress(0, 20, 7200.0, "gp on t"))

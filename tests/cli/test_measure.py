@@ -17,8 +17,8 @@ import pytest
 from rich.console import Console
 
 from ascar.cli.measure_progress import showing
-from ascar.cli.measure_result import Result
-from ascar.pilot import CommandRunner, Goal, Plan, Round, Sampler, WorkAmounts, run_session
+from ascar.cli.measure_result import MeasureResult
+from ascar.pilot import CommandRunner, Goal, MeasurementPlan, Round, Sampler, WorkAmounts, run_session
 
 SPEEDS = """
 import random, sys
@@ -134,12 +134,12 @@ def test_people_see_the_speed_and_the_start(capfd):
     noise = itertools.cycle([0.99, 1.0, 1.01])
     session = run_session(
         lambda work, left_s: Round((1.5 + work / 50) * next(noise), work),
-        plan := Plan([], goal, WorkAmounts(10, 100_000)),
+        plan := MeasurementPlan([], goal, WorkAmounts(10, 100_000)),
         clock=lambda: 0.0,
     )
     with Sampler() as sampler:
         pass
-    Result(runner, plan, session, sampler.used, None).show()
+    MeasureResult(runner, plan, session, sampler.used, None).show()
     out = capfd.readouterr().out
     assert "done: every goal is reached" in out
     assert "from the durations of rounds of different work amounts (WPS)" in out

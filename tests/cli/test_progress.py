@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ascar.cli.progress import Progress
 from ascar.cli.progress.lines import line_of
-from ascar.cli.progress.live import Live
+from ascar.cli.progress.live import LiveProgress
 from ascar.objective import Objective
 from ascar.outcome import Abandonment, Event, Failure, Purpose, TrialState
 
@@ -125,7 +125,7 @@ def test_an_abandoned_trial_says_why(events, space, trial_of):
 def _drawn(progress, *, encoding="utf-8") -> str:
     buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=buffer, force_terminal=True, width=100, height=40, color_system=None)
-    with Live(progress, console) as live:
+    with LiveProgress(progress, console) as live:
         console.print(live._draw())
     buffer.seek(0)
     return buffer.read()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ascar.cli.sim.progress import line_of
-from ascar.simulation import PRESETS, Standing
+from ascar.simulation import PRESETS, BatchProgress
 
 SHORT = ("--duration", "3 s", "--set", "warmup_s=1")
 
@@ -258,6 +258,6 @@ def test_an_interrupt_ends_a_long_run_at_once(tmp_path):
 
 
 def test_progress_says_how_far_and_how_long():
-    line = line_of(Standing(3, 12, 0.25), 10.0, "random-write")
+    line = line_of(BatchProgress(3, 12, 0.25), 10.0, "random-write")
     assert line == " 25%  3 of 12 runs, about 30 s left  (random-write)"
-    assert line_of(Standing(0, 1, 0.0), 3.0) == "  0%  0 of 1 runs"
+    assert line_of(BatchProgress(0, 1, 0.0), 3.0) == "  0%  0 of 1 runs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.features import Operation, Trace, at_native_pace, signature_of
+from ascar.features import Trace, TraceOperation, at_native_pace, signature_of
 
 INSIDE_S, BETWEEN_S = 5e-6, 12e-6
 """What tracing adds to a call's latency, and between two calls."""
@@ -23,13 +23,13 @@ def traced(own_s: float, think_s: float, calls: int) -> tuple[Trace, float]:
             inside, between = chance.uniform(1, 1.5) * INSIDE_S, chance.uniform(1, 1.5) * BETWEEN_S
             pause = think_s if place % calls == 0 else 0.0
             columns["seconds"].append(now_s)
-            columns["operation"].append(Operation.READ if place % 3 else Operation.STAT)
+            columns["operation"].append(TraceOperation.READ if place % 3 else TraceOperation.STAT)
             columns["thread"].append(thread)
             columns["latency_s"].append(own + inside)
             now_s += own + inside + between + pause
             native_now_s += own + pause
         traced_s, native_s = traced_s + now_s, native_s + native_now_s
-    columns["size_bytes"] = [4096 if kind == Operation.READ else 0 for kind in columns["operation"]]
+    columns["size_bytes"] = [4096 if kind == TraceOperation.READ else 0 for kind in columns["operation"]]
     return Trace.of(columns), traced_s / native_s
 
 
@@ -63,5 +63,5 @@ def test_what_is_not_known_is_left_alone() -> None:
     native = at_native_pace(unknown, slowdown)
     assert np.all(np.isnan(native.latency_s))
     assert native.duration_s == pytest.approx(trace.duration_s / slowdown)
-    nothing = trace.only(Operation.WRITE)
+    nothing = trace.only(TraceOperation.WRITE)
     assert at_native_pace(nothing, 2.0) is nothing

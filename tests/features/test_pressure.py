@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.features import Operation, Trace, pressure_of
+from ascar.features import Trace, TraceOperation, pressure_of
 
 
 def test_operations_in_flight_are_those_of_littles_law():
     trace = Trace.of(
         {
             "seconds": [0.0, 0.0, 1.0, 1.0],
-            "operation": [Operation.READ, Operation.WRITE, Operation.READ, Operation.WRITE],
+            "operation": [
+                TraceOperation.READ,
+                TraceOperation.WRITE,
+                TraceOperation.READ,
+                TraceOperation.WRITE,
+            ],
             "thread": [1, 2, 1, 2],
             "file": [1, 2, 3, 4],
             "latency_s": [1.0, 0.5, 1.0, 0.5],

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ascar.features import Operation, Trace, parse_system_calls, signature_workload
+from ascar.features import Trace, TraceOperation, parse_system_calls, signature_workload
 from ascar.features.gaps import positional_gaps
 from ascar.features.signature_growth import at_end, growing_share
 
 READ, WRITE, OPEN, CREATE, CLOSE = (
-    *(Operation.READ, Operation.WRITE, Operation.OPEN),
-    *(Operation.CREATE, Operation.CLOSE),
+    *(TraceOperation.READ, TraceOperation.WRITE, TraceOperation.OPEN),
+    *(TraceOperation.CREATE, TraceOperation.CLOSE),
 )
 
 
-def trace(rows: list[tuple[Operation, int, int, int, int]]) -> Trace:
+def trace(rows: list[tuple[TraceOperation, int, int, int, int]]) -> Trace:
     """From operation, file, offset, size, and the file's size at the start."""
     names = ("operation", "file", "offset_bytes", "size_bytes", "start_bytes")
     columns: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
@@ -50,7 +50,7 @@ def test_where_files_end() -> None:
 
 def mail(start_bytes: int, offset: int) -> Trace:
     """A mail is delivered; another one is read and answered at this offset, or at its end (-1)."""
-    rows: list[tuple[Operation, int, int, int, int]] = []
+    rows: list[tuple[TraceOperation, int, int, int, int]] = []
     ends: dict[int, int] = {}
     for number in range(400):
         made, read = number % 20, 100 + number % 30

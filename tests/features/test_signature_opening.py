@@ -9,25 +9,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ascar.features import Operation, Trace, signature_of, signature_workload
+from ascar.features import Trace, TraceOperation, signature_of, signature_workload
 from ascar.features.signature_opening import opening_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-READ, WRITE = Operation.READ, Operation.WRITE
+READ, WRITE = TraceOperation.READ, TraceOperation.WRITE
 MAIL = (
-    *((Operation.DELETE, 0), (Operation.CREATE, 1), (WRITE, 1), (Operation.SYNC, 1), (Operation.CLOSE, 1)),
-    *((Operation.OPEN, 2), (READ, 2), (WRITE, 2), (Operation.SYNC, 2), (Operation.CLOSE, 2)),
-    *((Operation.OPEN, 3), (READ, 3), (Operation.CLOSE, 3)),
+    *(
+        (TraceOperation.DELETE, 0),
+        (TraceOperation.CREATE, 1),
+        (WRITE, 1),
+        (TraceOperation.SYNC, 1),
+        (TraceOperation.CLOSE, 1),
+    ),
+    *((TraceOperation.OPEN, 2), (READ, 2), (WRITE, 2), (TraceOperation.SYNC, 2), (TraceOperation.CLOSE, 2)),
+    *((TraceOperation.OPEN, 3), (READ, 3), (TraceOperation.CLOSE, 3)),
 )
 """A mail server's loop: a mail is delivered, another read and answered, a third one read."""
-PAGES = tuple((operation, file) for file in (0, 1) for operation in (Operation.OPEN, READ, Operation.CLOSE))
-DATABASE = ((READ, 1), (READ, 2), (WRITE, 3), (Operation.SYNC, 3), (WRITE, 1), (WRITE, 2))
+PAGES = tuple(
+    (operation, file) for file in (0, 1) for operation in (TraceOperation.OPEN, READ, TraceOperation.CLOSE)
+)
+DATABASE = ((READ, 1), (READ, 2), (WRITE, 3), (TraceOperation.SYNC, 3), (WRITE, 1), (WRITE, 2))
 """A database's loop: files that were opened long ago."""
 
 
-def trace(loop: tuple[tuple[Operation, int], ...], loops: int = 200) -> Trace:
+def trace(loop: tuple[tuple[TraceOperation, int], ...], loops: int = 200) -> Trace:
     """So many times round a loop of operations on files of its own numbers."""
     rows = [(operation, file) for _ in range(loops) for operation, file in loop]
     operations, files = zip(*rows, strict=True)
@@ -53,16 +61,20 @@ def flowops(text: str) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("loop", [MAIL, PAGES, DATABASE], ids=["mail", "pages", "database"])
-def test_a_signature_asks_for_as_much_as_its_original(loop: tuple[tuple[Operation, int], ...]) -> None:
+def test_a_signature_asks_for_as_much_as_its_original(loop: tuple[tuple[TraceOperation, int], ...]) -> None:
     """Otherwise it would be slower, or faster, however alike its reads and writes are."""
     counts: dict[str, int] = {}
     for kind, times in flowops(signature_workload(trace(loop))):
         if kind != "delay":
             counts[kind] = counts.get(kind, 0) + times
     scale = signature_of(trace(loop)).length / sum(
-        operation not in (Operation.OPEN, Operation.CLOSE) for operation, _ in loop
+        operation not in (TraceOperation.OPEN, TraceOperation.CLOSE) for operation, _ in loop
     )
-    wanted = {"openfile": Operation.OPEN, "closefile": Operation.CLOSE, "createfile": Operation.CREATE}
+    wanted = {
+        "openfile": TraceOperation.OPEN,
+        "closefile": TraceOperation.CLOSE,
+        "createfile": TraceOperation.CREATE,
+    }
     for kind, operation in wanted.items():
         assert counts.get(kind, 0) == scale * sum(one is operation for one, _ in loop), kind
     assert sum(counts.values()) == scale * len(loop)

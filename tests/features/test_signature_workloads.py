@@ -12,8 +12,8 @@ import pytest
 
 from ascar.errors import EnvironmentLacks, InputError
 from ascar.features import (
-    Operation,
     Trace,
+    TraceOperation,
     features_of,
     parse_load_record,
     relative_differences,
@@ -149,7 +149,7 @@ def block_trace(n: int, seed: int) -> Trace:
     return Trace.of(
         {
             "seconds": np.cumsum(chance.exponential(1 / 3000, n)),
-            "operation": np.where(is_read, Operation.READ, Operation.WRITE),
+            "operation": np.where(is_read, TraceOperation.READ, TraceOperation.WRITE),
             "offset_bytes": offsets,
             "size_bytes": sizes,
         }
@@ -187,11 +187,11 @@ def test_file_sets_stay_within_bounds() -> None:
 
 def test_the_loop_keeps_the_mix() -> None:
     signature = signature_of(block_trace(5000, seed=4))
-    reads = signature.counts[Operation.READ] / signature.length
+    reads = signature.counts[TraceOperation.READ] / signature.length
     assert reads == pytest.approx(0.7, abs=0.02)
-    runs = signature.flows[Operation.READ].runs
+    runs = signature.flows[TraceOperation.READ].runs
     assert np.mean([run.operations for run in runs]) == pytest.approx(4, rel=0.15)
-    assert sum(run.operations for run in runs) == signature.counts[Operation.READ]
+    assert sum(run.operations for run in runs) == signature.counts[TraceOperation.READ]
 
 
 def test_too_short_a_trace_is_refused() -> None:
@@ -200,7 +200,9 @@ def test_too_short_a_trace_is_refused() -> None:
 
 
 def test_metadata_alone_has_a_signature(replay: Callable[[str, float], Trace]) -> None:
-    kinds = np.tile([Operation.CREATE, Operation.STAT, Operation.DELETE, Operation.SYNC], 100)
+    kinds = np.tile(
+        [TraceOperation.CREATE, TraceOperation.STAT, TraceOperation.DELETE, TraceOperation.SYNC], 100
+    )
     seconds = np.arange(400) * 0.002
     original = Trace.of({"seconds": seconds, "operation": kinds, "latency_s": np.full(400, 1e-5)})
     agree(lambda: far(original, replay(signature_workload(original), 1.5)))

@@ -12,8 +12,8 @@ from scipy.stats import wasserstein_distance
 
 from ascar.features import (
     CAO_FEATURES,
-    Operation,
     Trace,
+    TraceOperation,
     cao_features,
     cao_windows,
     earth_movers_distance,
@@ -27,7 +27,7 @@ from ascar.features.gaps import positional_gaps
 
 def reads(offsets: list[int], size: int = 10, **columns: list[float]) -> Trace:
     n = len(offsets)
-    base = {"seconds": np.arange(n) * 0.5, "operation": [Operation.READ] * n, "size_bytes": [size] * n}
+    base = {"seconds": np.arange(n) * 0.5, "operation": [TraceOperation.READ] * n, "size_bytes": [size] * n}
     return Trace.of({**base, "offset_bytes": offsets, **columns})
 
 
@@ -68,7 +68,13 @@ def test_another_file_is_a_switch_and_no_distance() -> None:
 
 
 def test_types_have_their_own_gaps_and_shares() -> None:
-    kinds = [Operation.READ, Operation.WRITE, Operation.READ, Operation.CREATE, Operation.OPEN]
+    kinds = [
+        TraceOperation.READ,
+        TraceOperation.WRITE,
+        TraceOperation.READ,
+        TraceOperation.CREATE,
+        TraceOperation.OPEN,
+    ]
     trace = Trace.of({"seconds": [0, 1, 4, 5, 6], "operation": kinds, "size_bytes": [4, 8, 4, 0, 0]})
     features = features_of(trace)
     assert features["read_gap_s_mean"] == 4
@@ -105,7 +111,7 @@ def test_any_trace_has_sane_features(given_columns: dict[str, list[float]]) -> N
     assert not any(math.isinf(value) for value in features.values())
     shares = [value for name, value in features.items() if name.endswith("_share") and not math.isnan(value)]
     assert all(-1e-12 <= share <= 1 + 1e-12 for share in shares)
-    for operation in (Operation.READ, Operation.WRITE):
+    for operation in (TraceOperation.READ, TraceOperation.WRITE):
         part = trace.only(operation)
         gaps = positional_gaps(part)
         assert gaps.run_operations.sum() == len(part)
@@ -116,7 +122,13 @@ def test_any_trace_has_sane_features(given_columns: dict[str, list[float]]) -> N
 
 def test_caos_eighteen() -> None:
     assert len(CAO_FEATURES) == 18
-    kinds = [Operation.READ, Operation.WRITE, Operation.READ, Operation.READ, Operation.WRITE]
+    kinds = [
+        TraceOperation.READ,
+        TraceOperation.WRITE,
+        TraceOperation.READ,
+        TraceOperation.READ,
+        TraceOperation.WRITE,
+    ]
     trace = Trace.of(
         {
             "seconds": [0.0, 1.0, 2.0, 6.0, 7.0],

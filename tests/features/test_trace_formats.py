@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ascar.errors import InputError
 from ascar.features import (
-    Operation,
+    TraceOperation,
     parse_blkparse,
     parse_load_record,
     parse_mqsim,
@@ -38,7 +38,12 @@ CPU0 (sda):
 
 def test_blkparse_text() -> None:
     trace = parse_blkparse(BLKPARSE.splitlines())
-    assert trace.operation.tolist() == [Operation.READ, Operation.WRITE, Operation.WRITE, Operation.DELETE]
+    assert trace.operation.tolist() == [
+        TraceOperation.READ,
+        TraceOperation.WRITE,
+        TraceOperation.WRITE,
+        TraceOperation.DELETE,
+    ]
     assert trace.offset_bytes.tolist()[:2] == [223490 * 512, 1000 * 512]
     assert trace.size_bytes.tolist() == [4096, 8192, 8192, 32768]
     assert trace.file[0] == trace.file[1] != trace.file[2]
@@ -58,14 +63,14 @@ def test_msr_csv() -> None:
         "128166372016382155,hm,1,Write,2822144000,4096,1235",
     ]
     trace = parse_msr(lines)
-    assert trace.operation.tolist() == [Operation.READ, Operation.WRITE]
+    assert trace.operation.tolist() == [TraceOperation.READ, TraceOperation.WRITE]
     assert trace.duration_s == pytest.approx(1.3320526, abs=1e-5)
     assert trace.latency_s.tolist() == pytest.approx([413e-7, 1235e-7])
 
 
 def test_mqsim() -> None:
     trace = parse_mqsim(["1000 4 200 16 0", "", "3000 4 216 8 1"])
-    assert trace.operation.tolist() == [Operation.WRITE, Operation.READ]
+    assert trace.operation.tolist() == [TraceOperation.WRITE, TraceOperation.READ]
     assert trace.offset_bytes.tolist() == [200 * 512, 216 * 512]
     assert np.isnan(trace.latency_s).all()
 
@@ -79,7 +84,7 @@ RECORD = b"""time_s,thread,flowop,type,file,offset,bytes,latency_us
 
 def test_a_record_of_a_load() -> None:
     trace = parse_load_record(RECORD)
-    assert trace.operation.tolist() == [Operation.DELETE, Operation.READ, Operation.SYNC]
+    assert trace.operation.tolist() == [TraceOperation.DELETE, TraceOperation.READ, TraceOperation.SYNC]
     assert trace.thread.tolist() == [1, 0, 0]
     assert trace.file[1] == trace.file[2] != trace.file[0]
     assert trace.latency_s[2] == pytest.approx(900e-6)
@@ -110,7 +115,7 @@ STRACE = """\
 
 def test_system_calls() -> None:
     trace = parse_system_calls(STRACE.splitlines())
-    o = Operation
+    o = TraceOperation
     expected = [o.OPEN, o.READ, o.WRITE, o.READ, o.READ, o.SYNC, o.CLOSE, o.CREATE, o.DELETE, o.STAT]
     assert trace.operation.tolist() == [*expected, o.WRITE, o.READ]
     reads = trace.only(o.READ)
@@ -173,5 +178,5 @@ def test_public_traces_are_read() -> None:
     assert mqsim.duration_s == pytest.approx(0.136489)
     with (DATA / "leveldb_blkparse.txt").open() as file:
         leveldb = parse_blkparse(file)
-    assert set(leveldb.operation.tolist()) == {Operation.WRITE}
+    assert set(leveldb.operation.tolist()) == {TraceOperation.WRITE}
     assert leveldb.duration_s < 60

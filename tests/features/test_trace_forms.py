@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ascar.errors import InputError
 from ascar.features import (
     TRACE_FORMS,
-    Operation,
     Trace,
+    TraceOperation,
     features_of,
     parse_kernel_trace,
     parse_system_calls,
@@ -59,7 +59,7 @@ def test_the_form_is_told_by_the_content(form: str) -> None:
 
 def test_block_events_of_the_kernel() -> None:
     trace = parse_kernel_trace(PERF.splitlines())
-    assert trace.operation.tolist() == [Operation.READ, Operation.WRITE]
+    assert trace.operation.tolist() == [TraceOperation.READ, TraceOperation.WRITE]
     assert trace.offset_bytes.tolist() == [2048 * 512, 4096 * 512]
     assert trace.size_bytes.tolist() == [4096, 8192]
     queued = parse_kernel_trace(TRACE_PIPE.splitlines())
@@ -112,13 +112,18 @@ def test_only_files_below_a_directory_count() -> None:
     everything = parse_system_calls(STRACE.splitlines())
     below = parse_system_calls(STRACE.splitlines(), "/data")
     assert (len(everything), len(below)) == (7, 4)
-    assert below.operation.tolist() == [Operation.OPEN, Operation.READ, Operation.DELETE, Operation.STAT]
+    assert below.operation.tolist() == [
+        TraceOperation.OPEN,
+        TraceOperation.READ,
+        TraceOperation.DELETE,
+        TraceOperation.STAT,
+    ]
     assert len(np.unique(below.file)) == 1, "relative names are the same file as absolute ones"
     with pytest.raises(InputError, match="below /elsewhere"):
         parse_system_calls(STRACE.splitlines(), "/elsewhere/")
 
 
-def trace_of(size: int, step_s: float, kinds: tuple[Operation, ...] = (Operation.READ,)) -> Trace:
+def trace_of(size: int, step_s: float, kinds: tuple[TraceOperation, ...] = (TraceOperation.READ,)) -> Trace:
     n = 60
     return Trace.of(
         {
@@ -134,7 +139,7 @@ def test_a_distance_is_symmetric_and_grows_from_zero_to_one() -> None:
     base = features_of(trace_of(4096, 0.01))
     larger = features_of(trace_of(8192, 0.01))
     slower = features_of(trace_of(8192, 0.1))
-    writes = features_of(trace_of(4096, 0.01, (Operation.WRITE,)))
+    writes = features_of(trace_of(4096, 0.01, (TraceOperation.WRITE,)))
     assert relative_distance(base, base) == 0
     assert relative_distance(base, larger) == relative_distance(larger, base)
     assert 0 < relative_distance(base, larger) < relative_distance(base, slower) < 1
@@ -142,9 +147,9 @@ def test_a_distance_is_symmetric_and_grows_from_zero_to_one() -> None:
 
 
 def test_ratios_to_what_hardly_occurs_are_not_compared() -> None:
-    original = features_of(trace_of(4096, 0.01, (Operation.WRITE,) * 59 + (Operation.CREATE,)))
-    other = features_of(trace_of(4096, 0.01, (Operation.WRITE,)))
+    original = features_of(trace_of(4096, 0.01, (TraceOperation.WRITE,) * 59 + (TraceOperation.CREATE,)))
+    other = features_of(trace_of(4096, 0.01, (TraceOperation.WRITE,)))
     assert relative_differences(original, other)["data_to_metadata_ratio"] == np.inf
     assert "data_to_metadata_ratio" not in relative_differences(original, other, share_min=0.02)
-    mixed = features_of(trace_of(4096, 0.01, (Operation.WRITE, Operation.READ)))
+    mixed = features_of(trace_of(4096, 0.01, (TraceOperation.WRITE, TraceOperation.READ)))
     assert relative_differences(mixed, mixed, share_min=0.02)["read_to_write_ratio"] == 0

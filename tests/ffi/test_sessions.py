@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from ascar.pilot import Goal, Indicator, Kind, Limits, Plan, Round, WorkAmounts, run_session
+from ascar.pilot import Goal, Indicator, Kind, Limits, MeasurementPlan, Round, WorkAmounts, run_session
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -49,7 +49,7 @@ def _python(system, indicators, goal, work, rounds_max):
         return Round(seconds, amount, readings, units)
 
     schedule = WorkAmounts(*work, **SCHEDULE) if work else None
-    plan = Plan(indicators, goal, schedule, Limits(1e6, rounds_max))
+    plan = MeasurementPlan(indicators, goal, schedule, Limits(1e6, rounds_max))
     return run_session(run, plan)
 
 

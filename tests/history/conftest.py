@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from ascar.history import History, Moment
+from ascar.history import History, WriteContext
 from ascar.measurement import Measurement, Series
 from ascar.outcome import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Configuration, Space, categorical, integer
@@ -35,12 +35,12 @@ class Clock:
     boot_id: str = "boot-1"
     looks: int = field(default=0)
 
-    def moment(self) -> Moment:
+    def moment(self) -> WriteContext:
         def now() -> str:
             self.looks += 1
             return f"2026-01-01T00:{self.looks // 60 % 60:02}:{self.looks % 60:02}.000+00:00"
 
-        return Moment(now, self.boot_id)
+        return WriteContext(now, self.boot_id)
 
 
 @pytest.fixture

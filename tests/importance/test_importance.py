@@ -7,7 +7,7 @@ from ascar.errors import InputError
 from ascar.importance import (
     Factor,
     Observations,
-    Rules,
+    SelectionOptions,
     conditional_importance,
     correlation,
     importance,
@@ -56,7 +56,11 @@ def test_two_parameters_may_be_given():
     assert conditional_importance(observations, "r", ["p", "q"], "mean") == pytest.approx(4)
     assert importance(observations, "r") == pytest.approx(1)
     assert interaction(observations, "p", "q") == pytest.approx(1)  # 8ab averaged over r: 4ab, variance 1
-    assert select(observations, Rules(rsd_max=0, evidence=False), rng()).selected == ("p", "q", "r")
+    assert select(observations, SelectionOptions(rsd_max=0, evidence=False), rng()).selected == (
+        "p",
+        "q",
+        "r",
+    )
 
 
 def test_a_parameter_that_applies_to_some_rows_is_judged_by_those():
@@ -98,7 +102,7 @@ def grid(seed=0, noise=1.0):
 
 
 def test_the_order_of_known_effects_is_found():
-    found = select(grid(), Rules(rsd_max=0.005), rng())
+    found = select(grid(), SelectionOptions(rsd_max=0.005), rng())
     assert found.selected == ("a", "b", "c")
     assert found.stop_reason == "rsd" and found.rsd_left < 0.005 < found.rsd
     assert found.stability == 1.0
@@ -112,7 +116,7 @@ def test_intervals_hold_the_true_importance():
     # The truth, by the values without noise: Var of 300 a + 80 a b over a's means (0 and 380) is 190 squared.
     held = 0
     for seed in range(40):
-        one = select(grid(seed, noise=200.0), Rules(count_max=1), rng(seed)).ranking[0]
+        one = select(grid(seed, noise=200.0), SelectionOptions(count_max=1), rng(seed)).ranking[0]
         assert one.parameter == "a"
         held += one.ci_low <= 190.0**2 <= one.ci_high
     assert held >= 34
@@ -123,17 +127,17 @@ def test_noise_alone_is_no_evidence():
     for seed in range(40):
         noise = np.random.default_rng(seed)
         columns = {f"p{i}": noise.integers(0, 4, 60) for i in range(8)}
-        found = select(observed(noise.normal(100, 20, 60), **columns), Rules(), rng())
+        found = select(observed(noise.normal(100, 20, 60), **columns), SelectionOptions(), rng())
         kept += len(found.selected)
         assert found.stop_reason == "no-evidence" or found.selected
     assert kept <= 5
 
 
 def test_nothing_is_chosen_where_all_rows_are_alike():
-    found = select(observed([100, 101, 100, 101], p=[0, 1, 0, 1], q=[0, 0, 1, 1]), Rules(), rng())
+    found = select(observed([100, 101, 100, 101], p=[0, 1, 0, 1], q=[0, 0, 1, 1]), SelectionOptions(), rng())
     assert found.selected == () and found.stop_reason == "rsd"
     assert found.ranking[0].parameter == "p"
-    constant = select(observed([7, 7, 7, 7], p=[0, 1, 0, 1]), Rules(), rng())
+    constant = select(observed([7, 7, 7, 7], p=[0, 1, 0, 1]), SelectionOptions(), rng())
     assert constant.stop_reason == "rsd" and constant.ranking[0].importance == 0
 
 
@@ -141,16 +145,18 @@ def test_parameters_that_split_alike_are_one():
     observations = grid()
     a = observations.factor("a")
     mirrored = Factor("mirrored", 1 - a.codes, a.labels)
-    found = select(Observations((mirrored, *observations.factors), observations.values), Rules(), rng())
+    found = select(
+        Observations((mirrored, *observations.factors), observations.values), SelectionOptions(), rng()
+    )
     assert found.ranking[0].parameter == "mirrored" and found.ranking[0].same_as == ("a",)
     assert "a" not in [one.parameter for one in found.ranking[1:]]
 
 
 def test_the_same_seed_gives_the_same_and_no_resampling_no_interval():
-    assert select(grid(), Rules(), rng(5)) == select(grid(), Rules(), rng(5))
-    bare = select(grid(), Rules(resamples=0), rng())
+    assert select(grid(), SelectionOptions(), rng(5)) == select(grid(), SelectionOptions(), rng(5))
+    bare = select(grid(), SelectionOptions(resamples=0), rng())
     assert bare.stability is None and bare.ranking[0].ci_low is None
-    resampled = select(grid(), Rules(), rng())
+    resampled = select(grid(), SelectionOptions(), rng())
     assert bare.ranking[0].importance == pytest.approx(resampled.ranking[0].importance)
 
 

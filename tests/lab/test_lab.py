@@ -9,7 +9,7 @@ from ascar.errors import StudyError
 from ascar.lab import (
     Budget,
     Contender,
-    Noise,
+    NoiseModel,
     SyntheticSpecification,
     TableSpecification,
     simulate,
@@ -17,7 +17,7 @@ from ascar.lab import (
 )
 from ascar.lab.summary import best_so_far, regrets
 from ascar.lab.synthetic import Landscape
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def table(tmp_path):
 
     def specify(maximize=True, noise="replicates"):
         return TableSpecification(
-            str(path), "speed", maximize, Columns(("x", "y"), seconds="took_s"), Noise.parse(noise)
+            str(path), "speed", maximize, TableColumns(("x", "y"), seconds="took_s"), NoiseModel.parse(noise)
         )
 
     return specify
@@ -65,7 +65,7 @@ def test_noise_is_what_was_asked_for(table):
 )
 def test_other_noise_is_refused(text):
     with pytest.raises(StudyError, match="must be 'replicates'"):
-        Noise.parse(text)
+        NoiseModel.parse(text)
 
 
 def test_runs_are_the_same_for_any_number_of_workers(table):
@@ -106,7 +106,7 @@ def test_an_exhausted_space_ends_a_run(table):
 def test_failed_evaluations_are_told_as_failed(tmp_path):
     path = tmp_path / "failing.csv"
     path.write_text("x,speed\n1,5\n2,\n3,7\n")
-    specification = TableSpecification(str(path), "speed", True, Columns(("x",)))
+    specification = TableSpecification(str(path), "speed", True, TableColumns(("x",)))
     (run,) = simulate(specification, Contender("random"), Budget(1, 3), 0)
     assert np.isnan(run.observed).sum() == 1
     assert run.recommended[0, 0] == -7.0
@@ -115,7 +115,7 @@ def test_failed_evaluations_are_told_as_failed(tmp_path):
 def test_a_search_in_which_all_fails_has_the_middling_regret(tmp_path):
     path = tmp_path / "failing.csv"
     path.write_text("x,speed\n1,5\n2,6\n3,\n")
-    specification = TableSpecification(str(path), "speed", True, Columns(("x",)))
+    specification = TableSpecification(str(path), "speed", True, TableColumns(("x",)))
     problem = specification.build()
     problem.draw = lambda configuration, rng: (float("nan"), 1.0)
     from ascar.lab.simulation import search
@@ -151,7 +151,7 @@ def test_the_same_seed_makes_the_same_problem():
 
 @pytest.mark.slow
 def test_genetic_beats_random_on_a_smooth_problem():
-    specification = SyntheticSpecification("s", 12, 4, 3, Noise())
+    specification = SyntheticSpecification("s", 12, 4, 3, NoiseModel())
     problem, budget = specification.build(), Budget(12, 80)
     genetic, random = (
         np.mean(regrets(simulate(specification, Contender(kind), budget, 0), problem, 0))

@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 
 from ascar.errors import StudyError
-from ascar.lab import Benchmark, Budget, Contender, Noise, Run, Sweep, TableSpecification, simulate
+from ascar.lab import (
+    Benchmark,
+    Budget,
+    Contender,
+    NoiseModel,
+    SimulatedSearch,
+    Sweep,
+    TableSpecification,
+    simulate,
+)
 from ascar.lab.curves import band, best_values, near_optimal, over_time, stops_by_mutations, stops_by_window
 from ascar.lab.ranking import compare, ranks
 from ascar.lab.summary import regrets
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 
 class Known:
@@ -22,7 +31,7 @@ class Known:
 def run_of(values, mutations=None, seconds=None, seed=1):
     losses = -np.array(values, np.float64)
     n = len(losses)
-    return Run(
+    return SimulatedSearch(
         "x",
         "known",
         seed,
@@ -109,7 +118,7 @@ def table(tmp_path):
     path.write_text(
         "fs,x,speed\n" + "\n".join(f"{fs},{x},{10 * x + (fs == 'b')}" for x in range(8) for fs in "ab")
     )
-    return TableSpecification(str(path), "speed", True, Columns(("fs", "x")))
+    return TableSpecification(str(path), "speed", True, TableColumns(("fs", "x")))
 
 
 def test_genetic_runs_tell_when_their_population_has_converged(table):
@@ -198,7 +207,7 @@ def test_a_benchmark_file_is_read(table, tmp_path):
     benchmark = Benchmark.read(path, tmp_path)
     assert [problem.name for problem in benchmark.problems] == ["one", "made-up"]
     assert (benchmark.checkpoints, benchmark.runs, benchmark.runs_slow) == ((5, 10), 4, None)
-    assert benchmark.problems[0].noise == Noise(relative_sd=0.1)
+    assert benchmark.problems[0].noise == NoiseModel(relative_sd=0.1)
     assert benchmark.problems[0].build().best == -71.0
 
 

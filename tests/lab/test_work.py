@@ -7,10 +7,19 @@ import polars as pl
 import pytest
 
 from ascar.errors import StudyError, WorkError
-from ascar.lab import Archive, Budget, Conduct, Contender, Experiment, Noise, TableSpecification, carry_out
+from ascar.lab import (
+    Archive,
+    Budget,
+    Conduct,
+    Contender,
+    Experiment,
+    NoiseModel,
+    TableSpecification,
+    carry_out,
+)
 from ascar.lab import work as work_module
 from ascar.lab.identity import sources_of
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 HERE = Conduct(workers=0)
 
@@ -20,7 +29,7 @@ def table(tmp_path):
     path = tmp_path / "table.csv"
     rows = [f"{x},{y},{10 * x + y + again}" for x in range(6) for y in range(4) for again in range(2)]
     path.write_text("x,y,speed\n" + "\n".join(rows))
-    return TableSpecification(str(path), "speed", True, Columns(("x", "y")), Noise(replicates=True))
+    return TableSpecification(str(path), "speed", True, TableColumns(("x", "y")), NoiseModel(replicates=True))
 
 
 def experiment(table, kind="random", runs=3, evaluations=8, seed=1, **options):
@@ -80,7 +89,9 @@ def test_the_key_follows_what_matters(table, tmp_path):
         experiment(table, "genetic", mutation=0.5),
         Experiment(table, one.contender, Budget(3, 8, (5,))),
         Experiment(
-            TableSpecification(table.file, "speed", True, table.columns, Noise()), one.contender, one.budget
+            TableSpecification(table.file, "speed", True, table.columns, NoiseModel()),
+            one.contender,
+            one.budget,
         ),
     ]
     assert len({one.key, *(other.key for other in others)}) == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.learning import Learner, Replay, Transition, Transitions, forward, gradient, loss, targets
+from ascar.learning import QLearner, Replay, Transition, Transitions, forward, gradient, loss, targets
 from ascar.learning.network import initialized, views
 
 SIZES = (3, 5, 4, 2)
@@ -73,7 +73,7 @@ def test_it_learns_the_values_of_a_chain():
         for action in both:
             after = place + action
             replay.add(Transition(places[place], action, float(after == 2), places[after], every, after == 2))
-    learner = Learner((3, 16, 16, 2), np.random.default_rng(1), 5e-3, 0.5)
+    learner = QLearner((3, 16, 16, 2), np.random.default_rng(1), 5e-3, 0.5)
     rng = np.random.default_rng(2)
     for step in range(1500):
         learner.step(replay.sample(rng, 16))
@@ -84,7 +84,7 @@ def test_it_learns_the_values_of_a_chain():
 
 
 def test_the_older_copy_moves_when_told():
-    learner = Learner((3, 4, 2), np.random.default_rng(1), 1e-2, 0.9)
+    learner = QLearner((3, 4, 2), np.random.default_rng(1), 1e-2, 0.9)
     before = learner.older[0].weight.copy()
     learner.step(batch_of(np.random.default_rng(5)))
     assert (learner.older[0].weight == before).all()

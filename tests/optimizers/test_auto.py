@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ascar.errors import Exhausted, StudyError
-from ascar.lab import Budget, Contender, Noise, SyntheticSpecification, simulate
+from ascar.lab import Budget, Contender, NoiseModel, SyntheticSpecification, simulate
 from ascar.lab.summary import regrets
 from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
@@ -170,7 +170,7 @@ def test_storage_spaces_are_searched_validly(name):
 
 @pytest.mark.slow
 def test_it_beats_random_search_where_few_of_many_parameters_matter():
-    specification = SyntheticSpecification("s", 20, 4, 4, Noise(relative_sd=0.1))
+    specification = SyntheticSpecification("s", 20, 4, 4, NoiseModel(relative_sd=0.1))
     problem, budget = specification.build(), Budget(4, 50)
     auto, random = (
         np.mean(regrets(simulate(specification, Contender(kind), budget, 0), problem, 0))

@@ -13,7 +13,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.recommendation import recommend
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.outcome import TrialState
 from ascar.space import Guarantee, preset
 from ascar.testing import grid, tiny
@@ -44,7 +44,7 @@ def test_a_latin_hypercube_is_even_where_random_sampling_follows_the_constraints
 
 def test_a_maximin_hypercube_leaves_its_configurations_farther_apart():
     def nearest(method, seed):
-        rows = Columns.of(grid()).rows(initial(grid(), np.random.default_rng(seed), 10, method))
+        rows = SpaceColumns.of(grid()).rows(initial(grid(), np.random.default_rng(seed), 10, method))
         return min(float(((one - two) ** 2).sum()) for one, two in combinations(rows, 2))
 
     seeds = range(6)

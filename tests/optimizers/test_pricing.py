@@ -14,7 +14,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.pricing import Prices, Pricing
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.outcome import Purpose, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
@@ -73,7 +73,7 @@ def run(optimizer, trials, noise=0.3):
 def kept(*evaluations):
     """Pricing that was told of evaluations."""
     twins = space()
-    pricing = Pricing(Ledger(twins, 1), Columns.of(twins))
+    pricing = Pricing(Ledger(twins, 1), SpaceColumns.of(twins))
     for one in evaluations:
         pricing.ledger.tell(one)
         pricing.tell(one)

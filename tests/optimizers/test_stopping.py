@@ -10,18 +10,18 @@ from ascar.optimizers.stopping import (
     AllOf,
     AnyOf,
     Diversity,
-    Elapsed,
     Generation,
-    Progress,
+    SearchState,
     TargetReached,
-    Trials,
+    TimeLimit,
+    TrialLimit,
     WindowWithoutGain,
     progress_of,
 )
 
 
 def progress(**changes):
-    return Progress(
+    return SearchState(
         **({"elapsed_s": 0.0, "trials": 0, "trials_without_gain": 0, "loss_best": None} | changes)
     )
 
@@ -29,8 +29,8 @@ def progress(**changes):
 @pytest.mark.parametrize(
     ("criterion", "going", "ended"),
     [
-        (Elapsed(10), {"elapsed_s": 9.9}, {"elapsed_s": 10.0}),
-        (Trials(5), {"trials": 4}, {"trials": 5}),
+        (TimeLimit(10), {"elapsed_s": 9.9}, {"elapsed_s": 10.0}),
+        (TrialLimit(5), {"trials": 4}, {"trials": 5}),
         (
             WindowWithoutGain(8),
             {"trials_without_gain": 7, "loss_best": 1.0},
@@ -98,11 +98,11 @@ def test_a_population_that_diversifies_again_is_not_converged():
 def test_any_and_all_compose():
     both = progress(elapsed_s=10.0, trials=5)
     one = progress(elapsed_s=10.0, trials=4)
-    pair = (Elapsed(10), Trials(5))
+    pair = (TimeLimit(10), TrialLimit(5))
     assert AnyOf(pair)(one)
     assert AllOf(pair)(one) is None
     assert "time" in AllOf(pair)(both)
     assert "trials" in AllOf(pair)(both)
-    assert AnyOf((AllOf(pair), Trials(4)))(one)
+    assert AnyOf((AllOf(pair), TrialLimit(4)))(one)
     assert AnyOf(())(both) is None
     assert AllOf(())(both) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ascar.errors import InputError
-from ascar.pilot import Contest, ContestPlan, Limits, Round, Terms, run_contest
+from ascar.pilot import ComparisonTerms, Contest, ContestPlan, Limits, Round, run_contest
 from ascar.pilot.contest import means_of_subsessions
 from ascar.pilot.interleaving import orders, round_value
 
@@ -50,7 +50,7 @@ class Machine:
 
 def _contest(machine, *, terms=None, limits=None, on_block=None, **order):
     limits = limits or Limits(session_s=1e9, rounds_max=5000)
-    plan = ContestPlan("mb_per_s", terms or Terms(), limits, **order)
+    plan = ContestPlan("mb_per_s", terms or ComparisonTerms(), limits, **order)
     return run_contest(machine.runners, plan, on_block, machine.clock)
 
 
@@ -80,7 +80,7 @@ def test_equal_ones_are_shown_not_to_differ_by_more_than_the_margin(seed):
 
 def test_the_stated_error_holds_though_every_block_is_looked_at():
     wrong, sessions = 0, 300
-    terms = Terms(p=0.1, margin=1e-9, rounds_min=2)
+    terms = ComparisonTerms(p=0.1, margin=1e-9, rounds_min=2)
     for seed in range(sessions):
         session = _contest(
             Machine([100, 100], seed=seed), terms=terms, limits=Limits(1e9, rounds_max=60), warm_up=0
@@ -91,7 +91,7 @@ def test_the_stated_error_holds_though_every_block_is_looked_at():
 
 
 def test_three_equal_ones_keep_it_too():
-    wrong, terms = 0, Terms(p=0.1, margin=1e-9, rounds_min=2)
+    wrong, terms = 0, ComparisonTerms(p=0.1, margin=1e-9, rounds_min=2)
     for seed in range(150):
         session = _contest(
             Machine([100, 100, 100], seed=seed), terms=terms, limits=Limits(1e9, rounds_max=40), warm_up=0
@@ -161,7 +161,7 @@ def test_what_is_told_after_each_block_narrows_and_foresees_the_end():
 
 
 def test_lower_may_be_better():
-    session = _contest(Machine([100, 110], sd=0.01), terms=Terms(lower_is_better=True))
+    session = _contest(Machine([100, 110], sd=0.01), terms=ComparisonTerms(lower_is_better=True))
     assert session.standing.order == (0, 1)
     assert session.standing.pairs[0].ratio == pytest.approx(100 / 110, rel=0.02)
 
@@ -180,7 +180,7 @@ def test_two_that_read_zero_every_time_do_not_differ():
 
 
 def test_readings_around_zero_have_no_ratio_and_no_crash():
-    contest, rng = Contest(2, Terms()), np.random.default_rng(1)
+    contest, rng = Contest(2, ComparisonTerms()), np.random.default_rng(1)
     for _ in range(50):
         contest.add({0: rng.normal(), 1: rng.normal()})
     (pair,) = contest.standing().pairs
@@ -201,7 +201,7 @@ def test_every_block_is_the_mirror_image_of_the_one_before_it():
 def test_a_mean_on_its_own_has_an_interval_that_holds_at_all_looks():
     covered = 0
     for seed in range(100):
-        rng, contest = np.random.default_rng(seed), Contest(2, Terms())
+        rng, contest = np.random.default_rng(seed), Contest(2, ComparisonTerms())
         inside = True
         for n in range(40):
             contest.add({0: rng.normal(100, 5), 1: 1.0})
@@ -216,7 +216,7 @@ def test_a_mean_on_its_own_has_an_interval_that_holds_at_all_looks():
 
 
 def test_one_reading_has_no_interval():
-    contest = Contest(2, Terms())
+    contest = Contest(2, ComparisonTerms())
     contest.add({0: 1.0, 1: 2.0})
     assert contest.measurement(0).ci_low is None
     assert contest.standing().pairs[0].verdict == "undecided"
@@ -238,9 +238,9 @@ def test_correlated_rounds_are_merged_and_independent_ones_are_not():
 
 
 def test_the_level_is_divided_among_all_pairs_that_may_become_neighbours():
-    assert Terms(p=0.06).level(2) == 0.06
-    assert Terms(p=0.06).level(3) == pytest.approx(0.02)
-    assert Terms(p=0.06).level(4) == pytest.approx(0.01)
+    assert ComparisonTerms(p=0.06).level(2) == 0.06
+    assert ComparisonTerms(p=0.06).level(3) == pytest.approx(0.02)
+    assert ComparisonTerms(p=0.06).level(4) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(
@@ -254,14 +254,18 @@ def test_the_level_is_divided_among_all_pairs_that_may_become_neighbours():
 )
 def test_terms_are_checked(values, told):
     with pytest.raises(InputError, match=told):
-        Terms(**values)
+        ComparisonTerms(**values)
 
 
 def test_presets():
-    assert Terms.of("quick").margin > Terms.of("normal").margin > Terms.of("strict").margin
-    assert Terms.of("strict", margin=0.2).margin == 0.2
+    assert (
+        ComparisonTerms.of("quick").margin
+        > ComparisonTerms.of("normal").margin
+        > ComparisonTerms.of("strict").margin
+    )
+    assert ComparisonTerms.of("strict", margin=0.2).margin == 0.2
     with pytest.raises(InputError, match="quick, normal, strict"):
-        Terms.of("huge")
+        ComparisonTerms.of("huge")
 
 
 def test_one_alone_is_no_contest():
@@ -281,4 +285,4 @@ def test_a_round_is_its_reading_or_the_stable_mean_of_its_unit_readings():
 
 def test_a_reading_that_is_no_number_is_refused():
     with pytest.raises(InputError, match="finite"):
-        Contest(2, Terms()).add({0: 1.0, 1: float("nan")})
+        Contest(2, ComparisonTerms()).add({0: 1.0, 1: float("nan")})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ascar.errors import InputError
-from ascar.pilot import Terms, lower_is_better, rank
+from ascar.pilot import ComparisonTerms, lower_is_better, rank
 
 
 def _ar(seed, mean, sd=5.0, rho=0.0, n=2000):
@@ -18,7 +18,7 @@ def _ar(seed, mean, sd=5.0, rho=0.0, n=2000):
 def test_series_are_ranked_on_their_stable_phases():
     warm = _ar(1, 100, sd=2)
     warm[:300] += 60  # its mean over all readings would be the highest
-    found = rank([warm, _ar(2, 103, sd=2)], Terms())
+    found = rank([warm, _ar(2, 103, sd=2)], ComparisonTerms())
     assert found.standing.order == (1, 0)
     (pair,) = found.standing.pairs
     assert pair.verdict == "separated"
@@ -28,7 +28,7 @@ def test_series_are_ranked_on_their_stable_phases():
 
 
 def test_far_apart_the_intervals_alone_tell():
-    found = rank([_ar(1, 100), _ar(2, 150)], Terms())
+    found = rank([_ar(1, 100), _ar(2, 150)], ComparisonTerms())
     assert found.standing.pairs[0].method == "intervals apart"
 
 
@@ -36,18 +36,18 @@ def test_near_ones_take_welch():
     """The difference is about 3.1 standard errors: intervals that only just overlap, and p below 0.01."""
     a, b = _ar(1, 100), _ar(2, 100)
     b += a.mean() - b.mean() + 3.1 * 5 * np.sqrt(2 / 2000)
-    (pair,) = rank([a, b], Terms()).standing.pairs
+    (pair,) = rank([a, b], ComparisonTerms()).standing.pairs
     assert (pair.verdict, pair.method) == ("separated", "Welch's test")
     assert 0 < pair.p_value < 0.01
 
 
 def test_equal_ones_do_not_differ_by_more_than_the_margin():
-    (pair,) = rank([_ar(1, 100, sd=1), _ar(2, 100, sd=1)], Terms()).standing.pairs
+    (pair,) = rank([_ar(1, 100, sd=1), _ar(2, 100, sd=1)], ComparisonTerms()).standing.pairs
     assert pair.verdict == "equivalent"
 
 
 def test_too_few_readings_say_how_many_more_would_do():
-    (pair,) = rank([_ar(1, 100, n=100), _ar(3, 101, n=100)], Terms()).standing.pairs
+    (pair,) = rank([_ar(1, 100, n=100), _ar(3, 101, n=100)], ComparisonTerms()).standing.pairs
     assert pair.verdict == "undecided"
     assert 50 < pair.more < 100_000
 
@@ -55,7 +55,7 @@ def test_too_few_readings_say_how_many_more_would_do():
 def test_correlated_readings_are_not_taken_for_independent_ones():
     """By all readings as they are, Welch separates more than half of these equal series."""
     wrong = sum(
-        rank([_ar(seed, 100, rho=0.9), _ar(seed + 500, 100, rho=0.9)], Terms(p=0.05))
+        rank([_ar(seed, 100, rho=0.9), _ar(seed + 500, 100, rho=0.9)], ComparisonTerms(p=0.05))
         .standing.pairs[0]
         .verdict
         == "separated"
@@ -67,7 +67,7 @@ def test_correlated_readings_are_not_taken_for_independent_ones():
 def test_without_a_stable_phase_nothing_is_claimed():
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(200, level) for level in (1.0, 50.0, 100.0)]) + rng.normal(size=600)
-    (pair,) = rank([levels, _ar(1, 1000)], Terms()).standing.pairs
+    (pair,) = rank([levels, _ar(1, 1000)], ComparisonTerms()).standing.pairs
     assert pair.verdict == "no-interval"
     assert pair.p_value is None
 
@@ -75,12 +75,12 @@ def test_without_a_stable_phase_nothing_is_claimed():
 @pytest.mark.parametrize("series", [[], [np.ones(10)]])
 def test_fewer_than_two_are_no_comparison(series):
     with pytest.raises(InputError, match="at least two"):
-        rank(series, Terms())
+        rank(series, ComparisonTerms())
 
 
 def test_readings_that_are_not_finite_are_refused():
     with pytest.raises(InputError):
-        rank([np.array([1.0, np.nan]), np.ones(10)], Terms())
+        rank([np.array([1.0, np.nan]), np.ones(10)], ComparisonTerms())
 
 
 def test_few_or_constant_readings_do_not_crash():
@@ -90,7 +90,7 @@ def test_few_or_constant_readings_do_not_crash():
         ([0.0] * 20, [1.0] * 20),
         ([1.0, 2.0], [3.0, 4.0]),
     ):
-        found = rank([a, b], Terms())
+        found = rank([a, b], ComparisonTerms())
         assert len(found.standing.pairs) == 1
 
 
@@ -114,7 +114,7 @@ def test_which_way_is_better_is_told_from_the_name(metric, lower):
 
 
 def test_two_that_read_zero_every_time_do_not_differ():
-    (pair,) = rank([np.zeros(100), np.zeros(80)], Terms()).standing.pairs
+    (pair,) = rank([np.zeros(100), np.zeros(80)], ComparisonTerms()).standing.pairs
     assert (pair.verdict, pair.ratio) == ("equivalent", None)
-    (pair,) = rank([np.zeros(100), np.ones(80)], Terms()).standing.pairs
+    (pair,) = rank([np.zeros(100), np.ones(80)], ComparisonTerms()).standing.pairs
     assert pair.verdict == "separated"

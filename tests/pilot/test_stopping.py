@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ascar.pilot import Goal, Indicator, Limits, Plan, Round, analyze, run_session, verdict_on
+from ascar.pilot import Goal, Indicator, Limits, MeasurementPlan, Round, analyze, run_session, verdict_on
 
 
 def _ar(rng, n, rho, mean=100.0, sd=10.0):
@@ -24,7 +24,9 @@ def test_sessions_that_stop_at_the_first_narrow_interval_still_cover():
             return Round(1.0, work, {"x": next(series)})
 
         session = run_session(
-            run, Plan([Indicator("x", goal=goal)], goal, limits=Limits(1e9, 15_000)), clock=lambda: 0.0
+            run,
+            MeasurementPlan([Indicator("x", goal=goal)], goal, limits=Limits(1e9, 15_000)),
+            clock=lambda: 0.0,
         )
         assert session.reached
         found = session.findings[0].measurement
@@ -39,7 +41,7 @@ def test_no_session_stops_on_few_independent_samples():
     goal = Goal(interval_width=0.5, readings_min=5)
     session = run_session(
         lambda work, left_s: Round(1.0, work, {"x": next(series)}),
-        Plan([Indicator("x", goal=goal)], goal, limits=Limits(1e9, 4000)),
+        MeasurementPlan([Indicator("x", goal=goal)], goal, limits=Limits(1e9, 4000)),
         clock=lambda: 0.0,
     )
     assert session.findings[0].measurement.independent_samples >= 20

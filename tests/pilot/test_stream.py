@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import InputError
-from ascar.pilot.sources.stream import Columns, Stream
+from ascar.pilot.sources.stream import Stream, StreamColumns
 
 
 def stream(text, value="v", time="t", name="run.csv"):
     data = text if isinstance(text, bytes) else text.encode()
-    return Stream(Path(name), io.BytesIO(data), Columns(value, time), value)
+    return Stream(Path(name), io.BytesIO(data), StreamColumns(value, time), value)
 
 
 def test_rows_and_objects_are_readings():
@@ -35,14 +35,14 @@ def test_the_only_column_of_numbers_need_not_be_named():
     assert found.name == "v"
     told = stream('{"event": "start"}\n{"t": 0, "v": 1}\n', value=None)
     assert (list(told.readings()), told.name) == ([(0, 1)], "v")
-    every = Stream(Path("run.csv"), io.BytesIO(b"v\n4\n5\n"), Columns(None, None, 10.0))
+    every = Stream(Path("run.csv"), io.BytesIO(b"v\n4\n5\n"), StreamColumns(None, None, 10.0))
     assert list(every.readings()) == [(0, 4), (10, 5)]
 
 
 def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path):
     path = tmp_path / "run.csv"
     path.write_text("t,v\n0,1\n1,")
-    found = Stream.open(path, Columns("v", "t"))
+    found = Stream.open(path, StreamColumns("v", "t"))
     assert list(found.readings(last=False)) == [(0, 1)]
     with path.open("a") as file:
         file.write("25\n2,3\n")
@@ -76,13 +76,13 @@ def test_what_is_no_reading_is_refused_by_line(text, named):
 
 def test_times_must_come_from_somewhere():
     with pytest.raises(InputError, match="--every"):
-        Columns("v")
+        StreamColumns("v")
     with pytest.raises(InputError, match="--every"):
-        Columns("v", "t", 1.0)
+        StreamColumns("v", "t", 1.0)
 
 
 def test_files_that_cannot_be_opened_are_refused(tmp_path):
     with pytest.raises(InputError, match="No such file"):
-        Stream.open(tmp_path / "none.csv", Columns("v", "t"))
+        Stream.open(tmp_path / "none.csv", StreamColumns("v", "t"))
     with pytest.raises(InputError, match="directory"):
-        Stream.open(tmp_path, Columns("v", "t"))
+        Stream.open(tmp_path, StreamColumns("v", "t"))

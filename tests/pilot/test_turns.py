@@ -7,14 +7,14 @@ from itertools import count, repeat
 import numpy as np
 import pytest
 
-from ascar.capes.session.proof import Phase, judge
+from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.errors import InputError
 from ascar.objective import Objective
 from ascar.outcome import Purpose, Trial, TrialState
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns, drawn, taking_turns
 from ascar.sharp import About, Action, Journal, Judge, RuleSet, verify
-from ascar.sharp.bench import FRESH, Result
-from ascar.sharp.library import Pace, Watcher
+from ascar.sharp.bench import FRESH, RuleRun
+from ascar.sharp.library import RuleWatcher, WatchOptions
 from ascar.sharp.library.choice import Choice
 from ascar.sharp.turns import kept_if_better
 from ascar.space import Configuration
@@ -74,7 +74,7 @@ class Scripted:
     def run(self, trials):
         for one in trials:
             side = self.reference if one.rules is None else self.candidate
-            yield Result({"tp": side[one.repeat - FRESH]}, (), one.rules)
+            yield RuleRun({"tp": side[one.repeat - FRESH]}, (), one.rules)
 
 
 def searched(reference, candidate, objective, tmp_path):
@@ -133,7 +133,7 @@ class Chosen:
 def watched(reference, candidate, objective):
     system = AtWork(reference, candidate, None)
     events = []
-    Watcher(system, Chosen(), objective, Pace(), TEST, listener=events.append).cycle()
+    RuleWatcher(system, Chosen(), objective, WatchOptions(), TEST, listener=events.append).cycle()
     (last,) = (one for one in events if one.kind in ("verified", "rolled-back"))
     assert (last.kind == "verified") == (system.kept == AFTER)
     return last.shown.gain, last.shown.improved
@@ -141,7 +141,7 @@ def watched(reference, candidate, objective):
 
 def proved(reference, candidate, objective):
     phases = [
-        Phase(side == "candidate", tuple([{"reference": one, "candidate": other}[side]] * 3))
+        ComparedPhase(side == "candidate", tuple([{"reference": one, "candidate": other}[side]] * 3))
         for pair, (one, other) in enumerate(zip(reference, candidate, strict=True))
         for side in alternating(pair)
     ]

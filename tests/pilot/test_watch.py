@@ -6,9 +6,9 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from ascar.errors import InputError
-from ascar.pilot import Batch, Batches, Watcher, WatchPlan
-from ascar.pilot.evidence import Evidence
-from ascar.pilot.memory import Memory
+from ascar.pilot import Batch, Batches, ShiftDetector, WatchPlan
+from ascar.pilot.evidence import EDetector
+from ascar.pilot.memory import BatchMemory
 from ascar.pilot.onset import onset_of
 
 DAY_S = 86_400.0
@@ -27,7 +27,7 @@ def days_of_readings(seed, days=10, rho=0.9, shift=lambda day: 0 * day):
 
 
 def watched(readings, plan):
-    watcher = Watcher(plan)
+    watcher = ShiftDetector(plan)
     for index, value in enumerate(readings.reshape(-1, A_BATCH).mean(axis=1)):
         watcher.add(Batch(index, float(value)))
     return watcher
@@ -94,7 +94,7 @@ def test_a_daily_pattern_is_no_shift_but_without_a_period_it_is():
 
 def test_without_a_pattern_88_batches_are_learned():
     rng = np.random.default_rng(8)
-    watcher = Watcher(WatchPlan(period_s=None))
+    watcher = ShiftDetector(WatchPlan(period_s=None))
     for index in range(200):
         watcher.add(Batch(index, float(rng.normal(100 if index < 150 else 90, 1))))
         if not watcher.shifts:
@@ -106,7 +106,7 @@ def test_without_a_pattern_88_batches_are_learned():
 
 
 def test_constant_readings_are_steady_and_leaving_them_is_found():
-    watcher = Watcher(WatchPlan(false_alarm_s=10 * DAY_S))
+    watcher = ShiftDetector(WatchPlan(false_alarm_s=10 * DAY_S))
     for index in range(30 * 96):
         assert watcher.add(Batch(index, 0.1)) is None
     found = [watcher.add(Batch(30 * 96 + index, 0.2)) for index in range(40)]
@@ -118,7 +118,7 @@ def test_constant_readings_are_steady_and_leaving_them_is_found():
 
 def test_readings_around_zero_have_no_relative_size():
     rng = np.random.default_rng(9)
-    watcher = Watcher(WatchPlan(batch_s=3600))
+    watcher = ShiftDetector(WatchPlan(batch_s=3600))
     for index in range(24 * 20):
         watcher.add(Batch(index, float(rng.normal(0, 1) + 5 * (index > 24 * 10))))
     assert watcher.shifts[0].size == pytest.approx(5, abs=1)
@@ -146,14 +146,14 @@ def test_evidence_is_fair_while_nothing_changes():
     rng = np.random.default_rng(10)
     values = []
     for step in rng.standard_t(3, 4_000):
-        evidence = Evidence()
+        evidence = EDetector()
         evidence.add(float(step))
         values.append(np.exp(evidence.log))
     assert np.mean(values) == pytest.approx(1, abs=0.02)
 
 
 def test_no_step_counts_for_more_than_twice():
-    evidence = Evidence()
+    evidence = EDetector()
     evidence.add(1e300)
     assert np.exp(evidence.log) == pytest.approx(1.0)  # half of the bets doubled, half lost
     assert evidence.upwards
@@ -164,7 +164,7 @@ def test_no_step_counts_for_more_than_twice():
 
 
 def test_memory_is_bounded_and_keeps_the_means():
-    memory = Memory(96)
+    memory = BatchMemory(96)
     rng = np.random.default_rng(11)
     values = rng.normal(10, 1, 20_000)
     for index, value in enumerate(values):
@@ -173,7 +173,7 @@ def test_memory_is_bounded_and_keeps_the_means():
     assert len(places) <= 2_048
     assert bins * width == 96
     assert means[:-1].mean() == pytest.approx(values[: int(places[-1]) * width].mean())
-    odd = Memory(9)
+    odd = BatchMemory(9)
     for index in range(5_000):
         odd.add(index, 1.0)
     places, _, bins, width = odd.series()

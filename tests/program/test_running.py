@@ -15,7 +15,7 @@ import pytest
 
 from ascar.errors import StageFailed
 from ascar.program import running
-from ascar.program.running import STDERR_BYTES_MAX, Ended, Program, check, run_program
+from ascar.program.running import STDERR_BYTES_MAX, Program, ProgramExit, check, run_program
 from ascar.workspace import Workspace
 
 SHELL = "/bin/sh"
@@ -199,7 +199,7 @@ def test_a_signal_that_killed_it_is_named(place):
 
 
 def test_failures_carry_the_last_words():
-    ended = Ended(status=2, stderr="first\ndisk on fire\n", seconds=1.0, interrupted=False)
+    ended = ProgramExit(status=2, stderr="first\ndisk on fire\n", seconds=1.0, interrupted=False)
     with pytest.raises(StageFailed, match="sh exited with 2: disk on fire") as failed:
         check(shell(""), ended)
     assert failed.value.stderr == "first\ndisk on fire\n"

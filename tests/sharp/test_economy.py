@@ -17,16 +17,16 @@ from ascar.sharp import (
     Interval,
     Journal,
     Judge,
-    Limits,
     Observed,
-    Plan,
-    Result,
+    RuleRun,
     RuleSet,
+    SearchLimits,
+    SearchPlan,
     objective_of,
     rehearsed,
     search,
 )
-from ascar.sharp.bench import Trial
+from ascar.sharp.bench import RuleTrial
 from ascar.sharp.economy import SWEPT
 from ascar.sharp.judge import Judged
 from ascar.sharp.plan import FIRST, PARTS
@@ -83,7 +83,7 @@ class Landscape:
             replace(rule, observed=Observed(count, MEANS))
             for rule, count in zip(trial.rules.rules, uses, strict=True)
         )
-        return Result({"score": score + noise}, (score,), RuleSet(rules))
+        return RuleRun({"score": score + noise}, (score,), RuleSet(rules))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def judging():
 
         def make(bench, path, plan=None, **settings):
             wanted = objective_of("maximize score")
-            journal = stack.enter_context(Journal(path, About.of(bench, wanted, plan or Plan())))
+            journal = stack.enter_context(Journal(path, About.of(bench, wanted, plan or SearchPlan())))
             return Judge(bench, wanted, journal, **settings)
 
         yield make
@@ -103,7 +103,7 @@ def true_score(rules):
 
 
 def swept(judge):
-    return all(judge.journal.known(Trial(one.bare())) is not None for one in SWEPT)
+    return all(judge.journal.known(RuleTrial(one.bare())) is not None for one in SWEPT)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Trial:
 
 def test_the_one_indicator_that_matters_is_found_and_both_halves_improved(judging, tmp_path):
     judge = judging(Landscape(), tmp_path / "journal")
-    found = search(judge, Plan())
+    found = search(judge, SearchPlan())
     assert found.stopped == "no-gain"
     assert judge.evaluations < 350
     rules = found.best.rules.rules
@@ -126,17 +126,17 @@ def test_the_one_indicator_that_matters_is_found_and_both_halves_improved(judgin
 
 @pytest.mark.parametrize("part", [None, *PARTS])
 def test_it_does_without_any_part(judging, tmp_path, part):
-    plan = Plan(without=frozenset() if part is None else frozenset([part]))
-    judge = judging(Landscape(), tmp_path / "journal", plan, limits=Limits(1_500))
+    plan = SearchPlan(without=frozenset() if part is None else frozenset([part]))
+    judge = judging(Landscape(), tmp_path / "journal", plan, limits=SearchLimits(1_500))
     found = search(judge, plan)
     assert true_score(found.best.rules) > 75
     assert judge.evaluations <= 1_500
 
 
 def test_without_common_numbers_every_rule_set_has_its_own(judging, tmp_path):
-    plan = Plan(without=frozenset(["common-numbers"]))
+    plan = SearchPlan(without=frozenset(["common-numbers"]))
     path = tmp_path / "journal"
-    judge = judging(Landscape(), path, plan, limits=Limits(40))
+    judge = judging(Landscape(), path, plan, limits=SearchLimits(40))
     search(judge, plan)
     first, *others = [line for line in path.read_text().splitlines()[1:] if '"repeat"' in line]
     repeats = [int(line.split('"repeat":')[1].split(",")[0]) for line in (first, *others)]
@@ -226,20 +226,20 @@ def test_runs_of_the_whole_count_for_its_halves(judging, tmp_path):
 
 
 def test_what_a_simulation_found_is_where_the_search_begins(judging, tmp_path):
-    plan = rehearsed(judging(Landscape(shift=0.3), tmp_path / "first"), Plan())
+    plan = rehearsed(judging(Landscape(shift=0.3), tmp_path / "first"), SearchPlan())
     assert plan.others and plan.hoped > 0.1
-    judge = judging(Landscape(), tmp_path / "second", plan, limits=Limits(40))
+    judge = judging(Landscape(), tmp_path / "second", plan, limits=SearchLimits(40))
     found = search(judge, plan)
     assert not swept(judge)
     assert true_score(found.best.rules) > 95
-    alone = judging(Landscape(), tmp_path / "alone", limits=Limits(40))
-    assert true_score(search(alone, Plan()).best.rules) < true_score(found.best.rules)
+    alone = judging(Landscape(), tmp_path / "alone", limits=SearchLimits(40))
+    assert true_score(search(alone, SearchPlan()).best.rules) < true_score(found.best.rules)
 
 
 @pytest.mark.parametrize("shift", [3.0, -4.0])
 def test_a_simulation_that_misleads_costs_a_sweep_and_no_more(judging, tmp_path, shift):
     """Its windows are eight times too wide, or as narrow as can be."""
-    plan = rehearsed(judging(Landscape(shift=shift), tmp_path / "first"), Plan())
+    plan = rehearsed(judging(Landscape(shift=shift), tmp_path / "first"), SearchPlan())
     judge = judging(Landscape(), tmp_path / "second", plan)
     found = search(judge, plan)
     assert swept(judge)
@@ -247,8 +247,8 @@ def test_a_simulation_that_misleads_costs_a_sweep_and_no_more(judging, tmp_path,
 
 
 def test_a_simulation_in_which_nothing_was_better_tells_nothing(judging, tmp_path):
-    first = judging(Landscape(), tmp_path / "first", limits=Limits(3))
-    plan = rehearsed(first, Plan())
+    first = judging(Landscape(), tmp_path / "first", limits=SearchLimits(3))
+    plan = rehearsed(first, SearchPlan())
     assert (plan.others, plan.hoped) == ((), None)
     judge = judging(Landscape(), tmp_path / "second", plan)
     search(judge, plan)
@@ -257,9 +257,9 @@ def test_a_simulation_in_which_nothing_was_better_tells_nothing(judging, tmp_pat
 
 def test_wrong_plans_are_refused(judging, tmp_path):
     with pytest.raises(InputError, match="only 'sharp' has two phases"):
-        rehearsed(judging(Landscape(), tmp_path / "first", Plan("remy")), Plan("remy"))
+        rehearsed(judging(Landscape(), tmp_path / "first", SearchPlan("remy")), SearchPlan("remy"))
     with pytest.raises(InputError, match="without = 'speed'"):
-        Plan(without=frozenset(["speed"]))
+        SearchPlan(without=frozenset(["speed"]))
     with pytest.raises(InputError, match="begins with one rule set"):
-        Plan("remy", others=(FIRST,))
-    assert Plan(without=frozenset(["sweep", "racing"])).name == "sharp without racing without sweep"
+        SearchPlan("remy", others=(FIRST,))
+    assert SearchPlan(without=frozenset(["sweep", "racing"])).name == "sharp without racing without sweep"

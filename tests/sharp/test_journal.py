@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import InputError, Refused
-from ascar.sharp import About, Action, Journal, Result, RuleSet, Trial
+from ascar.sharp import About, Action, Journal, RuleRun, RuleSet, RuleTrial
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ABOUT = About("1", "system", "maximize tp", "sharp", "rules")
 RULES = RuleSet.uniform(Action(100, 0, 20_000))
-RESULT = Result({"tp": 0.1 + 0.2}, (1.0, 1 / 3), RULES)
+RESULT = RuleRun({"tp": 0.1 + 0.2}, (1.0, 1 / 3), RULES)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "rules.journal"
     with Journal(path, ABOUT) as journal:
-        journal.add(Trial(RULES), RESULT, 1.5)
-        journal.add(Trial(None, 7), Result({}, (), None), 2.5)
+        journal.add(RuleTrial(RULES), RESULT, 1.5)
+        journal.add(RuleTrial(None, 7), RuleRun({}, (), None), 2.5)
     return path
 
 
 def test_runs_come_back_bit_for_bit(path: Path) -> None:
     with Journal(path, ABOUT, "resume") as journal:
-        assert journal.known(Trial(RULES)) == RESULT
-        assert journal.known(Trial(None, 7)) == Result({}, (), None)
-        assert journal.known(Trial(RULES, 1)) is None
+        assert journal.known(RuleTrial(RULES)) == RESULT
+        assert journal.known(RuleTrial(None, 7)) == RuleRun({}, (), None)
+        assert journal.known(RuleTrial(RULES, 1)) is None
         assert (len(journal), journal.elapsed_s) == (2, 2.5)
 
 
@@ -42,9 +42,9 @@ def test_a_line_cut_off_by_a_kill_is_dropped_and_the_rest_goes_on(path: Path) ->
         path.write_bytes(whole[:cut])
         with Journal(path, ABOUT, "resume") as journal:
             assert len(journal) == max(0, whole[:cut].count(b"\n") - 1)
-            journal.add(Trial(None, 8), Result({}, (), None), 3.0)
+            journal.add(RuleTrial(None, 8), RuleRun({}, (), None), 3.0)
         with Journal(path, ABOUT, "resume") as journal:
-            assert journal.known(Trial(None, 8)) is not None
+            assert journal.known(RuleTrial(None, 8)) is not None
 
 
 def test_a_journal_there_or_not_there(path: Path, tmp_path: Path) -> None:

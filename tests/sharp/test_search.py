@@ -15,11 +15,11 @@ from ascar.sharp import (
     Action,
     Journal,
     Judge,
-    Limits,
-    Plan,
     RuleSet,
+    RuleTrial,
+    SearchLimits,
+    SearchPlan,
     SimulatedBench,
-    Trial,
     candidates,
     objective_of,
     search,
@@ -44,23 +44,25 @@ def scenario():
 
 @contextmanager
 def judging(
-    scenario, path: Path, objective: str = BALANCE, plan: Plan | None = None, **settings
+    scenario, path: Path, objective: str = BALANCE, plan: SearchPlan | None = None, **settings
 ) -> Generator[Judge]:
     wanted = objective_of(objective)
     bench = SimulatedBench(scenario, wanted, settings.pop("threads", 2))
-    with Journal(path, About.of(bench, wanted, plan or Plan()), settings.pop("begin", "new")) as journal:
+    with Journal(
+        path, About.of(bench, wanted, plan or SearchPlan()), settings.pop("begin", "new")
+    ) as journal:
         yield Judge(bench, wanted, journal, **settings)
 
 
 @pytest.mark.parametrize("schedule", ["sharp", "faithful", "remy"])
 def test_the_best_static_setting_is_reached(scenario, tmp_path, schedule):
     plan = plan_of(schedule)
-    with judging(scenario, tmp_path / "journal", plan=plan, limits=Limits(1100)) as judge:
+    with judging(scenario, tmp_path / "journal", plan=plan, limits=SearchLimits(1100)) as judge:
         found = search(judge, plan)
         assert found.stopped == ("no-gain" if schedule == "sharp" else "evaluations")
         assert judge.evaluations <= (400 if schedule == "sharp" else 1100)
         assert len(found.best.scores) >= 3
-        judge.limits = Limits()
+        judge.limits = SearchLimits()
         grid = [Action(0, 100 * window, tau) for window in (1, 2, 8) for tau in range(0, 70_001, 5_000)]
         best = max(judge.measured(RuleSet.uniform(action)).score for action in grid)
         default = judge.measured(DEFAULT_FIXED).score
@@ -75,7 +77,7 @@ def test_the_best_static_setting_is_reached(scenario, tmp_path, schedule):
 
 def test_faithful_candidates_are_the_published_ones_in_order(scenario, tmp_path):
     plan = plan_of("faithful", patience=0)
-    with judging(scenario, tmp_path / "journal", plan=plan, limits=Limits(42)) as judge:
+    with judging(scenario, tmp_path / "journal", plan=plan, limits=SearchLimits(42)) as judge:
         search(judge, plan)
         wanted = list(islice(candidates(FIRST), 40))
         assert [judged.rules for judged in judge.seen] == wanted
@@ -85,7 +87,7 @@ def test_faithful_candidates_are_the_published_ones_in_order(scenario, tmp_path)
 def test_results_that_vary_are_looked_at_again_and_the_winner_has_three_runs(tmp_path):
     scenario = with_settings(preset("btio-c"), ["duration_s=8", "warmup_s=0"])
     plan = plan_of("faithful")
-    with judging(scenario, tmp_path / "journal", plan=plan, limits=Limits(8)) as judge:
+    with judging(scenario, tmp_path / "journal", plan=plan, limits=SearchLimits(8)) as judge:
         judge.first_runs(list(islice(candidates(FIRST), 6)))
         assert [judged.uneven for judged in judge.seen] == [True] * 6  # a dump now and then
     steady = with_settings(preset("random-write"), ["duration_s=40"])
@@ -97,25 +99,29 @@ def test_threads_do_not_matter(scenario, tmp_path):
     ends = []
     for threads in (1, 3):
         with judging(
-            scenario, tmp_path / f"{threads}", threads=threads, limits=Limits(100), objective="tp-stdev:1"
+            scenario,
+            tmp_path / f"{threads}",
+            threads=threads,
+            limits=SearchLimits(100),
+            objective="tp-stdev:1",
         ) as judge:
-            found = search(judge, Plan())
+            found = search(judge, SearchPlan())
             ends.append((found, judge.course))
     assert ends[0] == ends[1]
 
 
 def test_a_search_goes_on_from_any_run_to_the_same_end(scenario, tmp_path):
     path = tmp_path / "whole"
-    with judging(scenario, path, limits=Limits(60)) as judge:
-        whole = search(judge, Plan())
+    with judging(scenario, path, limits=SearchLimits(60)) as judge:
+        whole = search(judge, SearchPlan())
         course = judge.course
     lines = path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 1 + judge.evaluations
     for cut in (1, 2, 20, 60):
         part = tmp_path / f"{cut}"
         part.write_bytes(b"".join(lines[:cut]) + b'{"rules"')
-        with judging(scenario, part, limits=Limits(60), begin="resume") as judge:
-            again = search(judge, Plan())
+        with judging(scenario, part, limits=SearchLimits(60), begin="resume") as judge:
+            again = search(judge, SearchPlan())
             assert (again, judge.course) == (whole, course)
         assert len(part.read_bytes().splitlines()) == len(lines)  # nothing was run twice
 
@@ -137,21 +143,21 @@ def test_splitting_and_no_gain(tmp_path):
 
 def test_time_ends_a_search(scenario, tmp_path):
     ticks = iter(range(100_000))
-    limits = Limits(budget_s=40)
+    limits = SearchLimits(budget_s=40)
     with judging(scenario, tmp_path / "journal", limits=limits, clock=lambda: next(ticks)) as judge:
-        found = search(judge, Plan())
+        found = search(judge, SearchPlan())
         assert found.stopped == "time"
         assert 10 < judge.evaluations < 40
         assert found.best is not None
     for wrong in ({"evaluations": 0}, {"budget_s": 0.0}, {"budget_s": float("nan")}):
         with pytest.raises(InputError):
-            Limits(**wrong)
+            SearchLimits(**wrong)
 
 
 def test_progress_tells_where_it_is(scenario, tmp_path):
     told = []
-    with judging(scenario, tmp_path / "journal", limits=Limits(12), listener=told.append) as judge:
-        search(judge, Plan())
+    with judging(scenario, tmp_path / "journal", limits=SearchLimits(12), listener=told.append) as judge:
+        search(judge, SearchPlan())
     last = told[-1]
     assert (last.epoch, last.round, last.evaluations) == (1, 1, judge.evaluations)
     assert all(one.left_s is not None for one in told)
@@ -197,9 +203,9 @@ def test_scores_below_zero_have_a_difference_and_no_relative_gain(scenario, tmp_
 
 def test_a_formula_without_a_value_is_no_score(scenario, tmp_path):
     with judging(
-        scenario, tmp_path / "journal", objective="maximize 1 / (tp - tp)", limits=Limits(10)
+        scenario, tmp_path / "journal", objective="maximize 1 / (tp - tp)", limits=SearchLimits(10)
     ) as judge:
-        found = search(judge, Plan())
+        found = search(judge, SearchPlan())
         assert found.best.score == float("-inf")
         assert verify(judge, found.best.rules, PairTest()).kind == "not-verified"
 
@@ -207,7 +213,7 @@ def test_a_formula_without_a_value_is_no_score(scenario, tmp_path):
 def test_rules_have_counted_what_was_answered(scenario):
     both = with_settings(scenario, ["warmup_s=0"])
     bench = SimulatedBench(both, objective_of("throughput"))
-    (result,) = bench.run([Trial(FIRST)])
+    (result,) = bench.run([RuleTrial(FIRST)])
     used = result.rules.rules[0].observed
     streams = both.client_count * both.server_count
     assert result.metrics["requests"] - streams <= used.used_times <= result.metrics["requests"]

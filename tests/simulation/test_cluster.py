@@ -9,9 +9,9 @@ import pytest
 from ascar.errors import InputError, ScenarioError
 from ascar.simulation import (
     INDICATORS,
+    BatchProgress,
     Cluster,
     Fleet,
-    Standing,
     preset,
     run_many,
     seeded,
@@ -75,9 +75,9 @@ def test_the_number_of_threads_changes_no_bit(scenario):
 
 
 def test_a_batch_tells_how_far_it_is(scenario):
-    told: list[Standing] = []
+    told: list[BatchProgress] = []
     run_many(seeded(scenario, 4), threads=2, listener=told.append)
-    assert told[-1] == Standing(4, 4, 1.0)
+    assert told[-1] == BatchProgress(4, 4, 1.0)
     shares = [one.share for one in told]
     assert shares == sorted(shares)
 

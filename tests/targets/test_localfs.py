@@ -18,14 +18,14 @@ from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
 from ascar.targets import Reusing
 from ascar.targets.localfs import LocalFileSystem
 from ascar.testing import TargetContract
-from ascar.workloads import Pace
+from ascar.workloads import LoadTiming
 from ascar.workloads.command import Command
 from ascar.workloads.fio import Fio
 
 pytestmark = [*ROOT, pytest.mark.machine]
 
 MIB = 2**20
-PACE = Pace(0.3, 0.5, 0.1, lambda series: False)
+PACE = LoadTiming(0.3, 0.5, 0.1, lambda series: False)
 LOAD = {"scale": 0.05}
 
 
@@ -436,7 +436,7 @@ KILLED = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from localfs_support import entered
-from ascar.workloads import Pace
+from ascar.workloads import LoadTiming
 from ascar.workloads.fio import Fio
 with entered(image={image!r}) as target:
     load = Fio({{"scale": 0.05}})
@@ -445,7 +445,7 @@ with entered(image={image!r}) as target:
         if not target.apply(target.space.default().replaced(dirty_ratio_percent=60)).filled:
             load.prepare(target.workspace)
         target.settle()
-        load.run(target.workspace, Pace(0.2, 0.4, 0.1, lambda series: False))
+        load.run(target.workspace, LoadTiming(0.2, 0.4, 0.1, lambda series: False))
 """
 
 

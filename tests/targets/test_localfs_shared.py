@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from localfs_support import ROOT, entered
 
-from ascar.targets.localfs_options import LocalFileSystemOptions, Settings
+from ascar.targets.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
 from ascar.targets.localfs_space import localfs_space, without_machine_wide
 
 if TYPE_CHECKING:
@@ -73,4 +73,4 @@ def test_the_space_without_what_is_shared_is_a_space():
     }
     assert shared.is_valid(shared.default())
     assert len(space.constraints) - len(shared.constraints) == 1
-    assert Settings.read(LocalFileSystemOptions()).options.machine_wide
+    assert LocalFileSystemSettings.read(LocalFileSystemOptions()).options.machine_wide

@@ -10,8 +10,8 @@ from ascar.errors import StudyError
 from ascar.expression import parse
 from ascar.space import ChangeCost, Choices, Parameter, Space
 from ascar.space.document import space_to_document
-from ascar.targets.recording import Recording
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording import MeasurementTable
+from ascar.targets.recording_columns import TableColumns
 
 
 def parameter(name, values, cost, when=None, *, ordered=False):
@@ -58,7 +58,7 @@ def written(path, rows=ROWS, spaces=(SPACE,)):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_space_is_the_one_that_was_measured(tmp_path, suffix):
-    recording = Recording.read(written(tmp_path / f"t.{suffix}"), Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(written(tmp_path / f"t.{suffix}"), TableColumns(metrics=("ops_per_s",)))
     assert recording.space.names == SPACE.names
     assert recording.space.count() == 8
     assert recording.space["fs"].cost is ChangeCost.REFORMAT_RESTORE
@@ -70,15 +70,15 @@ def test_the_space_is_the_one_that_was_measured(tmp_path, suffix):
 
 
 def test_interrupted_trials_tell_nothing(tmp_path):
-    recording = Recording.read(written(tmp_path / "t.parquet"), Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(written(tmp_path / "t.parquet"), TableColumns(metrics=("ops_per_s",)))
     assert recording.rows(0) == slice(0, 2)
     only = [(*row[:5], 1.0) for row in ROWS if row[0] == "interrupted"]
     with pytest.raises(StudyError, match="no trial in it came to an end"):
-        Recording.read(written(tmp_path / "none.parquet", only), Columns(metrics=("ops_per_s",)))
+        MeasurementTable.read(written(tmp_path / "none.parquet", only), TableColumns(metrics=("ops_per_s",)))
 
 
 def test_what_was_not_measured_is_the_nearest_of_its_own_kind(tmp_path):
-    recording = Recording.read(written(tmp_path / "t.parquet"), Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(written(tmp_path / "t.parquet"), TableColumns(metrics=("ops_per_s",)))
     wanted = recording.space.validate({"fs": "xfs", "groups": 4, "barrier": False})
     nearest = recording.configurations[recording.nearest(wanted)]
     assert nearest["fs"] == "xfs", "parameters that apply to one of the two alone count as different"
@@ -86,8 +86,8 @@ def test_what_was_not_measured_is_the_nearest_of_its_own_kind(tmp_path):
 
 def test_named_parameters_make_every_combination_askable(tmp_path):
     """For optimizers that know no conditions: what does not apply makes no difference."""
-    columns = Columns(("fs", "mode", "groups", "barrier"), ("ops_per_s",))
-    recording = Recording.read(written(tmp_path / "t.parquet"), columns)
+    columns = TableColumns(("fs", "mode", "groups", "barrier"), ("ops_per_s",))
+    recording = MeasurementTable.read(written(tmp_path / "t.parquet"), columns)
     assert recording.space.count() == 16
     assert all(parameter.condition is None for parameter in recording.space.parameters)
     for mode in ("ordered", "journal"):
@@ -103,39 +103,41 @@ def test_named_parameters_make_every_combination_askable(tmp_path):
 def test_a_parameter_that_never_applies_is_refused_when_named(tmp_path):
     rows = [(*row[:3], None, *row[4:]) for row in ROWS]
     with pytest.raises(StudyError, match="column 'groups' has no value"):
-        Recording.read(written(tmp_path / "t.parquet", rows), Columns(("fs", "groups"), ("ops_per_s",)))
+        MeasurementTable.read(
+            written(tmp_path / "t.parquet", rows), TableColumns(("fs", "groups"), ("ops_per_s",))
+        )
 
 
 def test_parameters_that_applied_to_none_so_far_are_of_the_space_all_the_same(tmp_path):
     rows = [row for row in ROWS if row[1] == "ext4"]
     frame = pl.read_parquet(written(tmp_path / "t.parquet", rows)).drop("groups")
     frame.write_parquet(tmp_path / "begun.parquet")
-    recording = Recording.read(tmp_path / "begun.parquet", Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(tmp_path / "begun.parquet", TableColumns(metrics=("ops_per_s",)))
     assert recording.space.count() == 8
     assert len(recording) == 2
     frame.drop("barrier").write_parquet(tmp_path / "less.parquet")
-    recording = Recording.read(tmp_path / "less.parquet", Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(tmp_path / "less.parquet", TableColumns(metrics=("ops_per_s",)))
     assert recording.space.name == "table"
 
 
 def test_runs_of_one_space_are_one_table(tmp_path):
     file = written(tmp_path / "t.parquet", spaces=(SPACE, SPACE))
-    assert Recording.read(file, Columns(metrics=("ops_per_s",))).space.count() == 8
+    assert MeasurementTable.read(file, TableColumns(metrics=("ops_per_s",))).space.count() == 8
 
 
 def test_runs_of_two_spaces_have_none_in_common(tmp_path):
     file = written(tmp_path / "t.parquet", spaces=(SPACE, SPACE.pin({"barrier": True})))
-    recording = Recording.read(file, Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(file, TableColumns(metrics=("ops_per_s",)))
     assert recording.space.name == "table"
 
 
 def test_rows_that_are_not_of_the_space_are_refused(tmp_path):
     rows = [*ROWS, ("complete", "ext4", "ordered", 8, True, 1.0)]
     with pytest.raises(StudyError, match="row 7: parameter groups"):
-        Recording.read(written(tmp_path / "t.parquet", rows), Columns(metrics=("ops_per_s",)))
+        MeasurementTable.read(written(tmp_path / "t.parquet", rows), TableColumns(metrics=("ops_per_s",)))
     rows = [*ROWS, ("complete", "zfs", None, None, True, 1.0)]
     with pytest.raises(StudyError, match="row 7: parameter fs"):
-        Recording.read(written(tmp_path / "t.parquet", rows), Columns(metrics=("ops_per_s",)))
+        MeasurementTable.read(written(tmp_path / "t.parquet", rows), TableColumns(metrics=("ops_per_s",)))
 
 
 @pytest.mark.parametrize("run", ["", "{", "[]", '{"space": 1}', '{"space": {"format": "x"}}', "[" * 100_000])
@@ -143,5 +145,5 @@ def test_a_damaged_run_leaves_an_ordinary_table(tmp_path, run):
     frame = pl.read_parquet(written(tmp_path / "t.parquet")).drop("mode", "groups")
     frame = frame.with_columns(pl.Series("trial.run", [run] + [None] * 6, pl.String))
     frame.write_parquet(tmp_path / "damaged.parquet")
-    recording = Recording.read(tmp_path / "damaged.parquet", Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(tmp_path / "damaged.parquet", TableColumns(metrics=("ops_per_s",)))
     assert recording.space.name == "table"

@@ -10,7 +10,7 @@ from ascar.space import ChangeCost, Configuration, Space, integer, ordinal
 from ascar.targets import Target
 from ascar.targets.simulated import SimulatedSystem
 from ascar.testing import TargetContract, WorkloadContract
-from ascar.workloads import Pace, Workload
+from ascar.workloads import LoadTiming, Workload
 
 FORMULA = {"metrics": {"throughput_ops_per_s": "100 + 10 * depth"}}
 
@@ -20,7 +20,7 @@ def never(series):
 
 
 def pace(load_max_s=10.0, reading_s=0.1, enough=never, load_min_s=1.0):
-    return Pace(load_min_s, load_max_s, reading_s, enough)
+    return LoadTiming(load_min_s, load_max_s, reading_s, enough)
 
 
 def run(options, configuration=None, runs=1, **kwargs):

@@ -14,11 +14,11 @@ from ascar.space import Guarantee
 from ascar.targets import open_target
 from ascar.targets.sqlite import CONNECT_FILE, SqliteDatabase, sqlite_space
 from ascar.testing import TargetContract
-from ascar.workloads import Pace, open_workload
+from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.sqlite_load import CONNECT_FILE as LOADS_CONNECT_FILE
 from ascar.workloads.sqlite_load import connect
 
-PACE = Pace(0.2, 0.4, 0.1, lambda series: False)
+PACE = LoadTiming(0.2, 0.4, 0.1, lambda series: False)
 
 
 @pytest.fixture

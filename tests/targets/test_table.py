@@ -11,13 +11,13 @@ import pytest
 from ascar.errors import SpaceError, StageFailed, StudyError
 from ascar.space import Choices, Configuration, Range
 from ascar.targets import Target
-from ascar.targets.recording import Recording
-from ascar.targets.recording_columns import Columns, name_of
+from ascar.targets.recording import MeasurementTable
+from ascar.targets.recording_columns import TableColumns, name_of
 from ascar.targets.table import RecordedTable
 from ascar.testing import TargetContract, WorkloadContract
-from ascar.workloads import Pace, Workload
+from ascar.workloads import LoadTiming, Workload
 
-PACE = Pace(1.0, 2.0, 0.1, lambda series: False)
+PACE = LoadTiming(1.0, 2.0, 0.1, lambda series: False)
 
 ROWS = """fs,block,on,repetition,speed,lat(ms),took_s
 ext,1024,true,1,10,1.0,5
@@ -168,7 +168,9 @@ def test_parquet_is_read_alike(file, tmp_path):
 
 
 def test_truth_is_the_mean_of_the_rows_that_succeeded(file):
-    recording = Recording.read(file, Columns(parameters=("fs", "block"), metrics=("speed", "lat(ms)")))
+    recording = MeasurementTable.read(
+        file, TableColumns(parameters=("fs", "block"), metrics=("speed", "lat(ms)"))
+    )
     assert recording.truth("speed") == pytest.approx([12, 21, 40])
     assert recording.truth("lat_ms_") == pytest.approx([1.1, 1.3, 1.4])
     assert not recording.complete
@@ -178,12 +180,15 @@ def test_truth_is_the_mean_of_the_rows_that_succeeded(file):
 def test_many_numbers_are_a_range_and_snapping_takes_the_nearest(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("x,y,m\n" + "\n".join(f"{i * i},{i / 7:.3f},{i}" for i in range(100)))
-    recording = Recording.read(path, Columns(metrics=("m",)))
+    recording = MeasurementTable.read(path, TableColumns(metrics=("m",)))
     assert recording.space.domain("x") == Range(0, 99 * 99, integer=True)
     assert isinstance(recording.space.domain("y"), Range)
     assert recording.nearest(Configuration({"x": 2500, "y": 50 / 7})) == 50
     assert recording.nearest(Configuration({"x": 2510, "y": 7.1})) == 50
-    assert Recording.read(path, Columns(metrics=("m",)), listed_max=200).space.domain("x").size == 100
+    assert (
+        MeasurementTable.read(path, TableColumns(metrics=("m",)), listed_max=200).space.domain("x").size
+        == 100
+    )
 
 
 def test_names_that_formulas_cannot_write_are_changed():
@@ -254,16 +259,16 @@ def test_a_table_of_ascars_own_knows_what_was_set(tmp_path):
         "trial.number,trial.failure,depth,mode,change_s,ops_per_s,trial.run\n"
         f'1,,1,a,0.1,10,"{run}"\n2,broken,2,a,0.2,,\n3,,2,b,0.3,30,\n'
     )
-    recording = Recording.read(file, Columns(metrics=("ops_per_s",)))
+    recording = MeasurementTable.read(file, TableColumns(metrics=("ops_per_s",)))
     assert recording.space.names == ("depth", "mode")
     assert list(recording.values) == ["ops_per_s"]
-    recording = Recording.read(file, Columns(parameters=("depth", "mode")))
+    recording = MeasurementTable.read(file, TableColumns(parameters=("depth", "mode")))
     assert list(recording.values) == ["change_s", "ops_per_s"]
-    assert Recording.read(file, Columns(("depth",), ("trial.number",))).space.names == ("depth",)
+    assert MeasurementTable.read(file, TableColumns(("depth",), ("trial.number",))).space.names == ("depth",)
 
 
 def test_messages_name_columns_as_the_file_does(tmp_path):
     file = tmp_path / "table.csv"
     file.write_text("queue depth,ops/s\n1,2\n,3\n")
     with pytest.raises(StudyError, match="column 'queue depth' has no value in row 2"):
-        Recording.read(file, Columns(metrics=("ops/s",)))
+        MeasurementTable.read(file, TableColumns(metrics=("ops/s",)))

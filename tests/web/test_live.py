@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 import pytest
 from explorer_page import serving
 
-from ascar.history import History, Moment
+from ascar.history import History, WriteContext
 from ascar.measurement import Measurement
 from ascar.outcome import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
-from ascar.web import Recorded
+from ascar.web import HistorySubject
 from ascar.web.live import standing
 
 STUDY = """
@@ -45,7 +45,7 @@ class Tuning:
     """The other side: a study that another process runs."""
 
     def __init__(self, path):
-        self.history = History(path, Moment(lambda: NOW, "boot"))
+        self.history = History(path, WriteContext(lambda: NOW, "boot"))
         self.run = self.history.begin(Study.parse(STUDY), SPACE, {"target": "simulated"})
 
     def close(self):
@@ -78,7 +78,7 @@ def tuning(tmp_path):
 @pytest.fixture
 def subject(tuning, tmp_path):
     with History(tmp_path / "history.sqlite") as history:
-        yield Recorded(history, [history.run(tuning.run.id)])
+        yield HistorySubject(history, [history.run(tuning.run.id)])
 
 
 def test_how_a_run_stands(tuning, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 from ascar.errors import InputError, Refused
 from ascar.web import application, bound
 from ascar.web.application import PAGE
-from ascar.web.guard import HEADERS, Guard
+from ascar.web.guard import HEADERS, RequestGuard
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAME = pl.DataFrame({"mode": ["a", "b"] * 3, "throughput": [1.0, 2.0, 3.0, 4.0, 5.0, 6.5]})
@@ -98,7 +98,7 @@ def test_a_file_that_is_too_large_is_refused(ask, monkeypatch):
 
 
 def test_beyond_loopback_addresses_and_own_names_are_answered():
-    open_to_all = Guard(application, "0.0.0.0")
+    open_to_all = RequestGuard(application, "0.0.0.0")
     assert open_to_all._is_ours("192.168.1.7:8700")
     assert not open_to_all._is_ours("evil.example")
 

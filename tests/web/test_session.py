@@ -15,7 +15,7 @@ from told_session import BEGAN, DEFAULT, SESSION, Told
 from ascar.capes.session.files import users
 from ascar.errors import EnvironmentLacks
 from ascar.messaging import MessageServer, read_settings
-from ascar.web import NothingYet, Watched
+from ascar.web import NothingYet, OnlineSubject
 
 PATIENCE_S = 200.0
 ASCARD = Path(sys.executable).parent / "ascard"
@@ -52,7 +52,7 @@ def test_a_session_on_the_page(told, explorer):
     page = explorer.page
     for value in range(40):
         told.stored.append((BEGAN - 40 + value, 100.0 + value % 5, DEFAULT))
-    with Watched(SESSION, told.settings) as subject, serving(subject) as url:
+    with OnlineSubject(SESSION, told.settings) as subject, serving(subject) as url:
         port = int(url.rsplit(":", 1)[1].strip("/"))
         page.goto(url)
         page.get_by_role("heading", name="ascar session shown").wait_for()
@@ -99,7 +99,7 @@ def test_a_session_on_the_page(told, explorer):
     # A new server knows the past from the interface, and the page goes on by itself.
     page.get_by_text("The server does not answer; trying again.").wait_for()
     told.ticked(143.0, {"vm.dirty_ratio": 45})
-    with Watched(SESSION, told.settings) as subject, serving(subject, port):
+    with OnlineSubject(SESSION, told.settings) as subject, serving(subject, port):
         heard(subject, told)
         told.ticked(144.0, {"vm.dirty_ratio": 45})
         page.get_by_role("img", name="47 ticks of the objective, the last 144").wait_for()
@@ -117,7 +117,7 @@ def test_a_session_that_ends_and_is_begun_anew(told):
         return told.settings()
 
     told.interval_s = 0.05
-    with Watched(SESSION, settings, silence_s=0.3) as subject:
+    with OnlineSubject(SESSION, settings, silence_s=0.3) as subject:
         heard(subject, told)
         told.ticked(1.0)
 
@@ -144,7 +144,7 @@ def test_a_session_that_ends_and_is_begun_anew(told):
 
 
 def test_messages_that_are_wrong_break_nothing(told):
-    with Watched(SESSION, told.settings) as subject:
+    with OnlineSubject(SESSION, told.settings) as subject:
         heard(subject, told)
         for what, document in (
             ("ticks", {"tick": "x", "metrics": [], "setting": 3, "nodes": None}),
@@ -188,7 +188,7 @@ def test_the_past_of_a_real_interface(tmp_path):
             shown = said = None
             for _ in range(2):  # the second one was not there when the ticks came
                 with (
-                    Watched(SESSION, lambda: read_settings(directory / "viewer.toml")) as subject,
+                    OnlineSubject(SESSION, lambda: read_settings(directory / "viewer.toml")) as subject,
                     Teller(directory) as teller,
                 ):
 

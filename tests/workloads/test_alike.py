@@ -24,7 +24,7 @@ from ascar.errors import EnvironmentLacks
 from ascar.features import features_of, parse_system_calls, relative_differences, signature_workload
 from ascar.features.system_calls import SYSTEM_CALLS
 from ascar.workloads.filebench import find_ascard
-from ascar.workloads.recorder import Recording, record_process
+from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -141,7 +141,7 @@ def test_a_process_and_its_signature_are_alike_under_the_same_instrument(place: 
     with running(words, sign) as original:
         original.send_signal(signal.SIGCONT)
         try:
-            recorded = record_process(original.pid, Recording(2.0, data))
+            recorded = record_process(original.pid, RecorderOptions(2.0, data))
         except EnvironmentLacks as lack:
             pytest.skip(str(lack))
         original.send_signal(signal.SIGSTOP)

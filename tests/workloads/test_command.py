@@ -10,7 +10,7 @@ import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.testing import WorkloadContract
-from ascar.workloads import Pace, open_workload
+from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.command import Command
 from ascar.workspace import Workspace
 
@@ -35,7 +35,7 @@ def never(series):
 
 
 def pace(load_max_s=1.0, enough=never, load_min_s=0.2):
-    return Pace(load_min_s, load_max_s, 0.1, enough)
+    return LoadTiming(load_min_s, load_max_s, 0.1, enough)
 
 
 def shell(script, **options):

@@ -12,7 +12,7 @@ import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.testing.workloads import WorkloadContract
-from ascar.workloads import Pace, Workload, open_workload
+from ascar.workloads import LoadTiming, Workload, open_workload
 from ascar.workloads.filebench import Filebench, find_ascard
 from ascar.workloads.filebench_report import Lines, identifier
 from ascar.workspace import Workspace
@@ -135,7 +135,7 @@ def test_a_wrong_file_is_named_with_line_and_word(tmp_path: Path) -> None:
 
 def test_a_run_without_a_fill_fails_and_says_so(tmp_path: Path) -> None:
     load = Filebench({"personality": "mailserver", "scale": 0.1})
-    pace = Pace(0.1, 0.2, 0.1, lambda _: False)
+    pace = LoadTiming(0.1, 0.2, 0.1, lambda _: False)
     with pytest.raises(StageFailed, match="was not filled"):
         load.run(Workspace(tmp_path), pace)
 

@@ -14,7 +14,7 @@ import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.testing import WorkloadContract
-from ascar.workloads import Pace, open_workload
+from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.fio import Fio
 from ascar.workspace import Workspace
 
@@ -26,7 +26,7 @@ def never(series):
 
 
 def pace(load_max_s=1.0, reading_s=0.1, enough=never, load_min_s=0.3):
-    return Pace(load_min_s, load_max_s, reading_s, enough)
+    return LoadTiming(load_min_s, load_max_s, reading_s, enough)
 
 
 @pytest.mark.parametrize("given", [{"options": SMALL}, {"scale": 0.02}], ids=["options", "preset"])

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ascar.workloads.pace import Count, Pace, count_calls, slowdown_of
+from ascar.workloads.pace import Count, OperationRate, count_calls, slowdown_of
 
 CHILD = """
 import os, sys
@@ -53,15 +53,15 @@ def test_a_childs_reads_count(tmp_path) -> None:
 
 
 def test_only_processes_that_last_and_work_have_a_pace() -> None:
-    assert Count(0.0, {1: 10, 2: 7}).until(Count(2.0, {1: 30, 3: 900})) == Pace(10.0)
+    assert Count(0.0, {1: 10, 2: 7}).until(Count(2.0, {1: 30, 3: 900})) == OperationRate(10.0)
     assert Count(0.0, {1: 10}).until(Count(2.0, {1: 10})) is None
     assert Count(0.0, {1: 10}).until(Count(0.0, {1: 20})) is None
 
 
 def test_slower_is_what_is_slower_than_before_and_after() -> None:
-    traced = Pace(10.0)
-    assert slowdown_of(traced, (Pace(50.0), Pace(70.0))) == 6.0
-    assert slowdown_of(traced, (None, Pace(50.0))) == 5.0
-    assert slowdown_of(traced, (Pace(50.0), Pace(8.0))) == 1.0
+    traced = OperationRate(10.0)
+    assert slowdown_of(traced, (OperationRate(50.0), OperationRate(70.0))) == 6.0
+    assert slowdown_of(traced, (None, OperationRate(50.0))) == 5.0
+    assert slowdown_of(traced, (OperationRate(50.0), OperationRate(8.0))) == 1.0
     assert slowdown_of(traced, (None, None)) is None
-    assert slowdown_of(None, (Pace(50.0), Pace(70.0))) is None
+    assert slowdown_of(None, (OperationRate(50.0), OperationRate(70.0))) is None

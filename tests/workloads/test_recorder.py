@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import EnvironmentLacks, InputError
-from ascar.features import Operation, features_of, parse_load_record, relative_differences, signature_workload
+from ascar.features import (
+    TraceOperation,
+    features_of,
+    parse_load_record,
+    relative_differences,
+    signature_workload,
+)
 from ascar.workloads.filebench import find_ascard
-from ascar.workloads.recorder import Recording, record_process
+from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +70,13 @@ def process(place: Path) -> Iterator[subprocess.Popen[str]]:
 
 def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
     """Record the process, replay its signature, and give the features that differ by more than 10%."""
-    trace = record_process(pid, Recording(5.0)).trace
+    trace = record_process(pid, RecorderOptions(5.0)).trace
     original = features_of(trace)
     assert original["read_size_bytes_mean"] == 16384
     assert original["read_run_bytes_mean"] == pytest.approx(65536, rel=0.05)
     assert original["write_sequential_share"] < 0.05
     assert original["create_share"] == pytest.approx(0.5 / 7.5, abs=0.01)
-    assert len(trace.only(Operation.SYNC)) > 20
+    assert len(trace.only(TraceOperation.SYNC)) > 20
     wml = place / "signature.f"
     wml.write_text(signature_workload(trace))
     words = ["--wml", wml, "--dir", place, "--seconds", "5", "--seed", str(seed)]
@@ -98,12 +104,12 @@ def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Pop
 
 def test_what_cannot_be_recorded_is_refused() -> None:
     with pytest.raises(InputError, match="no such process"):
-        record_process(2**22 + 1, Recording(1.0))
+        record_process(2**22 + 1, RecorderOptions(1.0))
     with pytest.raises(InputError, match="no such process"):
-        record_process(-1, Recording(1.0))
+        record_process(-1, RecorderOptions(1.0))
     with pytest.raises(InputError, match="seconds"):
-        record_process(os.getpid(), Recording(0.0))
+        record_process(os.getpid(), RecorderOptions(0.0))
     with subprocess.Popen(["sleep", "30"]) as idle:
         with pytest.raises((InputError, EnvironmentLacks)):
-            record_process(idle.pid, Recording(0.3))
+            record_process(idle.pid, RecorderOptions(0.3))
         idle.kill()

@@ -12,7 +12,7 @@ import pytest
 
 from ascar.errors import StageFailed, StudyError
 from ascar.testing import WorkloadContract
-from ascar.workloads import Pace, open_workload
+from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.sqlite_load import main
 from ascar.workloads.sqlite_transactions import DATABASE_FILE, SqliteTransactions
 from ascar.workspace import Workspace
@@ -21,7 +21,7 @@ SMALL = {"rows": 500}
 
 
 def pace(load_max_s=0.6, enough=lambda series: False):
-    return Pace(0.2, load_max_s, 0.1, enough)
+    return LoadTiming(0.2, load_max_s, 0.1, enough)
 
 
 def ask(place, question):

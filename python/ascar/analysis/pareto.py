@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ParetoPoint:
     """A configuration in the space of the objectives.
 
     Attributes:
@@ -40,7 +40,7 @@ class Point:
     intervals: tuple[tuple[float, float] | None, ...] = ()
 
 
-def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Point]:
+def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[ParetoPoint]:
     """Every configuration that was measured and met the constraints, in the order first tried.
 
     Raises:
@@ -53,9 +53,11 @@ def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[
     return [_point(one, made, objectives) for one, made in known.items()]
 
 
-def _point(configuration: Configuration, made: Sequence[Trial], objectives: Sequence[Objective]) -> Point:
+def _point(
+    configuration: Configuration, made: Sequence[Trial], objectives: Sequence[Objective]
+) -> ParetoPoint:
     scores = [np.array([_score(objective, trial) for trial in made]) for objective in objectives]
-    return Point(
+    return ParetoPoint(
         configuration,
         tuple(float(values.mean()) for values in scores),
         tuple(trial.number for trial in made),
@@ -79,7 +81,7 @@ def _interval(
     return measured.ci_low, measured.ci_high
 
 
-def pareto_set(points: Sequence[Point], objectives: Sequence[Objective]) -> list[Point]:
+def pareto_set(points: Sequence[ParetoPoint], objectives: Sequence[Objective]) -> list[ParetoPoint]:
     """The points that no other beats in one objective without losing in another; the best in the first first.
 
     Args:

@@ -14,7 +14,7 @@ from ascar.objective import Objective
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.analysis.pareto import Point
+    from ascar.analysis.pareto import ParetoPoint
     from ascar.history import Run
     from ascar.outcome import Outcome, Trial
 
@@ -60,7 +60,10 @@ def several_section(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html
 
 
 def front_figure(
-    points: Sequence[Point], chosen: Sequence[Point], objectives: Sequence[Objective], default: object
+    points: Sequence[ParetoPoint],
+    chosen: Sequence[ParetoPoint],
+    objectives: Sequence[Objective],
+    default: object,
 ) -> Drawing:
     """The first two objectives of every configuration, the set with its intervals, the default marked."""
     first, second = objectives[:2]
@@ -107,19 +110,19 @@ def _gains(outcome: Outcome) -> Html:
     return table("Best and default, objective by objective", heads, rows)
 
 
-def _configuration(point: Point, run: Run) -> str:
+def _configuration(point: ParetoPoint, run: Run) -> str:
     names = run.space.change(run.space.default(), point.configuration).parameters
     changed = ", ".join(f"{name}={point.configuration.get(name, 'n/a')}" for name in names)
     return changed or "nothing: it is the default"
 
 
-def _score(point: Point, at: int) -> str:
+def _score(point: ParetoPoint, at: int) -> str:
     interval = point.intervals[at]
     limits = "" if interval is None else f" [{number(interval[0])}, {number(interval[1])}]"
     return f"{number(point.scores[at])}{limits}"
 
 
-def _reach(point: Point, at: int) -> list[list[float]] | None:
+def _reach(point: ParetoPoint, at: int) -> list[list[float]] | None:
     """How far the interval reaches below and above, as Matplotlib wants it."""
     interval = point.intervals[at]
     if interval is None:

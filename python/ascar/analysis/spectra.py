@@ -1,8 +1,8 @@
 """Importance of parameters on a table or on a system: from columns to factors, and samples of either.
 
-Numeric columns with more than `Sheet.bins_max` values are cut into ranges of about equally many rows, as many
-as leave each at least `ROWS_PER_RANGE`; text is never binned. What is null does not apply. Rows without a
-finite objective are failed trials, left out and counted.
+Numeric columns with more than `TableRoles.bins_max` values are cut into ranges of about equally many rows,
+as many as leave each at least `ROWS_PER_RANGE`; text is never binned. What is null does not apply. Rows
+without a finite objective are failed trials, left out and counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ascar.errors import InputError
-from ascar.importance import Factor, Observations, Rules, Selection, relative_deviation, select
+from ascar.importance import Factor, Observations, Selection, SelectionOptions, relative_deviation, select
 from ascar.importance.observations import VALUES_MAX
 from ascar.importance.sums import Parts
 
@@ -32,7 +32,7 @@ _SETS_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class TableRoles:
     """How a frame is read.
 
     Attributes:
@@ -48,8 +48,8 @@ class Sheet:
 def importance(
     frame: pl.DataFrame,
     objective: str,
-    rules: Rules | None = None,
-    sheet: Sheet | None = None,
+    rules: SelectionOptions | None = None,
+    sheet: TableRoles | None = None,
     seed: int = 1,
 ) -> Selection:
     """Which of a frame's columns matter for another one; see `ascar.importance.select`.
@@ -64,11 +64,11 @@ def importance(
     Raises:
         InputError: the frame is empty, has no such columns, or holds text where numbers belong.
     """
-    observations = observations_of(frame, objective, sheet or Sheet())
-    return select(observations, rules or Rules(), np.random.default_rng(seed))
+    observations = observations_of(frame, objective, sheet or TableRoles())
+    return select(observations, rules or SelectionOptions(), np.random.default_rng(seed))
 
 
-def observations_of(frame: pl.DataFrame, objective: str, sheet: Sheet) -> Observations:
+def observations_of(frame: pl.DataFrame, objective: str, sheet: TableRoles) -> Observations:
     """A frame's rows with a finite objective.
 
     Raises:

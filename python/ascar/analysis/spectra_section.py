@@ -11,11 +11,11 @@ from ascar.analysis.frames import trials_frame
 from ascar.analysis.labels import metric_label, percent
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.sections import table
-from ascar.analysis.spectra import Sheet, fixed_values, observations_of
+from ascar.analysis.spectra import TableRoles, fixed_values, observations_of
 from ascar.analysis.spectra_figures import fixed_figure, ranking_figure
 from ascar.analysis.tables import ended_trials
 from ascar.errors import InputError
-from ascar.importance import Rules, select
+from ascar.importance import SelectionOptions, select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +36,10 @@ def importance_section(run: Run, trials: Sequence[Trial]) -> Html:
     frame = ended_trials(trials_frame(trials, run.objective))
     names = tuple(name for name in run.space.names if name in frame.columns)
     try:
-        observations = observations_of(frame, "trial.score", Sheet(names))
+        observations = observations_of(frame, "trial.score", TableRoles(names))
         if len(observations.values) < _TRIALS_MIN or len(observations.factors) < 2:
             return Html("")
-        selection = select(observations, Rules(), np.random.default_rng(1))
+        selection = select(observations, SelectionOptions(), np.random.default_rng(1))
         first = [one.parameter for one in selection.ranking[:_SHOWN]]
         sets = {
             count: fixed_values(observations, first, count) for count in range(1, min(len(first), _FIXED) + 1)

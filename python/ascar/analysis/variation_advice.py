@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ascar.analysis.variation_checks import Check
-    from ascar.analysis.variation_time import Settling
+    from ascar.analysis.variation_time import RunLength
 
 _ONE_THING = 0.25
 """A straight line over the run has a drift of about half of its start's difference, of the other sign."""
@@ -37,7 +37,7 @@ class Advice:
     action: str
 
 
-def advice_of(checks: Sequence[Check], settled: Sequence[Settling] = ()) -> list[Advice]:
+def advice_of(checks: Sequence[Check], settled: Sequence[RunLength] = ()) -> list[Advice]:
     """One for every check that holds; what another one explains better is left out.
 
     Args:
@@ -72,7 +72,7 @@ def _slower(share: float) -> str:
     return f"{percent(abs(share))} {'below' if share < 0 else 'above'}"
 
 
-def _lazy(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _lazy(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "lazy initialization of ext4",
         f"runs on ext4 begin {_slower(one.effect)} their end, and lower than on other file systems where "
@@ -82,7 +82,7 @@ def _lazy(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _start(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _start(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     seconds = dict(one.said)["start_s"]
     lead = (
         f"the first {seconds:.3g} s of a run are {_slower(one.effect)} its second half (median of the runs); "
@@ -103,7 +103,7 @@ def _start(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _drift(one: Check, settled: Sequence[Settling]) -> tuple[str, str, str]:
+def _drift(one: Check, settled: Sequence[RunLength]) -> tuple[str, str, str]:
     run_s = dict(one.said)["run_s"]
     longest = max((group.most_s for group in settled), default=0.0)
     more = (
@@ -118,7 +118,7 @@ def _drift(one: Check, settled: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _first_run(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _first_run(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "the first run of a configuration differs",
         f"it is {_slower(one.effect)} the others (median of the configurations); {_test(one)}",
@@ -128,7 +128,7 @@ def _first_run(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _order(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _order(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     way = "falls" if one.effect < 0 else "rises"
     return (
         "a trend over the runs",
@@ -139,7 +139,7 @@ def _order(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _setups(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _setups(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "the layout that a set-up makes",
         f"{percent(one.effect)} of the variance of a configuration's runs is between its set-ups; within one "
@@ -150,7 +150,7 @@ def _setups(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _two_levels(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _two_levels(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     said = dict(one.said)
     return (
         "runs fall into two groups",
@@ -161,7 +161,7 @@ def _two_levels(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _levels(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _levels(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "a run keeps the level with which it begins",
         f"runs of a configuration that begin higher end higher; {_test(one)}",
@@ -170,7 +170,7 @@ def _levels(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _time_of_day(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _time_of_day(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "the time of day",
         f"a wave of 24 h explains {percent(one.effect)} of a configuration's variance; {_test(one)}",
@@ -179,7 +179,7 @@ def _time_of_day(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-def _neighbours(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
+def _neighbours(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "something else disturbs runs for a while",
         f"runs of different configurations that follow one another deviate alike; {_test(one)}",
@@ -188,7 +188,7 @@ def _neighbours(one: Check, _: Sequence[Settling]) -> tuple[str, str, str]:
     )
 
 
-_Writer = Callable[["Check", "Sequence[Settling]"], tuple[str, str, str]]
+_Writer = Callable[["Check", "Sequence[RunLength]"], tuple[str, str, str]]
 _WRITERS: Mapping[str, _Writer] = {
     "lazy-initialization": _lazy,
     "start": _start,

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ascar.analysis.variation_tests import (
-    Result,
+    HypothesisTest,
     first_rank,
     mid_ranks,
     permuted,
@@ -65,7 +65,7 @@ class Check:
     """
 
     cause: str
-    result: Result
+    result: HypothesisTest
     effect: float
     said: tuple[tuple[str, float], ...] = ()
     p_adjusted: float = 1.0
@@ -222,12 +222,12 @@ def _lazy(runs: Runs, pieces: _Pieces | None) -> Check | None:
         return None
     # One side: lazy initialization makes nothing faster.
     p = own.p_value / 2 if own.statistic < 0 else 1 - own.p_value / 2
-    result = Result(f"{own.name} on ext4", own.statistic, p, own.sample)
+    result = HypothesisTest(f"{own.name} on ext4", own.statistic, p, own.sample)
     effect = min(0.0, float(np.median(mine)))
     if len(others):
         z = _rank_sum(mine, others)
         below = _normal_below(z)
-        result = Result(f"{result.name}; against the others", z, max(p, below), own.sample)
+        result = HypothesisTest(f"{result.name}; against the others", z, max(p, below), own.sample)
         effect = min(0.0, effect, float(np.median(mine) - np.median(others)))
     return Check("lazy-initialization", result, effect)
 
@@ -301,7 +301,7 @@ def _levels(runs: Runs, rng: np.random.Generator) -> Check | None:
     correlation = float(begin @ end) / size
     return Check(
         "levels",
-        Result("correlation in configurations, r", correlation, p, f"{counts.sum()} runs"),
+        HypothesisTest("correlation in configurations, r", correlation, p, f"{counts.sum()} runs"),
         correlation,
     )
 
@@ -334,7 +334,7 @@ def _setups(runs: Runs, rng: np.random.Generator) -> Check | None:
     p = permuted(between, values, part.bounds, rng)
     share = between(values) / whole
     sample = f"{len(counts)} set-ups of {len(part)} configurations"
-    return Check("set-ups", Result("variance between set-ups", share, p, sample), share)
+    return Check("set-ups", HypothesisTest("variance between set-ups", share, p, sample), share)
 
 
 def _two_levels(runs: Runs) -> Check | None:
@@ -353,7 +353,7 @@ def _two_levels(runs: Runs) -> Check | None:
     mean = abs(float(runs.scores[runs.of(place)].mean()))
     said = (("place", float(place)), ("low", low), ("high", high))
     sample = f"{runs.counts[place]} runs, the clearest of {len(places)} configurations"
-    result = Result("variance between two levels", share, min(1.0, p * len(places)), sample)
+    result = HypothesisTest("variance between two levels", share, min(1.0, p * len(places)), sample)
     return Check("two-levels", result, (high - low) / mean, said)
 
 
@@ -372,7 +372,7 @@ def _time_of_day(runs: Runs, rng: np.random.Generator) -> Check | None:
     share = float(((base.T @ values) ** 2).sum()) / whole
     return Check(
         "time-of-day",
-        Result("variance that a wave of a day explains", share, p, f"{len(values)} runs"),
+        HypothesisTest("variance that a wave of a day explains", share, p, f"{len(values)} runs"),
         share,
     )
 
@@ -393,5 +393,5 @@ def _neighbours(runs: Runs, rng: np.random.Generator) -> Check | None:
     if size == 0:
         return None
     correlation = float(values[before] @ values[after]) / size
-    result = Result("correlation of one run with the next, r", correlation, p, f"{len(before)} pairs")
+    result = HypothesisTest("correlation of one run with the next, r", correlation, p, f"{len(before)} pairs")
     return Check("neighbours", result, correlation)

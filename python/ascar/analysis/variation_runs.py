@@ -26,7 +26,7 @@ _LARGEST = 1e100  # its square is a number too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class FrameLayout:
     """What the columns of a frame are, and what is known beside it.
 
     Attributes:
@@ -71,10 +71,10 @@ class Runs:
         alone: configurations left out because they were measured once.
         failed: rows left out because they have no finite objective.
         zero: configurations left out because the mean of their runs is 0.
-        title: see `Layout`.
-        rate: see `Layout`.
-        note: see `Layout`.
-        lazily: see `Layout`.
+        title: see `FrameLayout`.
+        rate: see `FrameLayout`.
+        note: see `FrameLayout`.
+        lazily: see `FrameLayout`.
     """
 
     objective: str
@@ -150,7 +150,7 @@ class Runs:
         )
 
 
-def runs_of(frame: pl.DataFrame, layout: Layout) -> Runs:
+def runs_of(frame: pl.DataFrame, layout: FrameLayout) -> Runs:
     """The runs in a frame, a row each, by configuration.
 
     Raises:
@@ -218,7 +218,7 @@ def runs_of(frame: pl.DataFrame, layout: Layout) -> Runs:
     return found
 
 
-def _check_columns(frame: pl.DataFrame, layout: Layout) -> None:
+def _check_columns(frame: pl.DataFrame, layout: FrameLayout) -> None:
     if len(set(frame.columns)) != len(frame.columns) or "#row" in frame.columns:
         raise InputError("a column is called '#row'; rename it")
     for name in (layout.objective, *layout.parameters, layout.order, layout.setup):
@@ -237,7 +237,7 @@ def _check_columns(frame: pl.DataFrame, layout: Layout) -> None:
             raise InputError(f"column {name!r}: holds {frame[name].dtype}; a parameter is a number or a text")
 
 
-def _none_twice(layout: Layout, configurations: int) -> str:
+def _none_twice(layout: FrameLayout, configurations: int) -> str:
     if not configurations:
         return f"column {layout.objective!r}: holds no number; nothing was measured"
     names = ", ".join(layout.parameters[:_NAMES_SHOWN])

@@ -10,7 +10,7 @@ from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.sections import table
 from ascar.analysis.variation_checks import LEVEL
 from ascar.analysis.variation_runs import runs_of
-from ascar.analysis.variation_study import Asked, examined, figures_of
+from ascar.analysis.variation_study import VariationRequest, examined, figures_of
 from ascar.analysis.variation_trials import trial_material
 from ascar.errors import InputError
 
@@ -47,7 +47,7 @@ def variation_section(run: Run, trials: Sequence[Trial]) -> Html:
         return Html("")
     if runs is None or len(runs.scores) < _RUNS_MIN:
         return Html("")
-    found = examined(runs, Asked())
+    found = examined(runs, VariationRequest())
     drawn = {
         name: tag(
             "figure",

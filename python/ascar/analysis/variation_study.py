@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_checks import Check
     from ascar.analysis.variation_latency import Correlated, Percentiles
     from ascar.analysis.variation_runs import Runs
-    from ascar.analysis.variation_summary import Group, Link, Spread
-    from ascar.analysis.variation_time import Settling, Windowed
+    from ascar.analysis.variation_summary import Group, ParameterEffect, Spread
+    from ascar.analysis.variation_time import RunLength, Windowed
 
 FIGURES: Mapping[str, str] = {
     "range-mean": "relative range against mean (Fig. 6.2)",
@@ -47,7 +47,7 @@ _NO_READINGS = "no readings over time were recorded"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VariationRequest:
     """What is to be found out.
 
     Attributes:
@@ -85,14 +85,14 @@ class Variation:
     """
 
     runs: Runs
-    asked: Asked
+    asked: VariationRequest
     by: str | None
     names: tuple[str, ...]
     of: NDArray[np.intp]
     spread: Spread
     groups: Sequence[Group]
-    links: Sequence[Link]
-    settled: Sequence[Settling]
+    links: Sequence[ParameterEffect]
+    settled: Sequence[RunLength]
     windows: Sequence[Windowed]
     latencies: Sequence[Percentiles]
     correlations: Sequence[Correlated]
@@ -100,7 +100,7 @@ class Variation:
     advice: Sequence[Advice]
 
 
-def examined(runs: Runs, asked: Asked, step: Callable[[str], None] = lambda _: None) -> Variation:
+def examined(runs: Runs, asked: VariationRequest, step: Callable[[str], None] = lambda _: None) -> Variation:
     """Everything but the figures.
 
     Args:

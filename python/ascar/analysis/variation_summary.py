@@ -151,7 +151,7 @@ def _quantiles(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ParameterEffect:
     """How a parameter goes with the relative standard deviation, by Kruskal and Wallis (1952).
 
     Attributes:
@@ -169,7 +169,7 @@ class Link:
     p_adjusted: float
 
 
-def linked(runs: Runs, spread: Spread) -> list[Link]:
+def linked(runs: Runs, spread: Spread) -> list[ParameterEffect]:
     """Parameters by how surely configurations of different values differ in variation, the surest first.
 
     A value counts where two configurations have it. What does not apply is no value.
@@ -189,7 +189,7 @@ def linked(runs: Runs, spread: Spread) -> list[Link]:
             found.append((name, statistic, len(large), _chi2_above(statistic, len(large) - 1)))
     found.sort(key=lambda one: one[3])
     adjusted = holm([one[3] for one in found])
-    return [Link(*one, p) for one, p in zip(found, adjusted, strict=True)]
+    return [ParameterEffect(*one, p) for one, p in zip(found, adjusted, strict=True)]
 
 
 def _groups_or_one(runs: Runs, name: str) -> tuple[tuple[str, ...], NDArray[np.intp]]:

@@ -24,7 +24,7 @@ _DRAWS = 9_999
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class HypothesisTest:
     """What a test says.
 
     Attributes:
@@ -58,7 +58,7 @@ def standardized(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> NDArr
     return np.where(np.repeat(flat, counts), 0.0, apart / np.repeat(np.where(flat, 1.0, deviation), counts))
 
 
-def seasonal_kendall(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> Result | None:
+def seasonal_kendall(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> HypothesisTest | None:
     """Whether runs of a block rise or fall with their order (Hirsch, Slack and Smith 1982); two-sided.
 
     Kendall's S is summed over the blocks, as is its variance, corrected for ties; the sum is compared with
@@ -75,10 +75,10 @@ def seasonal_kendall(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> R
     if variance <= 0:
         return None
     z = math.copysign(max(abs(score) - 1, 0.0), score) / math.sqrt(variance)
-    return Result("Kendall's S over configurations, Z", z, _two_sided(z), f"{runs} runs")
+    return HypothesisTest("Kendall's S over configurations, Z", z, _two_sided(z), f"{runs} runs")
 
 
-def first_rank(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> Result | None:
+def first_rank(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> HypothesisTest | None:
     """Whether the first run of a block is higher or lower than its others; two-sided.
 
     The rank of the first in its block, summed over blocks, against the ranks' mean and variance. None where
@@ -95,10 +95,10 @@ def first_rank(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> Result 
     if variance <= 0:
         return None
     z = math.copysign(max(abs(score) - 0.5, 0.0), score) / math.sqrt(variance)
-    return Result("rank of the first run, Z", z, _two_sided(z), f"{count} configurations")
+    return HypothesisTest("rank of the first run, Z", z, _two_sided(z), f"{count} configurations")
 
 
-def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> Result | None:
+def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> HypothesisTest | None:
     """Whether differences are above or below 0 (Wilcoxon 1945); two-sided, zeros left out, ties corrected."""
     left = differences[np.isfinite(differences) & (differences != 0)]
     if not len(left):
@@ -106,7 +106,7 @@ def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> Resul
     ranks = mid_ranks(np.abs(left))
     score = float((np.sign(left) * ranks).sum())
     z = math.copysign(max(abs(score) - 1, 0.0), score) / math.sqrt(float((ranks**2).sum()))
-    return Result("signed ranks, Z", z, _two_sided(z), f"{len(left)} {sample}")
+    return HypothesisTest("signed ranks, Z", z, _two_sided(z), f"{len(left)} {sample}")
 
 
 def permuted(

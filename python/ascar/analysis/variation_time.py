@@ -61,7 +61,7 @@ def parts(series: Series, count: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class RunLength:
     """How long runs of a group must be.
 
     Attributes:
@@ -81,9 +81,9 @@ class Settling:
     late: float
 
 
-def settling(runs: Runs, names: Sequence[str], of: NDArray[np.intp], tolerance: float) -> list[Settling]:
+def settling(runs: Runs, names: Sequence[str], of: NDArray[np.intp], tolerance: float) -> list[RunLength]:
     """Of every group with readings (Fig. 6.1 in numbers)."""
-    found: list[Settling] = []
+    found: list[RunLength] = []
     owner = runs.owner
     for place, name in enumerate(names):
         mine = [
@@ -95,7 +95,7 @@ def settling(runs: Runs, names: Sequence[str], of: NDArray[np.intp], tolerance: 
         long_s = np.array([float(one.seconds[-1]) for one in mine if one is not None])
         middle, most = np.quantile(at, [0.5, 0.9])
         found.append(
-            Settling(
+            RunLength(
                 name, len(at), float(np.median(long_s)), float(middle), float(most),
                 float(np.mean(at > long_s / 2)),
             )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ascar.analysis.variation_latency import Correlated, Percentiles
     from ascar.analysis.variation_runs import Runs
-    from ascar.analysis.variation_time import Settling, Windowed
+    from ascar.analysis.variation_time import RunLength, Windowed
     from ascar.measurement import Series
 
 _RUNS_MAX = 12
@@ -32,7 +32,7 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)))
 
 
 def cumulative_figure(
-    runs: Runs, chosen: Sequence[tuple[str, int]], tolerance: float, settled: Sequence[Settling]
+    runs: Runs, chosen: Sequence[tuple[str, int]], tolerance: float, settled: Sequence[RunLength]
 ) -> Drawing | None:
     """Cumulative throughput over time, over its end, a line a run (Fig. 6.1).
 

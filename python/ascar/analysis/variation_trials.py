@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ascar.analysis.variation_runs import Layout
+from ascar.analysis.variation_runs import FrameLayout
 from ascar.errors import StudyError
 from ascar.history.table import trials_table
 from ascar.measurement import Series
@@ -46,7 +46,7 @@ def unselected_rows(frame: pl.DataFrame) -> pl.Expr:
     return kept
 
 
-def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.DataFrame, Layout]:
+def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.DataFrame, FrameLayout]:
     """A frame of a run's trials, and what its columns are.
 
     Args:
@@ -63,7 +63,7 @@ def trial_material(run: Run, trials: Sequence[Trial] | None = None) -> tuple[pl.
     frame = frame.with_columns(pl.Series(SETUP, np.cumsum(np.array(fresh, np.int64)), pl.Int64))
     rate, series = _over_time(kept, run.objective)
     dated = bool(kept) and all(trial.started_at for trial in kept)
-    return frame, Layout(
+    return frame, FrameLayout(
         "trial.score",
         names,
         "trial.started_at" if dated else "trial.number",

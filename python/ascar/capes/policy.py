@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class TickObservation:
     """One sampling tick.
 
     Attributes:
@@ -32,7 +32,7 @@ class Seen:
 class Policy(Protocol):
     """Decides once a tick."""
 
-    def decide(self, seen: Seen, /) -> Setting:
+    def decide(self, seen: TickObservation, /) -> Setting:
         """The setting that is in force from now on."""
         ...
 

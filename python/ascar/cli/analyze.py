@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.measurement import Measurement
-    from ascar.pilot import Goal, Phase, Verdict
+    from ascar.pilot import Goal, GoalVerdict, Phase
 
 EXAMPLES = examples(
     "ascar analyze run.csv --column throughput_mb_per_s",
@@ -110,7 +110,7 @@ class _Found:
     measurement: Measurement
     phases: tuple[Phase, ...]
     goal: Goal
-    verdict: Verdict
+    verdict: GoalVerdict
 
 
 def _read(

@@ -31,7 +31,7 @@ from ascar.cli.outputs import Outputs
 
 if TYPE_CHECKING:
     from ascar.cli.contestants import Contestants, Recordings
-    from ascar.pilot import ContestPlan, Terms
+    from ascar.pilot import ComparisonTerms, ContestPlan
 
 EXAMPLES = examples(
     "ascar compare -- 'gzip -kf big.tar' 'zstd -kf big.tar'",
@@ -119,11 +119,11 @@ class _Wanted:
         wanted.terms("")
         return wanted
 
-    def terms(self, metric: str) -> Terms:
-        from ascar.pilot import Terms, lower_is_better
+    def terms(self, metric: str) -> ComparisonTerms:
+        from ascar.pilot import ComparisonTerms, lower_is_better
 
         lower = lower_is_better(metric) if self.lower_is_better is None else self.lower_is_better
-        return Terms.of(self.preset, p=self.p, margin=self.margin, lower_is_better=lower)
+        return ComparisonTerms.of(self.preset, p=self.p, margin=self.margin, lower_is_better=lower)
 
 
 def _share(text: str | None) -> float | None:

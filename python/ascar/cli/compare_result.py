@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.measured import interval, limit_line
-from ascar.cli.sheets import Sheet, write_sheet
+from ascar.cli.sheets import TextTable, write_sheet
 from ascar.render import number, p_value
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ascar.cli.contestants import Contestants, Recordings
     from ascar.measurement import Measurement
-    from ascar.pilot import ContestPlan, ContestSession, Pair, Ranking, Resources, Standing, Terms
+    from ascar.pilot import ComparisonTerms, ContestPlan, ContestSession, Pair, Ranking, Resources, Standing
     from ascar.results.compare import ComparedPair, Ranked
 
 _SHEET = (
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CompareResult:
     """What a comparison came to.
 
     Attributes:
@@ -60,7 +60,7 @@ class Result:
     """
 
     metric: str
-    terms: Terms
+    terms: ComparisonTerms
     entries: tuple[Entry, ...]
     standing: Standing
     session: ContestSession | None = None
@@ -70,7 +70,7 @@ class Result:
     def write(self, export: Path | None, plot: Path | None, readings: Path | None) -> None:
         """Write the files that were asked for."""
         if export is not None:
-            write_sheet(export, Sheet(_SHEET, [list(row) for row in self._rows()]))
+            write_sheet(export, TextTable(_SHEET, [list(row) for row in self._rows()]))
         if readings is not None:
             readings.write_text("".join(f"{json.dumps(line)}\n" for line in self._readings()), "utf-8")
         if plot is not None:
@@ -219,17 +219,17 @@ class Result:
 
 def live(
     found: Contestants, plan: ContestPlan, session: ContestSession, confidence: float, used: Resources
-) -> Result:
+) -> CompareResult:
     """The result of running commands."""
     contest = session.contest
     entries = tuple(
         Entry(label, command, None, contest.measurement(index, confidence), contest.values(index).tolist())
         for index, (label, command) in enumerate(zip(found.labels, found.commands, strict=True))
     )
-    return Result(plan.metric, plan.terms, entries, session.standing, session, plan, used)
+    return CompareResult(plan.metric, plan.terms, entries, session.standing, session, plan, used)
 
 
-def recorded(found: Recordings, terms: Terms, ranking: Ranking) -> Result:
+def recorded(found: Recordings, terms: ComparisonTerms, ranking: Ranking) -> CompareResult:
     """The result of comparing recordings."""
     entries = tuple(
         Entry(label, None, file, measurement, series.values.tolist())
@@ -237,10 +237,10 @@ def recorded(found: Recordings, terms: Terms, ranking: Ranking) -> Result:
             found.labels, found.files, ranking.measurements, found.series, strict=True
         )
     )
-    return Result(found.metric, terms, entries, ranking.standing)
+    return CompareResult(found.metric, terms, entries, ranking.standing)
 
 
-def pair_line(pair: Pair, terms: Terms, metric: str, of: str) -> str:
+def pair_line(pair: Pair, terms: ComparisonTerms, metric: str, of: str) -> str:
     """How one stands against the next, e.g. "1.9% to 2.4% faster", "no difference above 1%".
 
     Args:
@@ -259,7 +259,7 @@ def pair_line(pair: Pair, terms: Terms, metric: str, of: str) -> str:
     return _lead(pair, terms, metric)
 
 
-def _lead(pair: Pair, terms: Terms, metric: str) -> str:
+def _lead(pair: Pair, terms: ComparisonTerms, metric: str) -> str:
     """By how much one is better."""
     from ascar.pilot import lower_is_better
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.analysis.pareto import Point
+    from ascar.analysis.pareto import ParetoPoint
     from ascar.history import Run
     from ascar.objective import Objective
     from ascar.outcome import Outcome
@@ -31,11 +31,11 @@ class Front:
 
     run: Run
     objectives: Sequence[Objective]
-    points: Sequence[Point]
-    chosen: Sequence[Point]
+    points: Sequence[ParetoPoint]
+    chosen: Sequence[ParetoPoint]
 
     @property
-    def default(self) -> Point | None:
+    def default(self) -> ParetoPoint | None:
         """The default configuration's point."""
         default = self.run.space.default()
         return next((one for one in self.points if one.configuration == default), None)
@@ -53,7 +53,7 @@ def front_of(run: Run, objectives: Sequence[Objective]) -> Front:
     return Front(run, objectives, points, pareto_set(points, objectives))
 
 
-def point_document(point: Point, default: object) -> dict[str, Any]:
+def point_document(point: ParetoPoint, default: object) -> dict[str, Any]:
     """A point as JSON."""
     return {
         "configuration": dict(point.configuration),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.pilot.round import Round, Runner
-    from ascar.pilot.sources import Recorded
+    from ascar.pilot.sources import RecordedSeries
 
 BETWEEN = "---"
 _CONTESTANTS_MAX = 100
@@ -59,7 +59,7 @@ class Recordings:
 
     labels: tuple[str, ...]
     files: tuple[str, ...]
-    series: tuple[Recorded, ...]
+    series: tuple[RecordedSeries, ...]
     metric: str
 
 
@@ -174,7 +174,7 @@ class _Named:
 
 
 def _recordings(files: Sequence[str], names: Sequence[str], column: str | None) -> Recordings:
-    series: list[tuple[str, Recorded]] = [
+    series: list[tuple[str, RecordedSeries]] = [
         (path, recorded) for path in files for recorded in read_all(Path(path), column)
     ]
     if not 2 <= len(series) <= _CONTESTANTS_MAX:

@@ -27,7 +27,7 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ascar.web import Exploration, Part, Subject
+    from ascar.web import Exploration, RowSource, Subject
 
 EXAMPLES = examples(
     "ascar explore mailserver",
@@ -156,7 +156,7 @@ def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Aske
     from ascar.cli.studies import find_run
     from ascar.errors import InputError
     from ascar.history import History
-    from ascar.web import Exploration, Fixed, Recorded
+    from ascar.web import Exploration, Fixed, HistorySubject
 
     if tables and asked.objective is None:
         raise InputError("--objective: name the table's column that was measured")
@@ -173,7 +173,7 @@ def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Aske
         return Fixed(Exploration.of(parts, asked.objective or "", asked.minimize))
     history = stack.enter_context(History.existing())
     found = [find_run(history, named) for named in runs]
-    return Recorded(history, found, parts, asked.objective, asked.minimize)
+    return HistorySubject(history, found, parts, asked.objective, asked.minimize)
 
 
 def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Asked) -> Subject:
@@ -184,17 +184,17 @@ def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Aske
         InputError: it is no name of one, or an option makes no sense with it.
     """
     from ascar.errors import InputError
-    from ascar.web import Watched
+    from ascar.web import OnlineSubject
 
     if asked != _Asked(None, None, None, None, None):
         raise InputError(
             f"--session = {capes!r}: a session knows its objective; leave the options of tables out"
         )
     session, settings = session_at(capes, connection, "viewer")
-    return stack.enter_context(Watched(session, settings))
+    return stack.enter_context(OnlineSubject(session, settings))
 
 
-def _part(path: Path, asked: _Asked) -> Part:
+def _part(path: Path, asked: _Asked) -> RowSource:
     from ascar.analysis.tables import read_frame
     from ascar.cli.importance_source import column_names
     from ascar.datasets import located

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ascar.pilot import Goal, Verdict
+    from ascar.pilot import Goal, GoalVerdict
 
 
 def goal_of(preset: str, width: float | None, confidence: float | None) -> Goal:
@@ -19,7 +19,7 @@ def goal_of(preset: str, width: float | None, confidence: float | None) -> Goal:
     return Goal.of(preset, interval_width=width, confidence=confidence)
 
 
-def judged(verdict: Verdict, goal: Goal) -> dict[str, Any]:
+def judged(verdict: GoalVerdict, goal: Goal) -> dict[str, Any]:
     """A verdict and its goal, by the keys that `JudgedMean` adds to `Mean`."""
     from ascar.results.mean import Goal as Wanted
 

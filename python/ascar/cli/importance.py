@@ -26,9 +26,9 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from ascar.cli.importance_output import Found
-    from ascar.cli.importance_source import Source
-    from ascar.importance import Rules
+    from ascar.cli.importance_output import ImportanceResult
+    from ascar.cli.importance_source import ImportanceSource
+    from ascar.importance import SelectionOptions
 
 EXAMPLES = examples(
     "ascar importance mailserver",
@@ -65,7 +65,7 @@ def importance(
 
     from ascar.cli.importance_output import draw_importance, emit_importance, print_importance
     from ascar.errors import InputError
-    from ascar.importance import Rules
+    from ascar.importance import SelectionOptions
 
     if across not in ("max", "mean"):
         raise InputError(f"--across = {across!r}: must be max or mean")
@@ -74,7 +74,9 @@ def importance(
     source = _source(run, table, _Columns(objective, parameters, ignore))
     if direction is not None:
         source = replace(source, direction=direction)
-    found = _ranked(source, samples, Rules(rsd_max=rsd / 100, across=across), np.random.default_rng(seed))
+    found = _ranked(
+        source, samples, SelectionOptions(rsd_max=rsd / 100, across=across), np.random.default_rng(seed)
+    )
     drawn = [] if plots is None else draw_importance(found, plots)
     (emit_importance if json else print_importance)(found, drawn)
     return 0
@@ -89,7 +91,7 @@ class _Columns:
     ignore: str | None
 
 
-def _source(run: str | None, table: Path | None, columns: _Columns) -> Source:
+def _source(run: str | None, table: Path | None, columns: _Columns) -> ImportanceSource:
     from ascar.cli.importance_source import read_run, read_table
     from ascar.errors import InputError
 
@@ -104,9 +106,11 @@ def _source(run: str | None, table: Path | None, columns: _Columns) -> Source:
     return read_run(run or "")
 
 
-def _ranked(source: Source, samples: int | None, rules: Rules, rng: np.random.Generator) -> Found:
+def _ranked(
+    source: ImportanceSource, samples: int | None, rules: SelectionOptions, rng: np.random.Generator
+) -> ImportanceResult:
     from ascar.analysis.spectra import observations_of, sampled_rows
-    from ascar.cli.importance_output import Found
+    from ascar.cli.importance_output import ImportanceResult
     from ascar.importance import select
 
     observations = observations_of(source.frame, source.objective, source.sheet)
@@ -114,4 +118,4 @@ def _ranked(source: Source, samples: int | None, rules: Rules, rng: np.random.Ge
     if samples is not None:
         observations = observations.rows(sampled_rows(observations, samples, rng))
     selection = select(observations, rules, rng)
-    return Found(source.name, source.objective, failed, observations, selection, source.direction)
+    return ImportanceResult(source.name, source.objective, failed, observations, selection, source.direction)

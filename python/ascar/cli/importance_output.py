@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ImportanceResult:
     """Everything that is shown.
 
     Attributes:
@@ -42,7 +42,7 @@ class Found:
         return best_values(self.observations, self.selection.selected, maximize=self.direction == "max")
 
 
-def emit_importance(found: Found, drawn: list[Path]) -> None:
+def emit_importance(found: ImportanceResult, drawn: list[Path]) -> None:
     """The document."""
     from ascar.cli.output import emit
     from ascar.importance import correlation
@@ -92,7 +92,7 @@ _REASONS = {
 }
 
 
-def print_importance(found: Found, drawn: list[Path]) -> None:
+def print_importance(found: ImportanceResult, drawn: list[Path]) -> None:
     """The ranking as a table, what matters, and what was drawn."""
     from ascar.cli.output import people
 
@@ -146,7 +146,7 @@ def _ranking(selection: Selection) -> Table:
     return table
 
 
-def draw_importance(found: Found, directory: Path) -> list[Path]:
+def draw_importance(found: ImportanceResult, directory: Path) -> list[Path]:
     """Write the ranking, and means against deviations, as figures.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.analysis.spectra import Sheet
+from ascar.analysis.spectra import TableRoles
 from ascar.analysis.tables import ended_trials, read_frame
 from ascar.errors import InputError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class ImportanceSource:
     """A frame and how it is read.
 
     Attributes:
@@ -30,11 +30,11 @@ class Source:
     name: str
     frame: pl.DataFrame
     objective: str
-    sheet: Sheet
+    sheet: TableRoles
     direction: str | None = None
 
 
-def read_run(named: str) -> Source:
+def read_run(named: str) -> ImportanceSource:
     """The latest run of a study, or a run by its number.
 
     Raises:
@@ -50,10 +50,12 @@ def read_run(named: str) -> Source:
         names = tuple(name for name in found.space.names if name in frame.columns)
         direction = found.objective.direction[:3]
         name = f"run {found.id} ({found.name})"
-    return Source(name, ended_trials(frame), "trial.score", Sheet(names), direction)
+    return ImportanceSource(name, ended_trials(frame), "trial.score", TableRoles(names), direction)
 
 
-def read_table(path: Path, objective: str | None, parameters: str | None, ignore: str | None) -> Source:
+def read_table(
+    path: Path, objective: str | None, parameters: str | None, ignore: str | None
+) -> ImportanceSource:
     """A CSV or Parquet file, or `dataset:NAME`.
 
     Raises:
@@ -83,7 +85,7 @@ def read_table(path: Path, objective: str | None, parameters: str | None, ignore
     elif not chosen:
         apart = {objective, *left_out}
         chosen = tuple(name for name in frame.columns if name not in apart and not name.startswith("trial."))
-    return Source(str(path), frame, objective, Sheet(chosen))
+    return ImportanceSource(str(path), frame, objective, TableRoles(chosen))
 
 
 def column_names(option: str, text: str | None) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from ascar.cli.options import (
 from ascar.cli.outputs import Outputs
 
 if TYPE_CHECKING:
-    from ascar.pilot import CommandRunner, Goal, Indicator, Plan, WorkAmounts
+    from ascar.pilot import CommandRunner, Goal, Indicator, MeasurementPlan, WorkAmounts
 
 EXAMPLES = examples(
     "ascar measure -- gzip -kf big.tar",
@@ -124,15 +124,17 @@ def _runner(asked: _Asked, round_limit: str | None) -> CommandRunner:
     return CommandRunner(asked.command, asked.metrics, round_limit_s(round_limit))
 
 
-def _plan(asked: _Asked, goal: Goal, work: WorkAmounts | None, limit: str, rounds_max: int) -> Plan:
+def _plan(
+    asked: _Asked, goal: Goal, work: WorkAmounts | None, limit: str, rounds_max: int
+) -> MeasurementPlan:
     from ascar.errors import InputError
-    from ascar.pilot import Limits, Plan
+    from ascar.pilot import Limits, MeasurementPlan
     from ascar.study import duration
 
     indicators = _indicators(asked, goal, adjustable=work is not None)
     if work is None and all(indicator.goal is None for indicator in indicators):
         raise InputError(f"--report-only {asked.report_only[0]}: nothing is left that decides when to stop")
-    return Plan(indicators, goal, work, Limits(duration("--budget", limit), rounds_max))
+    return MeasurementPlan(indicators, goal, work, Limits(duration("--budget", limit), rounds_max))
 
 
 def _indicators(asked: _Asked, goal: Goal, *, adjustable: bool) -> list[Indicator]:
@@ -180,12 +182,12 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
     return WorkAmounts(*ends, whole=whole, short_round_s=short_s, longest_round_s=max(longest_s, short_s))
 
 
-def _run(runner: CommandRunner, plan: Plan, outputs: Outputs) -> int:
+def _run(runner: CommandRunner, plan: MeasurementPlan, outputs: Outputs) -> int:
     from functools import partial
 
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.measure_progress import progress_line, showing
-    from ascar.cli.measure_result import Result
+    from ascar.cli.measure_result import MeasureResult
     from ascar.errors import AscarError, WorkError
     from ascar.pilot import Sampler, run_session
     from ascar.pilot.command import start_cost_s
@@ -200,7 +202,7 @@ def _run(runner: CommandRunner, plan: Plan, outputs: Outputs) -> int:
             # With --json there is one document, the error's; people see what was measured until then.
             if told.last is not None and told.last.used and not outputs.json:
                 told.close()
-                Result(runner, plan, told.last, sampler.used, cost_s).show()
+                MeasureResult(runner, plan, told.last, sampler.used, cost_s).show()
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted("interrupted; nothing of the command is left running") from None
             raise
@@ -211,7 +213,7 @@ def _run(runner: CommandRunner, plan: Plan, outputs: Outputs) -> int:
             if session.rounds
             else f"not one round ended: {session.ended}; raise --budget"
         )
-    result = Result(runner, plan, session, sampler.used, cost_s)
+    result = MeasureResult(runner, plan, session, sampler.used, cost_s)
     if not result.measurements():
         raise WorkError(
             f"{len(session.used)} rounds that count are too few to tell a speed: {session.ended}; raise that"

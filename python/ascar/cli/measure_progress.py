@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-    from ascar.pilot import ContestPlan, ContestSession, Plan, Session
+    from ascar.pilot import ContestPlan, ContestSession, MeasurementPlan, Session
 
 # Where there is no terminal, a line after a round, but not more often than this; on one, the line changes.
 _LINE_EVERY_S = 5.0
@@ -87,7 +87,7 @@ def showing(line_of: Callable[[_S], str], *, quiet: bool = False) -> Generator[T
         yield Told(line_of, status, quiet=False)
 
 
-def progress_line(plan: Plan, session: Session) -> str:
+def progress_line(plan: MeasurementPlan, session: Session) -> str:
     """E.g. "round 7: mb_per_s 812.4 ± 6.1% of ± 5.0%; about 0:40 left, at most 9:13"."""
     parts: list[str] = []
     if session.speed_decides and session.speed is not None:

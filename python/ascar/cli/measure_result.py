@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.pilot import CommandRunner, Finding, Indicator, Phase, Plan, Resources, Session, Speed
+    from ascar.pilot import (
+        CommandRunner,
+        Finding,
+        Indicator,
+        MeasurementPlan,
+        Phase,
+        Resources,
+        Session,
+        Speed,
+    )
     from ascar.results.measure import IndicatorMean, MeasuredRound, Overhead, ResourceUse, SpeedMean
 
 SPEED = "work_per_s"
@@ -43,7 +52,7 @@ def measurement_of(speed: Speed) -> Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MeasureResult:
     """What a session came to.
 
     Attributes:
@@ -55,7 +64,7 @@ class Result:
     """
 
     runner: CommandRunner
-    plan: Plan
+    plan: MeasurementPlan
     session: Session
     used: Resources
     start_cost_s: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.sheets import Sheet
+from ascar.cli.sheets import TextTable
 from ascar.render import number
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def limit_line(bottleneck: Bottleneck) -> str:
     return f"{bottleneck.resource} ({bottleneck.used:.0%} used)"
 
 
-def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> Sheet:
+def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> TextTable:
     """A row a measurement.
 
     Args:
@@ -96,4 +96,4 @@ def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -
         ]
         for (name, one), verdict in zip(measurements.items(), verdicts, strict=True)
     ]
-    return Sheet(_SHEET, rows)
+    return TextTable(_SHEET, rows)

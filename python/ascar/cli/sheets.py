@@ -17,7 +17,7 @@ ENDINGS = (".csv", ".md")
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class TextTable:
     """A table.
 
     Attributes:
@@ -43,13 +43,13 @@ def check_ending(option: str, path: Path | None, allowed: Sequence[str] = ENDING
         raise InputError(f"{option} = {str(path)!r}: the directory {str(path.parent)!r} does not exist")
 
 
-def write_sheet(path: Path, sheet: Sheet) -> None:
+def write_sheet(path: Path, sheet: TextTable) -> None:
     """Write a table; its form follows from the name's ending."""
     text = _markdown(sheet) if path.suffix.lower() == ".md" else _csv(sheet)
     path.write_text(text, "utf-8")
 
 
-def _csv(sheet: Sheet) -> str:
+def _csv(sheet: TextTable) -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(sheet.headings)
@@ -57,7 +57,7 @@ def _csv(sheet: Sheet) -> str:
     return target.getvalue()
 
 
-def _markdown(sheet: Sheet) -> str:
+def _markdown(sheet: TextTable) -> str:
     from ascar.render import number
 
     def cell(value: float | int | str | None) -> str:

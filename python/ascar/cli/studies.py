@@ -40,14 +40,14 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     study = Study.read(path)
     # A mistake in the file is told before the numeric libraries are loaded, which takes longer than all else.
     compute_on_one_thread()
-    from ascar.campaign import Bench
+    from ascar.campaign import PreparedStudy
     from ascar.search import search_optimizer
 
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
     if format_device is not None:
         study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
-    bench = Bench.open(study)
+    bench = PreparedStudy.open(study)
     search_optimizer(study, bench.space)
     return study
 

@@ -55,11 +55,11 @@ def sweep(
     from ascar.history import History
     from ascar.history.exchange import suffix_of
     from ascar.study import duration
-    from ascar.sweep import Plan, part_of
+    from ascar.sweep import SweepPlan, part_of
     from ascar.sweep import sweep as run_loop
 
     budget_s = None if budget is None else duration("--budget", budget)
-    plan = Plan(replicates, budget_s, subset, subset_replicates, part_of(part))
+    plan = SweepPlan(replicates, budget_s, subset, subset_replicates, part_of(part))
     plan.check()
     wanted = read_study(study, format_device=format_device)
     if out is not None:

@@ -29,7 +29,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.cli.variation_source import Columns, Source
+    from ascar.cli.variation_source import ColumnOptions, VariationSource
 
 EXAMPLES = examples(
     "ascar variation mailserver --plots figures",
@@ -67,13 +67,13 @@ def variation(
     Needs configurations that were measured at least twice. A cause is named only with the test that shows it.
     """
     from ascar.analysis.variation_runs import runs_of
-    from ascar.analysis.variation_study import Asked, examined
+    from ascar.analysis.variation_study import VariationRequest, examined
     from ascar.cli.variation_output import draw, emit_variation, print_variation
-    from ascar.cli.variation_source import Columns
+    from ascar.cli.variation_source import ColumnOptions
     from ascar.errors import InputError
 
     step = _progress()
-    columns = Columns(objective, parameters, ignore, order, setup, series)
+    columns = ColumnOptions(objective, parameters, ignore, order, setup, series)
     source = _source(run or [], table or [], columns, step)
     step("sorting runs by configuration")
     found_runs = runs_of(source.frame, source.layout)
@@ -81,13 +81,17 @@ def variation(
         found_runs = found_runs.first(runs)
         if not len(found_runs):
             raise InputError(f"--first-runs = {runs}: no configuration has so many runs; ask for fewer")
-    found = examined(found_runs, Asked(by, tuple(dict.fromkeys(window or ())), tolerance / 100, seed), step)
+    found = examined(
+        found_runs, VariationRequest(by, tuple(dict.fromkeys(window or ())), tolerance / 100, seed), step
+    )
     drawn = {} if plots is None else draw(found, plots, step)
     (emit_variation if json else print_variation)(source.name, found, drawn)
     return 0
 
 
-def _source(run: list[str], table: list[Path], columns: Columns, step: Callable[[str], None]) -> Source:
+def _source(
+    run: list[str], table: list[Path], columns: ColumnOptions, step: Callable[[str], None]
+) -> VariationSource:
     from ascar.cli.variation_source import joined, read_run, read_table
     from ascar.errors import InputError
 
@@ -99,7 +103,7 @@ def _source(run: list[str], table: list[Path], columns: Columns, step: Callable[
         value = getattr(columns, option)
         if value is not None:
             raise InputError(f"--{option} = {value!r}: a run knows that; leave it out, or give a --table")
-    found: list[Source] = []
+    found: list[VariationSource] = []
     for named in run:
         step(f"reading {named}")
         found.append(read_run(named))

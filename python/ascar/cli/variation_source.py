@@ -11,7 +11,7 @@ import polars as pl
 
 from ascar.analysis.tables import read_frame
 from ascar.analysis.variation_latency import is_latency
-from ascar.analysis.variation_runs import Layout
+from ascar.analysis.variation_runs import FrameLayout
 from ascar.analysis.variation_study import SOURCE
 from ascar.analysis.variation_trials import (
     SETUP,
@@ -33,7 +33,7 @@ _RECORD, _RUN = "trial.record", "trial.run"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnOptions:
     """The options that say what a table's columns are."""
 
     objective: str | None = None
@@ -45,15 +45,15 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class VariationSource:
     """A frame, how it is read, and what it is called."""
 
     name: str
     frame: pl.DataFrame
-    layout: Layout
+    layout: FrameLayout
 
 
-def read_run(named: str) -> Source:
+def read_run(named: str) -> VariationSource:
     """The latest run of a study, or a run by its number; trials that a search chose by their score left out.
 
     Raises:
@@ -65,7 +65,7 @@ def read_run(named: str) -> Source:
     with History.existing() as history:
         found = find_run(history, named)
         frame, layout = trial_material(found)
-        return Source(f"run {found.id} ({found.name})", frame, layout)
+        return VariationSource(f"run {found.id} ({found.name})", frame, layout)
 
 
 class _Series(msgspec.Struct):
@@ -87,7 +87,9 @@ class _Run(msgspec.Struct):
     text: str = ""
 
 
-def read_table(path: Path, columns: Columns, step: Callable[[str], None] = lambda _: None) -> Source:
+def read_table(
+    path: Path, columns: ColumnOptions, step: Callable[[str], None] = lambda _: None
+) -> VariationSource:
     """A CSV or Parquet file, or `dataset:NAME`.
 
     Raises:
@@ -131,16 +133,18 @@ def read_table(path: Path, columns: Columns, step: Callable[[str], None] = lambd
     order = columns.order
     if order is None and _STARTED in frame.columns and frame[_STARTED].null_count() == 0:
         order = _STARTED
-    layout = Layout(columns.objective, given, order, columns.setup, lazily=_lazily(frame))
+    layout = FrameLayout(columns.objective, given, order, columns.setup, lazily=_lazily(frame))
     if _RECORD in frame.columns and frame[_RECORD].dtype == pl.String:
         step("reading the trials' records")
         frame, layout = _with_records(frame, layout, columns.series)
     elif columns.series is not None:
         raise InputError(f"--series = {columns.series!r}: the table has no readings (no column {_RECORD})")
-    return Source(str(path), frame, layout)
+    return VariationSource(str(path), frame, layout)
 
 
-def _with_records(frame: pl.DataFrame, layout: Layout, asked: str | None) -> tuple[pl.DataFrame, Layout]:
+def _with_records(
+    frame: pl.DataFrame, layout: FrameLayout, asked: str | None
+) -> tuple[pl.DataFrame, FrameLayout]:
     decoder = msgspec.json.Decoder(_Record)
     records: list[_Record] = []
     for row, text in enumerate(frame[_RECORD]):
@@ -194,7 +198,7 @@ def _lazily(frame: pl.DataFrame) -> bool | None:
     return False if kinds and all(kind is False for kind in kinds) else None
 
 
-def joined(sources: Sequence[Source]) -> Source:
+def joined(sources: Sequence[VariationSource]) -> VariationSource:
     """Several sources as one, with a parameter that tells them apart.
 
     Raises:
@@ -229,7 +233,7 @@ def joined(sources: Sequence[Source]) -> Source:
     parameters = tuple(dict.fromkeys([SOURCE, *(name for one in layouts for name in one.parameters)]))
     series = [s for one in sources for s in (one.layout.series or [None] * one.frame.height)]
     first = layouts[0]
-    layout = Layout(
+    layout = FrameLayout(
         first.objective,
         parameters,
         first.order if all(one.order == first.order for one in layouts) else None,
@@ -240,4 +244,4 @@ def joined(sources: Sequence[Source]) -> Source:
         "; ".join(dict.fromkeys(one.note for one in layouts if one.note)),
         False if all(one.lazily is False for one in layouts) else None,
     )
-    return Source(", ".join(names), frame, layout)
+    return VariationSource(", ".join(names), frame, layout)

@@ -63,11 +63,11 @@ def watch(
     """
     from ascar.cli.watch_task import Watched
     from ascar.errors import InputError
-    from ascar.pilot import Batches, Watcher, WatchPlan
-    from ascar.pilot.sources.stream import Columns
+    from ascar.pilot import Batches, ShiftDetector, WatchPlan
+    from ascar.pilot.sources.stream import StreamColumns
     from ascar.study import duration
 
-    columns = Columns(column, time, None if every is None else duration("--every", every))
+    columns = StreamColumns(column, time, None if every is None else duration("--every", every))
     plan = WatchPlan(
         None if period == "none" else duration("--period", period),
         duration("--batch", batch),
@@ -84,7 +84,7 @@ def watch(
         for stream in streams.values():
             stack.callback(stream.close)
         batches = Batches(plan.batch_s, tuple(names), "mean" if combine == "mean" else "sum")
-        task = Watched(files, streams, batches, Watcher(plan), quiet, json)
+        task = Watched(files, streams, batches, ShiftDetector(plan), quiet, json)
         try:
             task.run(None if not follow else limit_s or float("inf"))
         except KeyboardInterrupt:

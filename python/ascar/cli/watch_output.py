@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ascar.cli.watch_task import Watched
-    from ascar.pilot import Level, Shift, Watcher, WatchPlan
+    from ascar.pilot import LevelSegment, Shift, ShiftDetector, WatchPlan
 
 # Smaller times are on a clock of the measurement's own, larger ones are seconds since 1970.
 _EPOCH_S = 1e8
@@ -74,7 +74,7 @@ def _document(shift: Shift) -> dict[str, Any]:
     }
 
 
-def _levels(watcher: Watcher) -> list[Level]:
+def _levels(watcher: ShiftDetector) -> list[LevelSegment]:
     return [*watcher.levels, *([] if watcher.level is None else [watcher.level])]
 
 

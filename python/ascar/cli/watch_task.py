@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ascar.pilot import Batch, Batches, Watcher
+    from ascar.pilot import Batch, Batches, ShiftDetector
     from ascar.pilot.sources.stream import Stream
 
 _POLL_S = 1.0
@@ -35,7 +35,7 @@ class Watched:
     files: list[Path]
     streams: dict[str, Stream]
     batches: Batches
-    watcher: Watcher
+    watcher: ShiftDetector
     quiet: bool
     json: bool
     seen: int = 0

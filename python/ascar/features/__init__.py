@@ -21,15 +21,15 @@ from ascar.features.pressure import pressure_of
 from ascar.features.signature import Signature, signature_of
 from ascar.features.signature_file import signature_workload
 from ascar.features.system_calls import parse_system_calls
-from ascar.features.trace import Operation, Trace
+from ascar.features.trace import Trace, TraceOperation
 from ascar.features.trace_form import TRACE_FORMS, parse_trace
 
 __all__ = [
     "CAO_FEATURES",
     "TRACE_FORMS",
-    "Operation",
     "Signature",
     "Trace",
+    "TraceOperation",
     "at_native_pace",
     "cao_features",
     "cao_windows",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.errors import InputError
-from ascar.features.trace import Operation, Trace
+from ascar.features.trace import Trace, TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,15 +57,15 @@ def parse_blkparse(lines: Iterable[str], action: str | None = None) -> Trace:
     return block_trace(kept, f"blkparse text (action {chosen})")
 
 
-def block_operation(rwbs: str) -> Operation | None:
+def block_operation(rwbs: str) -> TraceOperation | None:
     """The type of a request; "R", "W", "D" (discard) and "F" (flush) lead, other letters qualify."""
     if "D" in rwbs:
-        return Operation.DELETE
+        return TraceOperation.DELETE
     if "W" in rwbs:
-        return Operation.WRITE
+        return TraceOperation.WRITE
     if "R" in rwbs:
-        return Operation.READ
-    return Operation.SYNC if "F" in rwbs else None
+        return TraceOperation.READ
+    return TraceOperation.SYNC if "F" in rwbs else None
 
 
 def parse_msr(lines: Iterable[str]) -> Trace:
@@ -79,7 +79,7 @@ def parse_msr(lines: Iterable[str]) -> Trace:
 
     def row(fields: list[str]) -> tuple[_Row, float]:
         timestamp, _, disk, kind, offset, size, response = fields
-        operation = {"read": Operation.READ, "write": Operation.WRITE}[kind.strip().lower()]
+        operation = {"read": TraceOperation.READ, "write": TraceOperation.WRITE}[kind.strip().lower()]
         return (int(timestamp) * 1e-7, operation, int(disk), int(offset), int(size)), int(response) * 1e-7
 
     return _columns(lines, ",", row, "MSR Cambridge CSV")
@@ -94,7 +94,7 @@ def parse_mqsim(lines: Iterable[str]) -> Trace:
 
     def row(fields: list[str]) -> tuple[_Row, float]:
         time_ns, device, sector, sectors, flag = fields
-        operation = {"0": Operation.WRITE, "1": Operation.READ}[flag]
+        operation = {"0": TraceOperation.WRITE, "1": TraceOperation.READ}[flag]
         position, size = int(sector) * SECTOR_BYTES, int(sectors) * SECTOR_BYTES
         return (int(time_ns) * 1e-9, operation, int(device), position, size), float("nan")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.features.trace import DATA, Operation
+from ascar.features.trace import DATA, TraceOperation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def cao_features(trace: Trace) -> NDArray[np.float64]:
         float64 (18,), in the order of `CAO_FEATURES`; nan where too few requests leave one without meaning.
     """
     both = _positions(trace.only(*DATA))
-    read, write = trace.only(Operation.READ), trace.only(Operation.WRITE)
+    read, write = trace.only(TraceOperation.READ), trace.only(TraceOperation.WRITE)
     read_gaps, write_gaps = np.diff(read.seconds), np.diff(write.seconds)
     ratio = len(read) / len(write) if len(write) else np.nan
     return np.array(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.features.gaps import positional_gaps, temporal_gaps
-from ascar.features.trace import DATA, MIX, Operation
+from ascar.features.trace import DATA, MIX, TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,9 @@ def features_of(trace: Trace) -> dict[str, float]:
     total = sum(len(part) for part in parts.values())
     features = {f"{_name(o)}_share": len(part) / total if total else np.nan for o, part in parts.items()}
     data = sum(len(parts[operation]) for operation in DATA)
-    features["read_to_write_ratio"] = _ratio(len(parts[Operation.READ]), len(parts[Operation.WRITE]))
+    features["read_to_write_ratio"] = _ratio(
+        len(parts[TraceOperation.READ]), len(parts[TraceOperation.WRITE])
+    )
     features["data_to_metadata_ratio"] = _ratio(data, total - data)
     for operation, part in parts.items():
         gaps = temporal_gaps(part)
@@ -113,7 +115,7 @@ def _position(part: Trace) -> dict[str, float]:
     }
 
 
-def _name(operation: Operation) -> str:
+def _name(operation: TraceOperation) -> str:
     return operation.name.lower()
 
 

@@ -7,23 +7,23 @@ import io
 import polars as pl
 
 from ascar.errors import InputError
-from ascar.features.trace import Operation, Trace
+from ascar.features.trace import Trace, TraceOperation
 
 OPERATIONS = {
-    "read": Operation.READ,
-    "readwholefile": Operation.READ,
-    "write": Operation.WRITE,
-    "writewholefile": Operation.WRITE,
-    "aiowrite": Operation.WRITE,
-    "appendfile": Operation.WRITE,
-    "appendfilerand": Operation.WRITE,
-    "createfile": Operation.CREATE,
-    "deletefile": Operation.DELETE,
-    "statfile": Operation.STAT,
-    "fsync": Operation.SYNC,
-    "fsyncset": Operation.SYNC,
-    "openfile": Operation.OPEN,
-    "closefile": Operation.CLOSE,
+    "read": TraceOperation.READ,
+    "readwholefile": TraceOperation.READ,
+    "write": TraceOperation.WRITE,
+    "writewholefile": TraceOperation.WRITE,
+    "aiowrite": TraceOperation.WRITE,
+    "appendfile": TraceOperation.WRITE,
+    "appendfilerand": TraceOperation.WRITE,
+    "createfile": TraceOperation.CREATE,
+    "deletefile": TraceOperation.DELETE,
+    "statfile": TraceOperation.STAT,
+    "fsync": TraceOperation.SYNC,
+    "fsyncset": TraceOperation.SYNC,
+    "openfile": TraceOperation.OPEN,
+    "closefile": TraceOperation.CLOSE,
 }
 _SCHEMA = {
     "time_s": pl.Float64,

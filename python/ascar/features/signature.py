@@ -17,7 +17,7 @@ from ascar.errors import InputError
 from ascar.features.gaps import positional_gaps
 from ascar.features.signature_growth import growing_share
 from ascar.features.signature_opening import opening_of
-from ascar.features.trace import DATA, MIX, Operation
+from ascar.features.trace import DATA, MIX, TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Burst:
     """Operations without a gap.
 
     Attributes:
@@ -94,10 +94,10 @@ class Flow:
         jump_bytes: mean size of a jump.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Burst, ...]
     jump_bytes: float
 
-    def some(self, *, jumps: bool) -> tuple[Run, ...]:
+    def some(self, *, jumps: bool) -> tuple[Burst, ...]:
         """The runs that begin by a jump, or those that do not."""
         return tuple(run for run in self.runs if run.jumps is jumps)
 
@@ -118,8 +118,8 @@ class Signature:
     """
 
     threads: int
-    counts: Mapping[Operation, int]
-    flows: Mapping[Operation, Flow]
+    counts: Mapping[TraceOperation, int]
+    flows: Mapping[TraceOperation, Flow]
     opening: Opening
     files: int
     file_bytes: float
@@ -156,18 +156,20 @@ def signature_of(trace: Trace) -> Signature:
     flows = {o: _flow(mixed.only(o), found, counts[o], loop.runs[o]) for o, found in gaps.items()}
     busy_s = sum(count * _latency_s(trace.only(operation)) for operation, count in counts.items())
     loop_s = threads * sum(counts.values()) / rate
-    opens = int(np.sum(np.isin(trace.operation, (Operation.OPEN, Operation.CREATE))))
+    opens = int(np.sum(np.isin(trace.operation, (TraceOperation.OPEN, TraceOperation.CREATE))))
     opening = opening_of(
         {operation: len(flow.some(jumps=False)) for operation, flow in flows.items()},
-        counts.get(Operation.CREATE, 0),
+        counts.get(TraceOperation.CREATE, 0),
         round(opens * sum(counts.values()) / sum(kept.values())),
     )
     data = mixed.only(*DATA)
     if opening.created:
-        flows[Operation.WRITE] = _filling(flows[Operation.WRITE], opening.created, _first_sizes(trace))
-    if Operation.WRITE in flows:
-        share = growing_share(trace, gaps[Operation.WRITE])
-        flows[Operation.WRITE] = _growing(flows[Operation.WRITE], opening.created, share)
+        flows[TraceOperation.WRITE] = _filling(
+            flows[TraceOperation.WRITE], opening.created, _first_sizes(trace)
+        )
+    if TraceOperation.WRITE in flows:
+        share = growing_share(trace, gaps[TraceOperation.WRITE])
+        flows[TraceOperation.WRITE] = _growing(flows[TraceOperation.WRITE], opening.created, share)
     return Signature(
         threads=threads,
         counts=counts,
@@ -190,8 +192,8 @@ class _Loop:
         error: the greatest relative deviation of shares and run lengths from the trace's.
     """
 
-    counts: dict[Operation, int]
-    runs: dict[Operation, int]
+    counts: dict[TraceOperation, int]
+    runs: dict[TraceOperation, int]
     error: float
 
     @property
@@ -201,7 +203,7 @@ class _Loop:
 
 
 def _loop(
-    totals: Mapping[Operation, int], runs: Mapping[Operation, int], longest: int, pieces_max: int
+    totals: Mapping[TraceOperation, int], runs: Mapping[TraceOperation, int], longest: int, pieces_max: int
 ) -> _Loop:
     """The shortest loop that gives shares and lengths of runs within 3%, else the closest within bounds."""
     tried: list[_Loop] = []
@@ -215,7 +217,7 @@ def _loop(
     return min(tried, key=lambda one: one.error)
 
 
-def _tried(totals: Mapping[Operation, int], runs: Mapping[Operation, int], length: int) -> _Loop:
+def _tried(totals: Mapping[TraceOperation, int], runs: Mapping[TraceOperation, int], length: int) -> _Loop:
     whole = sum(totals.values())
     counts = {operation: max(1, round(length * n / whole)) for operation, n in totals.items()}
     made = {
@@ -234,7 +236,7 @@ def _flow(part: Trace, gaps: PositionalGaps, count: int, number: int) -> Flow:
     sizes = _sizes(part.size_bytes, number)
     # Sizes and lengths of runs ascend in different orders, so that neither goes with the other.
     runs = [
-        Run(count // number + (place < count % number), place >= number - jumping, sizes[order])
+        Burst(count // number + (place < count % number), place >= number - jumping, sizes[order])
         for place, order in enumerate(_scattered(number))
     ]
     jump_bytes = float(np.mean(gaps.jump_bytes)) if len(gaps.jump_bytes) else 0.0
@@ -264,7 +266,7 @@ def _growing(flow: Flow, created: int, share: float) -> Flow:
     return Flow(runs, flow.jump_bytes)
 
 
-def _some_grow(runs: tuple[Run, ...], share: float) -> list[Run]:
+def _some_grow(runs: tuple[Burst, ...], share: float) -> list[Burst]:
     number = round(share * len(runs))
     grow = [(place + 1) * number // len(runs) > place * number // len(runs) for place in range(len(runs))]
     return [replace(run, grows=grows) for run, grows in zip(runs, grow, strict=True)]
@@ -274,11 +276,11 @@ def _first_sizes(trace: Trace) -> NDArray[np.int64]:
     """Sizes of the writes to files that were made, and not opened again since."""
     order = np.lexsort((np.arange(len(trace)), trace.file))
     operation, file = trace.operation[order], trace.file[order]
-    begins = np.isin(operation, (Operation.CREATE, Operation.OPEN))
+    begins = np.isin(operation, (TraceOperation.CREATE, TraceOperation.OPEN))
     begins[1:] |= file[1:] != file[:-1]
     latest = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
-    made = operation[latest] == Operation.CREATE
-    return trace.size_bytes[order][made & (operation == Operation.WRITE)]
+    made = operation[latest] == TraceOperation.CREATE
+    return trace.size_bytes[order][made & (operation == TraceOperation.WRITE)]
 
 
 def _sizes(sizes: NDArray[np.int64], number: int) -> list[Size]:
@@ -315,8 +317,8 @@ def _latency_s(part: Trace) -> float:
 def _opening_s(trace: Trace, opening: Opening) -> float:
     """Time that opening and closing files takes in a loop; the making of files is counted elsewhere."""
     times = {
-        Operation.OPEN: opening.opened - opening.created,
-        Operation.CLOSE: opening.opened + opening.lone,
+        TraceOperation.OPEN: opening.opened - opening.created,
+        TraceOperation.CLOSE: opening.opened + opening.lone,
     }
     known = [(number, _latency_s(trace.only(operation))) for operation, number in times.items()]
     return sum(number * latency for number, latency in known if not math.isnan(latency))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ascar.features.signature import signature_of
 from ascar.features.signature_filesets import WORDS, FileSets, jump_span_bytes
-from ascar.features.trace import Operation
+from ascar.features.trace import TraceOperation
 
 if TYPE_CHECKING:
-    from ascar.features.signature import Flow, Run, Signature, Size
+    from ascar.features.signature import Burst, Flow, Signature, Size
     from ascar.features.trace import Trace
 
 RUN_S = 25
@@ -19,8 +19,8 @@ PAUSE_S_MIN = 0.01
 _AIDS = ("flowop openfile", "flowop closefile")
 """Steps that the trace's mix does not count."""
 NAMES = "filesetname=names"
-_SLOTS = {Operation.READ: 1, Operation.WRITE: 2}
-_HELD_SLOTS = {Operation.READ: 6, Operation.WRITE: 8}
+_SLOTS = {TraceOperation.READ: 1, TraceOperation.WRITE: 2}
+_HELD_SLOTS = {TraceOperation.READ: 6, TraceOperation.WRITE: 8}
 
 
 def signature_workload(trace: Trace, *, seconds: int = RUN_S, file_bytes_max: int = FILE_BYTES_MAX) -> str:
@@ -119,13 +119,13 @@ class _Writer:
         signature = self.signature
         placed: list[tuple[float, list[str]]] = []
         for operation, flow in signature.flows.items():
-            syncs = signature.counts.get(Operation.SYNC, 0) if operation is self.filesets.synced else 0
+            syncs = signature.counts.get(TraceOperation.SYNC, 0) if operation is self.filesets.synced else 0
             placed += _in_turns(self._runs(operation, flow, syncs))
         for pieces in self._others():
             placed += _in_turns(pieces)
         return [piece for _, piece in sorted(placed, key=lambda one: one[0])]
 
-    def _runs(self, operation: Operation, flow: Flow, syncs: int) -> list[list[str]]:
+    def _runs(self, operation: TraceOperation, flow: Flow, syncs: int) -> list[list[str]]:
         """The runs of a flow, each with its part of the flushes; without those that others go on to."""
         pieces: list[list[str]] = []
         for place, run in enumerate(flow.runs):
@@ -136,7 +136,7 @@ class _Writer:
                 pieces += self._switch_run(operation, place, run, flushes)
         return pieces
 
-    def _switch_run(self, operation: Operation, place: int, run: Run, flushes: int) -> list[list[str]]:
+    def _switch_run(self, operation: TraceOperation, place: int, run: Burst, flushes: int) -> list[list[str]]:
         """A run in another file.
 
         Of the runs of writes the first fill files just made, the next go on in files that runs of reads have
@@ -146,9 +146,9 @@ class _Writer:
         switches = len(self.signature.flows[operation].some(jumps=False))
         if place >= switches - opening.held.get(operation, 0):
             return [self._held_run(operation, place, run, flushes)]
-        created = opening.created if operation is Operation.WRITE else 0
+        created = opening.created if operation is TraceOperation.WRITE else 0
         shares = created <= place < created + opening.shared
-        fd = f"fd={_SLOTS[Operation.READ if shares else operation]}"
+        fd = f"fd={_SLOTS[TraceOperation.READ if shares else operation]}"
         attributes = f"{fd},{self._iosize(run.size)}"
         if run.grows:
             moves = self._at_end(
@@ -157,7 +157,7 @@ class _Writer:
         else:
             moves = [self._flowop(WORDS[operation], f"{attributes},iters={run.operations}")]
         moves += self._flushes(fd, flushes)
-        if shares and operation is Operation.WRITE:
+        if shares and operation is TraceOperation.WRITE:
             self._shared[place - created][-1:-1] = moves
             return []
         word, files = ("createfile", "names") if place < created else ("openfile", "files")
@@ -166,7 +166,7 @@ class _Writer:
             self._shared.append(piece)
         return [piece]
 
-    def _held_run(self, operation: Operation, place: int, run: Run, flushes: int) -> list[str]:
+    def _held_run(self, operation: TraceOperation, place: int, run: Burst, flushes: int) -> list[str]:
         word, number = WORDS[operation], 1 + place % 2
         fd = f"fd={_HELD_SLOTS[operation] + number}"
         attributes = f"filesetname={word}held{number},{fd},{self._iosize(run.size)}"
@@ -177,7 +177,7 @@ class _Writer:
             moves = self._from_anywhere(word, attributes, span, run.operations)
         return moves + self._flushes(fd, flushes)
 
-    def _jump_run(self, operation: Operation, flow: Flow, run: Run, flushes: int) -> list[str]:
+    def _jump_run(self, operation: TraceOperation, flow: Flow, run: Burst, flushes: int) -> list[str]:
         word, fd = WORDS[operation], f"fd={_SLOTS[operation] + 2}"
         attributes = f"filesetname={word}jumps,{fd},{self._iosize(run.size)}"
         span = jump_span_bytes(flow, self.filesets.bytes_max)
@@ -204,17 +204,17 @@ class _Writer:
     def _others(self) -> list[list[list[str]]]:
         """Operations without a position, one a piece, by type."""
         counts = self.signature.counts
-        deletes = [[self._flowop("deletefile", NAMES)] for _ in range(counts.get(Operation.DELETE, 0))]
+        deletes = [[self._flowop("deletefile", NAMES)] for _ in range(counts.get(TraceOperation.DELETE, 0))]
         creates = [
             [self._flowop("createfile", f"{NAMES},fd=5"), self._flowop("closefile", "fd=5")]
             for _ in range(self.signature.opening.lone)
         ]
-        stats = [[self._flowop("statfile", NAMES)] for _ in range(counts.get(Operation.STAT, 0))]
+        stats = [[self._flowop("statfile", NAMES)] for _ in range(counts.get(TraceOperation.STAT, 0))]
         return [deletes, creates, stats, self._lone_syncs()]
 
     def _lone_syncs(self) -> list[list[str]]:
         """Flushes where nothing is read or written."""
-        syncs = self.signature.counts.get(Operation.SYNC, 0) if self.filesets.synced is None else 0
+        syncs = self.signature.counts.get(TraceOperation.SYNC, 0) if self.filesets.synced is None else 0
         return [
             [
                 self._flowop("openfile", f"{NAMES},fd=6"),

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.features.trace import Operation
+from ascar.features.trace import TraceOperation
 
 if TYPE_CHECKING:
-    from ascar.features.signature import Flow, Run, Signature
+    from ascar.features.signature import Burst, Flow, Signature
 
 FILES_MIN = 64
 FILES_MAX = 10_000
@@ -18,7 +18,7 @@ GROWTH = 8
 """Runs for which a file has room at its end, before it is cut back to its size."""
 LOGS_BYTES = 64 * 2**20
 """Room at the ends of files that are held open: cutting one back is a jump, which the trace does not have."""
-WORDS = {Operation.READ: "read", Operation.WRITE: "write"}
+WORDS = {TraceOperation.READ: "read", TraceOperation.WRITE: "write"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,22 @@ class FileSets:
     bytes_max: int
 
     @property
-    def synced(self) -> Operation | None:
+    def synced(self) -> TraceOperation | None:
         """Whose runs flushing goes with: writes where there are any."""
         flows = self.signature.flows
-        return Operation.WRITE if Operation.WRITE in flows else next(iter(flows), None)
+        return TraceOperation.WRITE if TraceOperation.WRITE in flows else next(iter(flows), None)
 
     def lines(self) -> list[str]:
         """Their definitions."""
         lines = [self._files()] if self.switch_bytes else []
         lines += [self._jumps(kind) for kind, flow in self.signature.flows.items() if flow.some(jumps=True)]
         lines += [self._held(kind, number) for kind in flows_held(self.signature) for number in (1, 2)]
-        named = {Operation.CREATE, Operation.DELETE, Operation.STAT} & self.signature.counts.keys()
-        if named or (Operation.SYNC in self.signature.counts and self.synced is None):
+        named = {
+            TraceOperation.CREATE,
+            TraceOperation.DELETE,
+            TraceOperation.STAT,
+        } & self.signature.counts.keys()
+        if named or (TraceOperation.SYNC in self.signature.counts and self.synced is None):
             lines.append(self._names())
         return lines
 
@@ -69,11 +73,11 @@ class FileSets:
 
     def log_bytes(self, size_bytes: int) -> int:
         """How large a file of this size grows; its size where nothing is written at ends."""
-        writes = self.signature.flows.get(Operation.WRITE)
+        writes = self.signature.flows.get(TraceOperation.WRITE)
         longest = max((run.largest_bytes for run in writes.runs if run.grows), default=0.0) if writes else 0.0
         return size_bytes + min(GROWTH * math.ceil(longest), self.bytes_max)
 
-    def held_log_bytes(self, kind: Operation) -> int:
+    def held_log_bytes(self, kind: TraceOperation) -> int:
         """How large a file that is held open grows."""
         size = self.held_bytes(kind)
         return max(self.log_bytes(size), size + self._room_bytes(self._held_files(kind)))
@@ -81,20 +85,20 @@ class FileSets:
     def _room_bytes(self, files: int) -> int:
         return min(LOGS_BYTES, self.bytes_max) // files
 
-    def _held_files(self, kind: Operation) -> int:
+    def _held_files(self, kind: TraceOperation) -> int:
         most = self.bytes_max // self.log_bytes(self.held_bytes(kind))
         return max(1, min(self.signature.files // 2, self.signature.threads, most))
 
-    def _jumps_files(self, kind: Operation) -> int:
+    def _jumps_files(self, kind: TraceOperation) -> int:
         most = self.bytes_max // self.log_bytes(self.jumps_bytes(kind))
         return max(1, min(self.signature.files, self.signature.threads, most))
 
-    def held_bytes(self, kind: Operation) -> int:
+    def held_bytes(self, kind: TraceOperation) -> int:
         """Size of a file that is held open."""
         longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
         return self.held_span_bytes(kind) + longest
 
-    def entry(self, kind: Operation) -> Run | None:
+    def entry(self, kind: TraceOperation) -> Burst | None:
         """The run that leads to the file in which those after it jump: the last one in a file held open.
 
         Without it the first run that is to jump would begin in another file.
@@ -104,18 +108,18 @@ class FileSets:
         held = self.signature.opening.held.get(kind, 0) > 0
         return switching[-1] if held and flow.some(jumps=True) and not switching[-1].grows else None
 
-    def jumps_bytes(self, kind: Operation) -> int:
+    def jumps_bytes(self, kind: TraceOperation) -> int:
         """Size of a file for runs that begin by a jump."""
         flow, entry = self.signature.flows[kind], self.entry(kind)
         longest = max(run.largest_bytes for run in flow.runs if run.jumps or run is entry)
         return jump_span_bytes(flow, self.bytes_max) + math.ceil(longest)
 
-    def held_span_bytes(self, kind: Operation) -> int:
+    def held_span_bytes(self, kind: TraceOperation) -> int:
         """How far into a file that is held open runs begin: as far as the trace goes, within bounds."""
         longest = math.ceil(max(run.largest_bytes for run in self.signature.flows[kind].some(jumps=False)))
         return max(1, min(round(self.signature.file_bytes), self.bytes_max) - longest)
 
-    def _held(self, kind: Operation, number: int) -> str:
+    def _held(self, kind: TraceOperation, number: int) -> str:
         """One of the two sets that runs of a type go to in turns, so that each begins in another file."""
         size, files = self.held_bytes(kind), self._held_files(kind)
         return f"define fileset name={WORDS[kind]}held{number},path=$dir,size={size},entries={files},prealloc"
@@ -128,15 +132,15 @@ class FileSets:
         files = max(2, min(files, self.bytes_max // self.log_bytes(size)))
         return f"define fileset name=files,path=$dir,size={size},entries={files},dirwidth=100,prealloc"
 
-    def _jumps(self, kind: Operation) -> str:
+    def _jumps(self, kind: TraceOperation) -> str:
         size, files = self.jumps_bytes(kind), self._jumps_files(kind)
         return f"define fileset name={WORDS[kind]}jumps,path=$dir,size={size},entries={files},prealloc"
 
     def _names(self) -> str:
         """A set that neither runs full nor empty within twice the run."""
         signature = self.signature
-        creates = signature.counts.get(Operation.CREATE, 0)
-        deletes = signature.counts.get(Operation.DELETE, 0)
+        creates = signature.counts.get(TraceOperation.CREATE, 0)
+        deletes = signature.counts.get(TraceOperation.DELETE, 0)
         loops = 2 * self.seconds * signature.operations_per_s / signature.length
         drift = math.ceil(abs(creates - deletes) * loops)
         spare = 4 * signature.threads * (creates + deletes + 1) + 100
@@ -149,12 +153,12 @@ class FileSets:
         return f"define fileset name=names,path=$dir,{attributes}"
 
 
-def flows_held(signature: Signature) -> list[Operation]:
+def flows_held(signature: Signature) -> list[TraceOperation]:
     """Types of operation some of whose runs go to files that are held open."""
     return [kind for kind in signature.flows if signature.opening.held.get(kind, 0) > 0]
 
 
-def _opening_runs(signature: Signature, kind: Operation) -> tuple[Run, ...]:
+def _opening_runs(signature: Signature, kind: TraceOperation) -> tuple[Burst, ...]:
     """The runs of a type that open a file, or go on with one that another has opened: the first ones."""
     runs = signature.flows[kind].some(jumps=False)
     return runs[: len(runs) - signature.opening.held.get(kind, 0)]

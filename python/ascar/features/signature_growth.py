@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.features.trace import DATA, Operation
+from ascar.features.trace import DATA, TraceOperation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ def growing_share(trace: Trace, gaps: PositionalGaps) -> float:
     Of those that begin in another file, but for those that fill one just made. Runs that begin by a jump
     inside their file do not count: they are to jump as far as in the original, wherever it ends.
     """
-    wanted = trace.operation == Operation.WRITE
+    wanted = trace.operation == TraceOperation.WRITE
     order = np.lexsort((np.arange(int(np.sum(wanted))), trace.thread[wanted]))
     begins = np.cumsum(gaps.run_operations) - gaps.run_operations
     ends = at_end(trace)[wanted][order][begins]
@@ -47,7 +47,7 @@ def at_end(trace: Trace) -> NDArray[np.int8]:
     if len(trace) == 0:
         return np.empty(0, np.int8)
     order = np.lexsort((np.arange(len(trace)), trace.file))
-    file, made = trace.file[order], trace.operation[order] == Operation.CREATE
+    file, made = trace.file[order], trace.operation[order] == TraceOperation.CREATE
     begins = made.copy()
     begins[0] = True
     begins[1:] |= file[1:] != file[:-1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.features.trace import Operation
+from ascar.features.trace import TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +30,12 @@ class Opening:
 
     created: int
     shared: int
-    held: Mapping[Operation, int]
+    held: Mapping[TraceOperation, int]
     lone: int
     opened: int
 
 
-def opening_of(switches: Mapping[Operation, int], creates: int, opens: int) -> Opening:
+def opening_of(switches: Mapping[TraceOperation, int], creates: int, opens: int) -> Opening:
     """How the runs of a loop come to their files.
 
     Args:
@@ -43,14 +43,15 @@ def opening_of(switches: Mapping[Operation, int], creates: int, opens: int) -> O
         creates: files that the loop makes.
         opens: files that the loop of the trace opens, those it makes included.
     """
-    reads, writes = switches.get(Operation.READ, 0), switches.get(Operation.WRITE, 0)
+    reads, writes = switches.get(TraceOperation.READ, 0), switches.get(TraceOperation.WRITE, 0)
     created = min(writes, creates)
     lone = creates - created
     wanted = max(created, opens - lone)
     beyond = max(0, reads + writes - wanted)
     shared = min(beyond, reads, writes - created, wanted - created)
     held = _held(
-        {Operation.READ: reads - shared, Operation.WRITE: writes - created - shared}, beyond - shared
+        {TraceOperation.READ: reads - shared, TraceOperation.WRITE: writes - created - shared},
+        beyond - shared,
     )
     for operation, number in switches.items():
         if number < 2:  # the next loop would go on in the same file
@@ -58,8 +59,8 @@ def opening_of(switches: Mapping[Operation, int], creates: int, opens: int) -> O
     return Opening(created, shared, held, lone, reads + writes - shared - sum(held.values()))
 
 
-def _held(most: Mapping[Operation, int], wanted: int) -> dict[Operation, int]:
+def _held(most: Mapping[TraceOperation, int], wanted: int) -> dict[TraceOperation, int]:
     """So many, shared out in the proportion of what there is at most."""
     total = sum(most.values())
-    reads = round(wanted * most[Operation.READ] / total) if total else 0
-    return {Operation.READ: reads, Operation.WRITE: min(wanted - reads, most[Operation.WRITE])}
+    reads = round(wanted * most[TraceOperation.READ] / total) if total else 0
+    return {TraceOperation.READ: reads, TraceOperation.WRITE: min(wanted - reads, most[TraceOperation.WRITE])}

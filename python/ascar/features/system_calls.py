@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.features.trace import Operation, Trace
+from ascar.features.trace import Trace, TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,7 +114,7 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
         state.directory = working[1]
     latency_s = float(found[5]) if found[5] else float("nan")
 
-    def row(operation: Operation, path: str, offset: int = 0, size: int = 0) -> None:
+    def row(operation: TraceOperation, path: str, offset: int = 0, size: int = 0) -> None:
         wanted = state.under is None or path.startswith(state.under)
         if wanted and offset + size < _POSITION_MAX and not path.startswith(_PSEUDO):
             file = state.files.setdefault(path, len(state.files))
@@ -127,7 +127,7 @@ def _call(state: _State, thread: int, seconds: float, text: str) -> None:
         quoted = _QUOTED.search(arguments)
         if quoted is not None:
             path = _absolute(state, arguments, quoted[1])
-            row(Operation.DELETE if name in DELETES else Operation.STAT, path)
+            row(TraceOperation.DELETE if name in DELETES else TraceOperation.STAT, path)
     else:
         _by_descriptor(state, name, arguments, result, row)
 
@@ -147,7 +147,7 @@ def _open(state: _State, name: str, arguments: str, opened: tuple[int, str], row
         return
     made = name == "creat" or ("O_CREAT" in arguments and ("O_EXCL" in arguments or "O_TRUNC" in arguments))
     state.position[path, descriptor] = 0
-    row(Operation.CREATE if made else Operation.OPEN, path)
+    row(TraceOperation.CREATE if made else TraceOperation.OPEN, path)
 
 
 def _by_descriptor(state: _State, name: str, arguments: str, result: int, row: _Row) -> None:
@@ -158,7 +158,7 @@ def _by_descriptor(state: _State, name: str, arguments: str, result: int, row: _
     descriptor, path = int(found[1]), found[2]
     key = (path, descriptor)
     if name in READS or name in WRITES:
-        operation = Operation.READ if name in READS else Operation.WRITE
+        operation = TraceOperation.READ if name in READS else TraceOperation.WRITE
         if name in _POSITIONED:
             number = (_LAST_BUT_FLAGS if name.endswith("v2") else _LAST).search(arguments)
             offset = int(number[1]) if number else 0
@@ -171,12 +171,12 @@ def _by_descriptor(state: _State, name: str, arguments: str, result: int, row: _
     elif name == "lseek":
         state.position[key] = result
     elif name in SYNCS:
-        row(Operation.SYNC, path)
+        row(TraceOperation.SYNC, path)
     elif name == "fstat":
-        row(Operation.STAT, path)
+        row(TraceOperation.STAT, path)
     elif name == "close":
         state.position.pop(key, None)
-        row(Operation.CLOSE, path)
+        row(TraceOperation.CLOSE, path)
 
 
 if TYPE_CHECKING:
@@ -185,4 +185,4 @@ if TYPE_CHECKING:
     class _Row(Protocol):
         """Keeps one operation."""
 
-        def __call__(self, operation: Operation, path: str, offset: int = 0, size: int = 0) -> None: ...
+        def __call__(self, operation: TraceOperation, path: str, offset: int = 0, size: int = 0) -> None: ...

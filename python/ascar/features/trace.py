@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Operation(IntEnum):
+class TraceOperation(IntEnum):
     """Types of operation (Li, section 3.1.7), and what is needed to replay them."""
 
     READ = 0
@@ -25,10 +25,10 @@ class Operation(IntEnum):
     CLOSE = 7
 
 
-DATA = (Operation.READ, Operation.WRITE)
+DATA = (TraceOperation.READ, TraceOperation.WRITE)
 """Types with a position and a size."""
 
-MIX = (*DATA, Operation.CREATE, Operation.DELETE, Operation.STAT, Operation.SYNC)
+MIX = (*DATA, TraceOperation.CREATE, TraceOperation.DELETE, TraceOperation.STAT, TraceOperation.SYNC)
 """Types that make up the mix; opening and closing go with the others."""
 
 
@@ -38,7 +38,7 @@ class Trace:
 
     Attributes:
         seconds: float64, when it began, since any instant.
-        operation: int8, its `Operation`.
+        operation: int8, its `TraceOperation`.
         thread: int64, who did it; 0 throughout where that is not known, as in block traces.
         file: int64, the file or device it works on.
         offset_bytes: int64, first byte; 0 where there is no position.
@@ -97,7 +97,7 @@ class Trace:
         """The chosen operations."""
         return Trace(*(getattr(self, name)[chosen] for name in self.__slots__))
 
-    def only(self, *operations: Operation) -> Trace:
+    def only(self, *operations: TraceOperation) -> Trace:
         """The operations of these types."""
         return self.where(np.isin(self.operation, operations))
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
 from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
-from ascar.history.trials import Trials
+from ascar.history.trials import RunTrials
 from ascar.objective import Objective
 from ascar.outcome import Failure, Purpose, TrialState
 from ascar.space.document import space_from_json
@@ -43,7 +43,7 @@ class RunState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class WriteContext:
     """Where and when a history is written.
 
     Attributes:
@@ -86,7 +86,7 @@ class Run:
     """
 
     def __init__(
-        self, database: Database, row: Any, lock: StudyLock | None, moment: Moment, latest: Latest, /
+        self, database: Database, row: Any, lock: StudyLock | None, moment: WriteContext, latest: Latest, /
     ) -> None:
         self.id: int = row.id
         self.name: str = row.name
@@ -98,7 +98,7 @@ class Run:
         self.versions: Mapping[str, str] = codec.decode(
             codec.load(row.versions, self._where), dict[str, str], self._where
         )
-        self._trials = Trials(self.id, self._where)
+        self._trials = RunTrials(self.id, self._where)
         self.text: str = row.text
         self._space: str = row.space
         self._objective: str = row.objective

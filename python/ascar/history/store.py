@@ -22,8 +22,8 @@ from ascar.history.database import Database
 from ascar.history.latest import Latest
 from ascar.history.lock import StudyLock, holder
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
-from ascar.history.run import Moment, Run, RunState
-from ascar.history.trials import Trials
+from ascar.history.run import Run, RunState, WriteContext
+from ascar.history.trials import RunTrials
 from ascar.outcome import TrialState
 from ascar.space.document import space_to_document
 
@@ -91,9 +91,9 @@ class History:
         HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
     """
 
-    def __init__(self, location: Path | str | None = None, moment: Moment | None = None) -> None:
+    def __init__(self, location: Path | str | None = None, moment: WriteContext | None = None) -> None:
         self._database = Database(default_path() if location is None else location)
-        self._moment = moment or Moment(_now, _boot_id())
+        self._moment = moment or WriteContext(_now, _boot_id())
         self._runs: list[Run] = []
         file = self._database.file
         self._locks = Path(f"{file}.locks") if file else _state_directory() / "locks"
@@ -344,7 +344,7 @@ class History:
                 inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])
-                rows = Trials(inserted[0], where)
+                rows = RunTrials(inserted[0], where)
                 for trial in trials:
                     rows.put(connection, trial, "")
         return ids

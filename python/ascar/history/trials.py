@@ -17,7 +17,7 @@ _trial, _metric, _reading = schema.trial, schema.metric, schema.reading
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class RunTrials:
     """The trials of one run.
 
     Attributes:

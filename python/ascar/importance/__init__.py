@@ -18,14 +18,14 @@ from ascar.importance.measures import (
     relative_deviation,
 )
 from ascar.importance.observations import Factor, Observations
-from ascar.importance.selection import Importance, Rules, Selection, select
+from ascar.importance.selection import Importance, Selection, SelectionOptions, select
 
 __all__ = [
     "Factor",
     "Importance",
     "Observations",
-    "Rules",
     "Selection",
+    "SelectionOptions",
     "conditional_importance",
     "correlation",
     "importance",

@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SelectionOptions:
     """How parameters are chosen.
 
     Attributes:
@@ -112,7 +112,7 @@ class Selection:
         return tuple(one.parameter for one in self.ranking if one.selected)
 
 
-def select(observations: Observations, rules: Rules, rng: np.random.Generator) -> Selection:
+def select(observations: Observations, rules: SelectionOptions, rng: np.random.Generator) -> Selection:
     """Choose parameters by their conditional importance until what is left is alike (Algorithm 1).
 
     Unlike there, none is chosen where all rows are alike from the start, and none without evidence.
@@ -167,7 +167,9 @@ def select(observations: Observations, rules: Rules, rng: np.random.Generator) -
     )
 
 
-def _reason(rules: Rules, ranked: Sequence[Importance], chosen: int, least: float) -> StopReason | None:
+def _reason(
+    rules: SelectionOptions, ranked: Sequence[Importance], chosen: int, least: float
+) -> StopReason | None:
     """Why no other parameter is chosen although the rows are not alike; None: one is."""
     if rules.count_max is not None and chosen >= rules.count_max:
         return "count"
@@ -183,7 +185,7 @@ class _Field:
 
     values: Floats
     blocks: Blocks | None
-    rules: Rules
+    rules: SelectionOptions
     variance: float
 
     @property

@@ -2,30 +2,36 @@
 
 from ascar.lab.archive import Archive
 from ascar.lab.benchmark import Benchmark
-from ascar.lab.problem import Noise, Problem, Specification, SyntheticSpecification, TableSpecification
-from ascar.lab.ranking import Comparison, Rank
+from ascar.lab.problem import (
+    NoiseModel,
+    SearchProblem,
+    Specification,
+    SyntheticSpecification,
+    TableSpecification,
+)
+from ascar.lab.ranking import OptimizerComparison, Rank
 from ascar.lab.results import Results
-from ascar.lab.simulation import Budget, Contender, Run, simulate
-from ascar.lab.summary import Summary, summarize
+from ascar.lab.simulation import Budget, Contender, SimulatedSearch, simulate
+from ascar.lab.summary import CheckpointSummary, summarize
 from ascar.lab.sweeps import Sweep
-from ascar.lab.work import Conduct, Experiment, Standing, carry_out
+from ascar.lab.work import Conduct, Experiment, LabProgress, carry_out
 
 __all__ = [
     "Archive",
     "Benchmark",
     "Budget",
-    "Comparison",
+    "CheckpointSummary",
     "Conduct",
     "Contender",
     "Experiment",
-    "Noise",
-    "Problem",
+    "LabProgress",
+    "NoiseModel",
+    "OptimizerComparison",
     "Rank",
     "Results",
-    "Run",
+    "SearchProblem",
+    "SimulatedSearch",
     "Specification",
-    "Standing",
-    "Summary",
     "Sweep",
     "SyntheticSpecification",
     "TableSpecification",

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ascar.errors import StudyError, WorkError
-from ascar.lab.simulation import Run
+from ascar.lab.simulation import SimulatedSearch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -39,8 +39,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.=-]+")
 class Archive:
     """A directory with one Parquet file a contender and problem, one row an evaluation.
 
-    The columns are those of `Run`; `recommended_*` are null between checkpoints. The file's name ends in the
-    key of everything that its runs depend on but their seed (`ascar.lab.identity`).
+    The columns are those of `SimulatedSearch`; `recommended_*` are null between checkpoints. The file's
+    name ends in the key of everything that its runs depend on but their seed (`ascar.lab.identity`).
 
     Attributes:
         directory: made when missing.
@@ -68,7 +68,7 @@ class Archive:
         name = "--".join(_UNSAFE.sub("_", part)[:80] for part in parts)
         return self.directory / f"{name}.parquet"
 
-    def load(self, experiment: Experiment) -> list[Run]:
+    def load(self, experiment: Experiment) -> list[SimulatedSearch]:
         """The experiment's runs that are finished, by their seeds.
 
         Raises:
@@ -81,7 +81,7 @@ class Archive:
         runs = [_run(part, experiment) for part in parts if part["seed"][0] in seeds]
         return sorted(runs, key=lambda run: run.seed)
 
-    def keep(self, experiment: Experiment, runs: Sequence[Run]) -> None:
+    def keep(self, experiment: Experiment, runs: Sequence[SimulatedSearch]) -> None:
         """Add finished runs; the file is replaced as a whole, so it is never half written.
 
         Another laboratory may add to the same file: what it has added stays.
@@ -134,7 +134,7 @@ def _read(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _frame(run: Run, judged: Iterable[int]) -> pl.DataFrame:
+def _frame(run: SimulatedSearch, judged: Iterable[int]) -> pl.DataFrame:
     """One row an evaluation; a run that ended early is judged on its last one."""
     n = len(run.truth)
     truth, reported = np.full(n, np.nan), np.full(n, np.nan)
@@ -165,11 +165,11 @@ def _frame(run: Run, judged: Iterable[int]) -> pl.DataFrame:
     )
 
 
-def _run(part: pl.DataFrame, experiment: Experiment) -> Run:
+def _run(part: pl.DataFrame, experiment: Experiment) -> SimulatedSearch:
     rows = [min(at, part.height) - 1 for at in experiment.budget.judged]
     columns = {name: part[name].to_numpy().astype(np.float64) for name in part.columns[2:7]}
     recommended = part.select("recommended_truth", "recommended_reported").fill_null(float("nan"))
-    return Run(
+    return SimulatedSearch(
         experiment.contender.label,
         experiment.specification.name,
         int(part["seed"][0]),

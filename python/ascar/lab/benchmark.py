@@ -10,10 +10,10 @@ import msgspec
 
 from ascar.datasets import located
 from ascar.errors import StudyError
-from ascar.lab.problem import Noise, SyntheticSpecification, TableSpecification
+from ascar.lab.problem import NoiseModel, SyntheticSpecification, TableSpecification
 from ascar.small_file import SmallFile
 from ascar.study import FILE_BYTES_MAX, convert
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 if TYPE_CHECKING:
     from ascar.lab.problem import Specification
@@ -88,7 +88,7 @@ class Benchmark:
             *(_table(one, tables) for one in file.table),
             *(
                 SyntheticSpecification(
-                    one.name, one.parameters, one.effective, one.seed, Noise.parse(one.noise)
+                    one.name, one.parameters, one.effective, one.seed, NoiseModel.parse(one.noise)
                 )
                 for one in file.synthetic
             ),
@@ -109,8 +109,8 @@ def _table(one: _Table, tables: Path) -> TableSpecification:
         one.file if shipped != Path(one.file) else str(tables / one.file),
         objective,
         _DIRECTIONS[direction],
-        Columns(one.parameters, (), one.ignore, one.seconds),
-        Noise.parse(one.noise),
+        TableColumns(one.parameters, (), one.ignore, one.seconds),
+        NoiseModel.parse(one.noise),
         one.name,
     )
 

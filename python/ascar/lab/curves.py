@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab.problem import Problem
-    from ascar.lab.simulation import Run
+    from ascar.lab.problem import SearchProblem
+    from ascar.lab.simulation import SimulatedSearch
 
 _TIMES = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class Distribution:
     """A quantity's distribution over runs.
 
     Attributes:
@@ -54,7 +54,7 @@ class Stops:
     evaluations: float
 
 
-def best_values(runs: Sequence[Run], problem: Problem) -> NDArray[np.float64]:
+def best_values(runs: Sequence[SimulatedSearch], problem: SearchProblem) -> NDArray[np.float64]:
     """(runs, n): the best true value evaluated so far, in the objective's unit (Cao Fig. 5.2).
 
     A run that had nothing left to propose stays where it ended; before a success there is NaN.
@@ -68,7 +68,7 @@ def best_values(runs: Sequence[Run], problem: Problem) -> NDArray[np.float64]:
     return problem.sign * values
 
 
-def near_optimal(values: NDArray[np.float64], problem: Problem, level: float) -> NDArray[np.float64]:
+def near_optimal(values: NDArray[np.float64], problem: SearchProblem, level: float) -> NDArray[np.float64]:
     """(n,): share of runs whose best so far reaches `level` of the best value, such as 0.99 (Cao Fig. 5.3).
 
     Args:
@@ -83,7 +83,7 @@ def near_optimal(values: NDArray[np.float64], problem: Problem, level: float) ->
 
 
 def over_time(
-    runs: Sequence[Run], values: NDArray[np.float64], end_s: float | None = None
+    runs: Sequence[SimulatedSearch], values: NDArray[np.float64], end_s: float | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Times (m,) and values (runs, m) at them, by what the evaluations took on the recorded system.
 
@@ -106,15 +106,15 @@ def over_time(
     return times, found
 
 
-def band(at: NDArray[np.float64], values: NDArray[np.float64]) -> Band:
+def band(at: NDArray[np.float64], values: NDArray[np.float64]) -> Distribution:
     """Quartiles over runs of values (runs, n) where half of the runs have one."""
     enough = np.isfinite(values).mean(0) >= 0.5
     low, middle, high = np.nanquantile(values[:, enough], (0.25, 0.5, 0.75), axis=0)
-    return Band(at[enough], middle, low, high)
+    return Distribution(at[enough], middle, low, high)
 
 
 def stops_by_window(
-    runs: Sequence[Run], problem: Problem, windows: Sequence[int], within: float
+    runs: Sequence[SimulatedSearch], problem: SearchProblem, windows: Sequence[int], within: float
 ) -> list[Stops]:
     """Ending a search when nothing better was measured within so many evaluations (Cao Fig. 9.5).
 
@@ -128,7 +128,7 @@ def stops_by_window(
 
 
 def stops_by_mutations(
-    runs: Sequence[Run], problem: Problem, mutations: Sequence[int], within: float
+    runs: Sequence[SimulatedSearch], problem: SearchProblem, mutations: Sequence[int], within: float
 ) -> list[Stops]:
     """Ending a genetic search so many mutations after its population converged (Cao Fig. 9.6)."""
     found: list[Stops] = []
@@ -138,7 +138,7 @@ def stops_by_mutations(
     return found
 
 
-def _window_ends(runs: Sequence[Run], window: int) -> list[int | None]:
+def _window_ends(runs: Sequence[SimulatedSearch], window: int) -> list[int | None]:
     """Of each run, after how many evaluations the window is over; None: it never is."""
     ends: list[int | None] = []
     for run in runs:
@@ -155,7 +155,11 @@ def _first(met: NDArray[np.bool_]) -> int | None:
 
 
 def _stops(
-    runs: Sequence[Run], problem: Problem, setting: int, ends: Sequence[int | None], within: float
+    runs: Sequence[SimulatedSearch],
+    problem: SearchProblem,
+    setting: int,
+    ends: Sequence[int | None],
+    within: float,
 ) -> Stops:
     early: list[bool] = []
     good: list[bool] = []

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.lab.curves import Stops
-    from ascar.lab.problem import Problem
-    from ascar.lab.simulation import Run
-    from ascar.lab.summary import Summary
+    from ascar.lab.problem import SearchProblem
+    from ascar.lab.simulation import SimulatedSearch
+    from ascar.lab.summary import CheckpointSummary
     from ascar.optimizers.stopping import Generation
 
-    Lines = Mapping[str, Sequence[Run]]
+    Lines = Mapping[str, Sequence[SimulatedSearch]]
 
 # Okabe and Ito's colours, then again with dashes.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1f24", "#8c959f")
@@ -34,7 +34,7 @@ _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _ALLELES_MAX = 60
 
 
-def best_so_far(lines: Lines, problem: Problem, unit: str, *, timed: bool = False) -> Figure | None:
+def best_so_far(lines: Lines, problem: SearchProblem, unit: str, *, timed: bool = False) -> Figure | None:
     """Best true value evaluated so far: median over runs, quartiles as bands (Cao Fig. 5.2).
 
     Args:
@@ -71,7 +71,7 @@ def best_so_far(lines: Lines, problem: Problem, unit: str, *, timed: bool = Fals
 
 
 def near_optimum(
-    lines: Lines, problem: Problem, level: float, *, timed: bool = False, graded: bool = False
+    lines: Lines, problem: SearchProblem, level: float, *, timed: bool = False, graded: bool = False
 ) -> Figure | None:
     """Share of runs that have evaluated a configuration near the optimum (Cao Fig. 5.3, 5.5, 9.4).
 
@@ -104,7 +104,7 @@ def near_optimum(
     return figure
 
 
-def instantaneous(lines: Lines, problem: Problem, unit: str) -> Figure:
+def instantaneous(lines: Lines, problem: SearchProblem, unit: str) -> Figure:
     """What each evaluation of one run delivered (Cao Fig. 5.4), one panel an optimizer."""
     with styled(figure_facecolor="white"):
         count = len(lines)
@@ -126,7 +126,7 @@ def instantaneous(lines: Lines, problem: Problem, unit: str) -> Figure:
     return figure
 
 
-def regret(lines: Mapping[str, Sequence[Summary]]) -> Figure:
+def regret(lines: Mapping[str, Sequence[CheckpointSummary]]) -> Figure:
     """Mean normalised regret of what is recommended at each checkpoint, with its interval."""
     with styled(figure_facecolor="white"):
         figure, axes = axes_of()
@@ -155,7 +155,7 @@ def regret(lines: Mapping[str, Sequence[Summary]]) -> Figure:
     return figure
 
 
-def swept(lines: Mapping[str, Sequence[Summary]], option: str) -> Figure:
+def swept(lines: Mapping[str, Sequence[CheckpointSummary]], option: str) -> Figure:
     """Mean regret at the end for each value of an option (Cao 5.3), with its interval."""
     with styled(figure_facecolor="white"):
         figure, axes = axes_of(2.6)
@@ -244,7 +244,7 @@ def alleles(generations: Sequence[Generation], shown: int = 10) -> Figure:
 
 
 def _curve(
-    runs: Sequence[Run], values: NDArray[np.float64], *, timed: bool
+    runs: Sequence[SimulatedSearch], values: NDArray[np.float64], *, timed: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     if timed:
         return over_time(runs, values)

@@ -13,8 +13,8 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
 from ascar.space import Choices
-from ascar.targets.recording import Recording
-from ascar.targets.recording_columns import Columns, name_of
+from ascar.targets.recording import MeasurementTable
+from ascar.targets.recording_columns import TableColumns, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _MEDIAN_DRAWS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NoiseModel:
     """How an evaluation differs from the truth.
 
     Attributes:
@@ -37,7 +37,7 @@ class Noise:
     relative_sd: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Noise:
+    def parse(cls, text: str) -> NoiseModel:
         """Read "replicates", "gaussian:RELATIVE_SD" or "none".
 
         Raises:
@@ -56,7 +56,7 @@ class Noise:
         raise StudyError(f"noise = {text!r}: must be 'replicates', 'none' or 'gaussian:0.1' (0 to 10)")
 
 
-class Problem(Protocol):
+class SearchProblem(Protocol):
     """A system with a known truth; losses are lower where better.
 
     Attributes:
@@ -100,7 +100,7 @@ class Specification(Protocol):
         """Everything that results depend on, JSON-ready: contents, not places."""
         ...
 
-    def build(self) -> Problem:
+    def build(self) -> SearchProblem:
         """The problem."""
         ...
 
@@ -113,7 +113,7 @@ class TableSpecification:
         file: CSV or Parquet, or `dataset:NAME`.
         objective: the column to optimise.
         maximize: whether more is better.
-        columns: the columns that are parameters; see `Columns` (its metrics are set to the objective).
+        columns: the columns that are parameters; see `TableColumns` (its metrics are set to the objective).
         noise: the noise added to the table's values, or drawn from its replicates.
         label: the problem's name in tables and plots; empty: the file's stem.
         fixed: parameters that are not changed, with their values as text; what is found is still judged by
@@ -124,8 +124,8 @@ class TableSpecification:
     file: str
     objective: str
     maximize: bool
-    columns: Columns = field(default_factory=Columns)
-    noise: Noise = Noise()
+    columns: TableColumns = field(default_factory=TableColumns)
+    noise: NoiseModel = NoiseModel()
     label: str = ""
     fixed: tuple[tuple[str, str], ...] = ()
     start: tuple[tuple[tuple[str, str], ...], ...] = ()
@@ -155,15 +155,15 @@ class TableSpecification:
             StudyError: the file, or a column, is not as said.
         """
         columns = self.columns
-        wanted = Columns(columns.parameters, (self.objective,), columns.ignore, columns.seconds)
-        recording = Recording.read(Path(self.file), wanted)
+        wanted = TableColumns(columns.parameters, (self.objective,), columns.ignore, columns.seconds)
+        recording = MeasurementTable.read(Path(self.file), wanted)
         return TableProblem(self, recording)
 
 
 class TableProblem:
     """A recorded table; a configuration that was not measured stands for the nearest one that was."""
 
-    def __init__(self, specification: TableSpecification, recording: Recording) -> None:
+    def __init__(self, specification: TableSpecification, recording: MeasurementTable) -> None:
         self.name = specification.name
         self.recording = recording
         self.start = tuple(_configuration(recording.space, start) for start in specification.start)
@@ -211,7 +211,7 @@ class SyntheticSpecification:
     parameters: int
     effective: int
     seed: int
-    noise: Noise = Noise(relative_sd=0.1)
+    noise: NoiseModel = NoiseModel(relative_sd=0.1)
 
     def identity(self) -> dict[str, Any]:
         """Everything that results depend on; the landscape's own code is counted in."""

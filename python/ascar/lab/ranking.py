@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class OptimizerComparison:
     """Two optimizers on one problem, by the regrets of the same seeds.
 
     Attributes:
@@ -55,7 +55,7 @@ class Rank:
     first: int
 
 
-def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Comparison]:
+def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[OptimizerComparison]:
     """All pairs of optimizers on each problem.
 
     Args:
@@ -70,7 +70,7 @@ def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Co
                 mean = float(differences.mean())
                 found.append((problem, one, other, len(seeds), mean, signed_rank_p_value(differences)))
     corrected = holm([row[-1] for row in found])
-    return [Comparison(*row, p) for row, p in zip(found, corrected, strict=True)]
+    return [OptimizerComparison(*row, p) for row, p in zip(found, corrected, strict=True)]
 
 
 def ranks(means: Mapping[str, Mapping[str, float]]) -> list[Rank]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.lab.ranking import Comparison, Rank, compare, ranks
+from ascar.lab.ranking import OptimizerComparison, Rank, compare, ranks
 from ascar.lab.simulation import built
-from ascar.lab.summary import Summary, regrets, summarize
+from ascar.lab.summary import CheckpointSummary, regrets, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.lab.simulation import Run
+    from ascar.lab.simulation import SimulatedSearch
     from ascar.lab.work import Experiment
 
 
@@ -30,15 +30,15 @@ class Results:
         ranks: optimizers by their mean rank, the best first.
     """
 
-    problems: Mapping[str, Mapping[str, Sequence[Summary]]]
-    overall: Mapping[str, Sequence[Summary]]
-    comparisons: Sequence[Comparison]
+    problems: Mapping[str, Mapping[str, Sequence[CheckpointSummary]]]
+    overall: Mapping[str, Sequence[CheckpointSummary]]
+    comparisons: Sequence[OptimizerComparison]
     ranks: Sequence[Rank]
 
     @classmethod
-    def of(cls, runs: Mapping[Experiment, Sequence[Run]]) -> Results:
+    def of(cls, runs: Mapping[Experiment, Sequence[SimulatedSearch]]) -> Results:
         """What finished runs say; experiments without any are left out."""
-        problems: dict[str, dict[str, list[Summary]]] = {}
+        problems: dict[str, dict[str, list[CheckpointSummary]]] = {}
         by_seed: dict[str, dict[str, dict[int, float]]] = {}
         for experiment, done in runs.items():
             if not done:
@@ -59,12 +59,12 @@ class Results:
         return cls(problems, overall, compare(by_seed), ranks(means))
 
 
-def _together(summaries: Sequence[Sequence[Summary]]) -> list[Summary]:
+def _together(summaries: Sequence[Sequence[CheckpointSummary]]) -> list[CheckpointSummary]:
     """One summary a checkpoint over problems, each with the same weight."""
     return [_mean([one[index] for one in summaries]) for index in range(len(summaries[0]))]
 
 
-def _mean(summaries: Sequence[Summary]) -> Summary:
+def _mean(summaries: Sequence[CheckpointSummary]) -> CheckpointSummary:
     if len(summaries) == 1:
         return summaries[0]
 
@@ -75,7 +75,7 @@ def _mean(summaries: Sequence[Summary]) -> Summary:
     # The problems' means are independent: their variances add up.
     halves = np.array([(one.regret_ci[1] - one.regret_ci[0]) / 2 for one in summaries])
     half = float(np.sqrt((halves**2).sum())) / len(summaries)
-    return Summary(
+    return CheckpointSummary(
         contender=summaries[0].contender,
         problem="",
         runs=sum(one.runs for one in summaries),

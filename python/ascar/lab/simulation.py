@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab.problem import Problem, Specification
+    from ascar.lab.problem import SearchProblem, Specification
     from ascar.optimizers.stopping import Generation
 
     Clock = Callable[[], float]
@@ -80,7 +80,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class SimulatedSearch:
     """One simulated search.
 
     Attributes:
@@ -112,8 +112,8 @@ def simulate(
     contender: Contender,
     budget: Budget,
     workers: int | None = None,
-    each: Callable[[Run], None] | None = None,
-) -> list[Run]:
+    each: Callable[[SimulatedSearch], None] | None = None,
+) -> list[SimulatedSearch]:
     """Simulate searches, and judge what each recommends by the truth.
 
     Args:
@@ -139,12 +139,12 @@ def simulate(
 
 
 def search(
-    problem: Problem,
+    problem: SearchProblem,
     contender: Contender,
     budget: Budget,
     seed: int,
     clock: Callable[[], float] = time.perf_counter,
-) -> Run:
+) -> SimulatedSearch:
     """One simulated search; `clock` tells the seconds that the optimizer took."""
     make = load("ascar.optimizers", contender.kind, "optimizer.kind")
     # As in Cao 5.2: methods that walk begin at one configuration, the others at all that are known.
@@ -155,11 +155,11 @@ def search(
 
 def follow(
     optimizer: Optimizer,
-    problem: Problem,
+    problem: SearchProblem,
     budget: Budget,
     seed: int,
     clock: Callable[[], float] = time.perf_counter,
-) -> Run:
+) -> SimulatedSearch:
     """Feed an optimizer until the budget is spent, or nothing is left to propose."""
     rng = np.random.default_rng([seed, 0xA5CA])
     history: list[Evaluation] = []
@@ -187,10 +187,12 @@ def follow(
     last = _judge(optimizer, history, problem)
     truth, observed, seconds, spent, mutations = np.array(rows, np.float64).reshape(-1, 5).T
     recommended = np.array([judged.get(at, last) for at in budget.judged], np.float64)
-    return Run("", problem.name, seed, truth, observed, seconds, spent, mutations, recommended)
+    return SimulatedSearch("", problem.name, seed, truth, observed, seconds, spent, mutations, recommended)
 
 
-def _judge(optimizer: Optimizer, history: Sequence[Evaluation], problem: Problem) -> tuple[float, float]:
+def _judge(
+    optimizer: Optimizer, history: Sequence[Evaluation], problem: SearchProblem
+) -> tuple[float, float]:
     """True and reported loss of what would be put in force now."""
     recommendation = recommend(optimizer, history)
     if recommendation is None:
@@ -198,7 +200,7 @@ def _judge(optimizer: Optimizer, history: Sequence[Evaluation], problem: Problem
     return problem.truth(recommendation.configuration), recommendation.loss
 
 
-def _noted(run: Run, each: Callable[[Run], None] | None) -> Run:
+def _noted(run: SimulatedSearch, each: Callable[[SimulatedSearch], None] | None) -> SimulatedSearch:
     if each is not None:
         each(run)
     return run
@@ -218,11 +220,11 @@ def _mutations(optimizer: Optimizer) -> float:
 
 
 @lru_cache(maxsize=32)
-def built(specification: Specification) -> Problem:
+def built(specification: Specification) -> SearchProblem:
     """The problem of a specification, made once a process."""
     return specification.build()
 
 
-def _task(task: tuple[Specification, Contender, Budget, int]) -> Run:
+def _task(task: tuple[Specification, Contender, Budget, int]) -> SimulatedSearch:
     specification, contender, budget, seed = task
     return search(built(specification), contender, budget, seed)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.lab.problem import Problem
-    from ascar.lab.simulation import Run
+    from ascar.lab.problem import SearchProblem
+    from ascar.lab.simulation import SimulatedSearch
 
 NEAR_OPTIMAL = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CheckpointSummary:
     """Means over runs, at one checkpoint.
 
     Attributes:
@@ -51,7 +51,7 @@ class Summary:
     seconds_per_run: float
 
 
-def regrets(runs: Sequence[Run], problem: Problem, checkpoint: int) -> NDArray[np.float64]:
+def regrets(runs: Sequence[SimulatedSearch], problem: SearchProblem, checkpoint: int) -> NDArray[np.float64]:
     """(runs,): normalised regret at a checkpoint (its index); without a recommendation, the middling's 1."""
     truth = np.array([run.recommended[checkpoint, 0] for run in runs])
     spread = problem.median - problem.best
@@ -59,23 +59,27 @@ def regrets(runs: Sequence[Run], problem: Problem, checkpoint: int) -> NDArray[n
     return np.where(np.isfinite(regret), regret, 1.0)
 
 
-def best_so_far(run: Run) -> NDArray[np.float64]:
+def best_so_far(run: SimulatedSearch) -> NDArray[np.float64]:
     """(n,): the lowest true loss among the configurations evaluated up to each evaluation (Cao Fig. 5.2)."""
     return np.fmin.accumulate(run.truth)
 
 
-def summarize(runs: Sequence[Run], problem: Problem, evaluations: Sequence[int]) -> list[Summary]:
+def summarize(
+    runs: Sequence[SimulatedSearch], problem: SearchProblem, evaluations: Sequence[int]
+) -> list[CheckpointSummary]:
     """One summary a checkpoint.
 
     Args:
         runs: the runs of one optimizer on one problem.
         problem: the problem that the runs searched.
-        evaluations: the checkpoints, in the order of `Run.recommended`.
+        evaluations: the checkpoints, in the order of `SimulatedSearch.recommended`.
     """
     return [_summary(runs, problem, index, at) for index, at in enumerate(evaluations)]
 
 
-def _summary(runs: Sequence[Run], problem: Problem, checkpoint: int, evaluations: int) -> Summary:
+def _summary(
+    runs: Sequence[SimulatedSearch], problem: SearchProblem, checkpoint: int, evaluations: int
+) -> CheckpointSummary:
     regret = regrets(runs, problem, checkpoint)
     mean, half = float(regret.mean()), float("nan")
     if len(runs) > 1:
@@ -85,7 +89,7 @@ def _summary(runs: Sequence[Run], problem: Problem, checkpoint: int, evaluations
     ratio = truth / problem.best if problem.sign < 0 else problem.best / truth
     spent_s = [float(run.ask_tell_s[:evaluations].sum()) for run in runs]
     each_ms = [1e3 * float(run.ask_tell_s[:evaluations].mean()) for run in runs if len(run.ask_tell_s)]
-    return Summary(
+    return CheckpointSummary(
         contender=runs[0].contender,
         problem=problem.name,
         runs=len(runs),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ascar.lab.archive import Archive
     from ascar.lab.problem import Specification
-    from ascar.lab.simulation import Budget, Contender, Run
+    from ascar.lab.simulation import Budget, Contender, SimulatedSearch
 
 _TASK_S = 1.0  # so much work is given to a worker at once
 _FLUSH_S = 15.0
@@ -63,7 +63,7 @@ class Conduct:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LabProgress:
     """How far the work has come.
 
     Attributes:
@@ -84,12 +84,12 @@ class _Progress:
     """Of one experiment."""
 
     experiment: Experiment
-    runs: list[Run]
+    runs: list[SimulatedSearch]
     missing: list[int]
     given: int = 0  # seeds that a worker has
     spent_s: float = 0.0
     finished: int = 0
-    unsaved: list[Run] = field(default_factory=list["Run"])
+    unsaved: list[SimulatedSearch] = field(default_factory=list["SimulatedSearch"])
 
     @property
     def each_s(self) -> float | None:
@@ -118,8 +118,8 @@ def carry_out(
     experiments: Sequence[Experiment],
     archive: Archive | None,
     conduct: Conduct,
-    each: Callable[[Standing], None] | None = None,
-) -> dict[Experiment, list[Run]]:
+    each: Callable[[LabProgress], None] | None = None,
+) -> dict[Experiment, list[SimulatedSearch]]:
     """Simulate what the archive does not have; seeds go first to the experiments that have the fewest.
 
     Args:
@@ -162,7 +162,7 @@ class _Worker:
         work: list[_Progress],
         conduct: Conduct,
         archive: Archive | None,
-        each: Callable[[Standing], None] | None,
+        each: Callable[[LabProgress], None] | None,
     ) -> None:
         self._work, self._conduct, self._archive, self._each = work, conduct, archive, each
         self._begun_s = self._flushed_s = time.monotonic()
@@ -177,7 +177,7 @@ class _Worker:
     def together(self, pool: ProcessPoolExecutor, workers: int) -> None:
         """In the pool's processes; each has one task waiting, so that none is idle."""
         self._workers = workers
-        out: dict[Future[tuple[list[Run], float]], _Progress] = {}
+        out: dict[Future[tuple[list[SimulatedSearch], float]], _Progress] = {}
         try:
             while True:
                 while len(out) < 2 * workers and (task := self._next()) is not None:
@@ -205,7 +205,7 @@ class _Worker:
         chosen = min(waiting, key=lambda progress: progress.missing[0] - progress.experiment.budget.seed)
         return chosen, chosen.take()
 
-    def _take(self, progress: _Progress, runs: list[Run], spent_s: float) -> None:
+    def _take(self, progress: _Progress, runs: list[SimulatedSearch], spent_s: float) -> None:
         progress.runs += runs
         progress.unsaved += runs
         progress.finished += len(runs)
@@ -217,7 +217,7 @@ class _Worker:
         if self._each is not None:
             self._each(self._standing(progress.experiment))
 
-    def _standing(self, latest: Experiment) -> Standing:
+    def _standing(self, latest: Experiment) -> LabProgress:
         done = sum(len(one.runs) for one in self._work)
         left = [one.given + len(one.missing) for one in self._work]
         known = [one.each_s for one in self._work if one.each_s is not None]
@@ -225,16 +225,16 @@ class _Worker:
         each = [middle if one.each_s is None else one.each_s for one in self._work]
         left_s = sum(count * each_s for count, each_s in zip(left, each, strict=True))
         name = f"{latest.contender.label} on {latest.specification.name}"
-        return Standing(done, done + sum(left), left_s / self._workers, name)
+        return LabProgress(done, done + sum(left), left_s / self._workers, name)
 
 
-def _simulated(experiment: Experiment, seeds: Sequence[int]) -> list[Run]:
+def _simulated(experiment: Experiment, seeds: Sequence[int]) -> list[SimulatedSearch]:
     """Runs of neighbouring or other seeds.
 
     Raises:
         WorkError: the optimizer failed.
     """
-    runs: list[Run] = []
+    runs: list[SimulatedSearch] = []
     for seed in seeds:
         budget = replace(experiment.budget, runs=1, seed=seed)
         try:
@@ -249,7 +249,7 @@ def _simulated(experiment: Experiment, seeds: Sequence[int]) -> list[Run]:
     return runs
 
 
-def _timed(experiment: Experiment, seeds: Sequence[int]) -> tuple[list[Run], float]:
+def _timed(experiment: Experiment, seeds: Sequence[int]) -> tuple[list[SimulatedSearch], float]:
     start_s = time.perf_counter()
     runs = _simulated(experiment, seeds)
     return runs, time.perf_counter() - start_s

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FIRST_DECAY, _SECOND_DECAY, _TINY = 0.9, 0.999, 1e-8
 
 
-class Learner:
+class QLearner:
     """See the module.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.campaign import Bench, ignore, take_up
+from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.outcome import Event, Outcome
 from ascar.search import Search, best_of_similar
 from ascar.verification import verify
@@ -47,7 +47,7 @@ def tune(
         WorkError: the default configuration cannot be measured, or everything fails.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
-    bench = Bench.open(study, clock)
+    bench = PreparedStudy.open(study, clock)
     similar = best_of_similar(study, history)
     with take_up(bench, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)

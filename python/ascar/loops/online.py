@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from ascar.capes.session.environment import RequestedEnvironment, prepared
 from ascar.capes.session.files import machine_knobs
-from ascar.capes.session.ground import Plot, prepared
 from ascar.capes.session.kept import check_knobs
 from ascar.capes.session.site import Site, check_wishes, messages_of
 from ascar.messaging import run_until_asked
@@ -44,7 +44,7 @@ def tune_online(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callab
         WorkError: the target cannot be made.
     """
     check_wishes(study, wishes)
-    plot = Plot.of(study)
+    plot = RequestedEnvironment.of(study)
     with folder:
         running = folder.begin(study.session, wishes.file)
         with prepared(plot, tell) as ground, messages_of(study, folder) as server:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.pilot.turns import InTurns
-    from ascar.sharp.judge import Moment
+    from ascar.sharp.judge import SearchProgress
     from ascar.sharp.search import Found
     from ascar.sharp.task import Task
 
@@ -41,7 +41,7 @@ class Made:
     first_evaluations: int = 0
 
 
-def make_rules(task: Task, listener: Callable[[Moment], None]) -> Made:
+def make_rules(task: Task, listener: Callable[[SearchProgress], None]) -> Made:
     """Search for rules, and compare the best of them with the system as it is.
 
     Args:

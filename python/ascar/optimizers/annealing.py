@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ascar.optimizers.ledger import Record
+    from ascar.optimizers.ledger import ConfigurationRecord
     from ascar.space import Configuration, Space
 
 # Moves over known configurations, which cost no evaluation, before the search counts as stuck.
@@ -125,7 +125,7 @@ class SimulatedAnnealing(Stateful):
                 return wandered
         return self.ledger.draw(rng)
 
-    def learn(self, configuration: Configuration, record: Record) -> None:
+    def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:
         """A neighbour was evaluated: move there, or stay; the temperature falls either way."""
         self._moves += 1
         if record.estimate is not None:  # pruned ones are worse than the best, not than every place

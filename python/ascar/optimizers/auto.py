@@ -21,7 +21,7 @@ from ascar.optimizers.pricing import Prices, Pricing
 from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
 from ascar.optimizers.surrogates.fitting import Fitted, Fitter
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, ModelObservations
 from ascar.optimizers.surrogates.knowledge import knowledge_gradient
 from ascar.optimizers.surrogates.sampling import drawn
 from ascar.optimizers.surrogates.search import Guide, ModelSearch
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
-    from ascar.optimizers.surrogates.candidates import Found
-    from ascar.optimizers.surrogates.evidence import Evidence
+    from ascar.optimizers.surrogates.candidates import RankedCandidates
+    from ascar.optimizers.surrogates.evidence import ModelEvidence
     from ascar.space import Configuration, Space
 
 _CENTRES = 4
@@ -211,7 +211,9 @@ class Auto(ModelSearch):
             return self.any()
         return None
 
-    def _thawed(self, guide: Guide, evidence: Evidence) -> Callable[[NDArray[np.float64]], NDArray[np.bool_]]:
+    def _thawed(
+        self, guide: Guide, evidence: ModelEvidence
+    ) -> Callable[[NDArray[np.float64]], NDArray[np.bool_]]:
         """Says of encoded configurations (m, D) whether they differ from the best in no frozen parameter."""
         frozen = np.empty(0, np.intp)
         if self.options.freeze > 0:
@@ -235,7 +237,7 @@ class Auto(ModelSearch):
         best = np.argsort(guide.mean, kind="stable")[:3]
         return int(best[np.argmin(repeats[best])])
 
-    def _first_fresh(self, found: Found, order: Iterable[int]) -> Configuration | None:
+    def _first_fresh(self, found: RankedCandidates, order: Iterable[int]) -> Configuration | None:
         proposals = (self.candidates.fresh(found, at) for at in order)
         return next((one for one in proposals if one is not None), None)
 
@@ -249,7 +251,7 @@ class Auto(ModelSearch):
             repeats[row] += self.ledger.pending.get(one, 0)
         out = [one for one in self.ledger.pending if one not in set(fitted.evidence.configurations)]
         columns = self.columns.rows(out)
-        believed = Observations(
+        believed = ModelObservations(
             np.concatenate([seen.columns, columns]),
             seen.groups,
             np.concatenate([seen.loss, fitted.process.predict(columns)[0]]),

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ascar.learning import Learner, Replay, Transition
+from ascar.learning import QLearner, Replay, Transition
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.moves import Moves
 from ascar.optimizers.replay import Stateful
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.study import convert, within
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.optimizers.ledger import Record
+    from ascar.optimizers.ledger import ConfigurationRecord
     from ascar.space import Configuration, Space
 
 # Moves over known configurations, which cost no evaluation, before the walk counts as stuck.
@@ -101,10 +101,10 @@ class DeepQNetwork(Stateful):
         chosen = self.options = convert(options or {}, DeepQNetworkOptions, "optimizer").check()
         self.ledger = Ledger(space, seed, start or (space.default(),))
         self._moves = Moves.of(space)
-        self._columns = Columns(self._moves.codes, Columns.of(space).groups)
+        self._columns = SpaceColumns(self._moves.codes, SpaceColumns.of(space).groups)
         self._replay = Replay(self._columns.width, len(self._moves), _CAPACITY)
         sizes = (self._columns.width, chosen.width, chosen.width, len(self._moves))
-        self._learner = Learner(sizes, self.ledger.rng(_WEIGHTS), chosen.rate, chosen.discount)
+        self._learner = QLearner(sizes, self.ledger.rng(_WEIGHTS), chosen.rate, chosen.discount)
         self._place: tuple[Configuration, float] | None = None
         self._out: dict[Configuration, tuple[Configuration, float, int]] = {}
         self._walked: set[tuple[Configuration, int]] = set()
@@ -142,7 +142,7 @@ class DeepQNetwork(Stateful):
             self._place = child, record.estimate
         return self.ledger.draw(rng)
 
-    def learn(self, configuration: Configuration, record: Record) -> None:
+    def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:
         """An action led to something new: remember it, move there unless it failed, and learn."""
         came = self._out.pop(configuration, None)
         known = record.estimate  # a pruned evaluation says how bad its configuration is

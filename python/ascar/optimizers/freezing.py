@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.importance import Factor, Observations, Rules, select
+from ascar.importance import Factor, Observations, SelectionOptions, select
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers.surrogates.codes import Gene
-    from ascar.optimizers.surrogates.columns import Columns
-    from ascar.optimizers.surrogates.evidence import Evidence
+    from ascar.optimizers.surrogates.columns import SpaceColumns
+    from ascar.optimizers.surrogates.evidence import ModelEvidence
 
 # What few rows say of many ranges is chance.
 _ROWS_PER_RANGE = 8
@@ -27,7 +27,7 @@ _RESAMPLES = 100
 
 
 def frozen_parameters(
-    evidence: Evidence, columns: Columns, share: float, rng: np.random.Generator
+    evidence: ModelEvidence, columns: SpaceColumns, share: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Which parameters explain hardly anything, as far as the evidence goes.
 
@@ -56,7 +56,7 @@ def frozen_parameters(
     if not varied:
         return frozen
     # Standardised losses have no mean, and so no relative deviation to stop at: evidence alone decides.
-    rules = Rules(rsd_max=0.0, across="mean", resamples=_RESAMPLES)
+    rules = SelectionOptions(rsd_max=0.0, across="mean", resamples=_RESAMPLES)
     selection = select(Observations(varied, evidence.observations.loss[rows]), rules, rng)
     known = {
         one.parameter

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.optimizers.ledger import Record
+    from ascar.optimizers.ledger import ConfigurationRecord
     from ascar.space import Configuration, Domain, Space, Value
 
 # Known children that are bred on without an evaluation before the population counts as stuck, in populations.
@@ -127,7 +127,7 @@ class GeneticAlgorithm(Stateful):
         """Allele counts and mutations by generation, the present one last (Cao Fig. 5.6)."""
         return (*self._past, self._snapshot()) if self._population else tuple(self._past)
 
-    def learn(self, configuration: Configuration, record: Record) -> None:
+    def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:
         """A child of this generation was evaluated; one that failed is no member.
 
         One that was pruned is: without bad ones a generation of which most are pruned would lose its

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def _maximin(
     if n < 1:
         return []
     found = [space.latin_hypercube(rng, n) for _ in range(_HYPERCUBES)]
-    columns = Columns.of(space)
+    columns = SpaceColumns.of(space)
     return max(found, key=lambda one: _nearest(columns.rows((*start, *one))))
 
 

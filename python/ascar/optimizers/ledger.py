@@ -28,7 +28,7 @@ _DRAWS_LAST = 10_000
 
 
 @dataclass(slots=True)
-class Record:
+class ConfigurationRecord:
     """All that was told of one configuration.
 
     Attributes:
@@ -91,7 +91,9 @@ class Ledger:
     space: Space
     seed: int
     start: tuple[Configuration, ...] = ()
-    records: dict[Configuration, Record] = field(default_factory=dict["Configuration", Record])
+    records: dict[Configuration, ConfigurationRecord] = field(
+        default_factory=dict["Configuration", ConfigurationRecord]
+    )
     pending: dict[Configuration, int] = field(default_factory=dict["Configuration", int])
     history: list[Evaluation] = field(default_factory=list["Evaluation"])
 
@@ -103,7 +105,7 @@ class Ledger:
         """
         self.start = tuple(self.space.validate(one) for one in self.start)
 
-    def tell(self, evaluation: Evaluation) -> Record:
+    def tell(self, evaluation: Evaluation) -> ConfigurationRecord:
         """Take in what became of a configuration, asked for or not; returns its record.
 
         A loss that is not a finite number is a failure: nothing can be built upon it.
@@ -115,7 +117,7 @@ class Ledger:
             self.pending[configuration] = out - 1
         elif out:
             del self.pending[configuration]
-        record = self.records.setdefault(configuration, Record())
+        record = self.records.setdefault(configuration, ConfigurationRecord())
         loss = evaluation.loss if evaluation.loss is not None and np.isfinite(evaluation.loss) else None
         match evaluation.state.value:
             case "complete" if loss is not None:
@@ -159,11 +161,11 @@ class Ledger:
         """The next of the start configurations that is fresh and valid; None when all are done."""
         return next((one for one in self.start if self.fresh(one)), None)
 
-    def usable(self) -> Iterator[tuple[Configuration, Record]]:
+    def usable(self) -> Iterator[tuple[Configuration, ConfigurationRecord]]:
         """Configurations that were measured and may be built upon."""
         return ((configuration, record) for configuration, record in self.records.items() if record.usable)
 
-    def best(self) -> tuple[Configuration, Record] | None:
+    def best(self) -> tuple[Configuration, ConfigurationRecord] | None:
         """The usable configuration with the lowest mean loss; the first told among equals."""
         return min(self.usable(), key=lambda pair: pair[1].loss or 0.0, default=None)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ascar.optimizers import Evaluation
     from ascar.optimizers.ledger import Ledger
-    from ascar.optimizers.surrogates.columns import Columns
+    from ascar.optimizers.surrogates.columns import SpaceColumns
     from ascar.optimizers.surrogates.fitting import Fitted
     from ascar.space import Configuration
 
@@ -87,7 +87,7 @@ class Pricing:
     """
 
     ledger: Ledger
-    columns: Columns
+    columns: SpaceColumns
     _asked: Configuration | None = None
     _told: Configuration | None = None
     _change_s: dict[ChangeCost | None, list[float]] = field(

@@ -15,8 +15,8 @@ import numpy as np
 
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
-from ascar.optimizers.surrogates.candidates import Candidates, Reach
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.candidates import CandidateSearch, Reach
+from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.optimizers.surrogates.fitting import Fitter
 from ascar.optimizers.surrogates.sampling import drawn
 
@@ -54,9 +54,9 @@ class RemainingGains:
 
     def __init__(self, space: Space, seed: int) -> None:
         self._ledger = Ledger(space, seed)
-        self._columns = Columns.of(space)
+        self._columns = SpaceColumns.of(space)
         self._fitter = Fitter(self._ledger, self._columns)
-        self._candidates: Candidates | None = None
+        self._candidates: CandidateSearch | None = None
         self._spread: NDArray[np.float64] | None = None
         self._gains: tuple[int, NDArray[np.float64]] | None = None
         self._looks: list[NDArray[np.float64]] = []
@@ -112,7 +112,7 @@ class RemainingGains:
         """(m, D): encoded configurations that are not measured."""
         if self._candidates is None or self._spread is None:
             pool = self._ledger.rng(_POOL)
-            self._candidates = Candidates(self._ledger, self._columns, Reach(), pool)
+            self._candidates = CandidateSearch(self._ledger, self._columns, Reach(), pool)
             drawn = () if self._candidates.whole else self._ledger.space.sample(pool, _SPREAD)
             self._spread = self._columns.rows(drawn)
         best = float(mean.min())

@@ -9,7 +9,7 @@ from ascar.errors import Exhausted
 
 if TYPE_CHECKING:
     from ascar.optimizers import Evaluation
-    from ascar.optimizers.ledger import Ledger, Record
+    from ascar.optimizers.ledger import ConfigurationRecord, Ledger
     from ascar.space import Configuration
 
 
@@ -57,7 +57,7 @@ class Stateful:
         """
         raise NotImplementedError
 
-    def learn(self, configuration: Configuration, record: Record) -> None:
+    def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:
         """Something became known of a configuration of which nothing was."""
         raise NotImplementedError
 

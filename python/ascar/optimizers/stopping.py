@@ -54,7 +54,7 @@ class Remaining(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SearchState:
     """How far a search has come.
 
     Attributes:
@@ -79,14 +79,14 @@ class Progress:
 class Criterion(Protocol):
     """Answers why to stop, or None."""
 
-    def __call__(self, progress: Progress, /) -> str | None:
+    def __call__(self, progress: SearchState, /) -> str | None:
         """One line for people where the search shall end; None where it goes on."""
         ...
 
 
 def progress_of(
     evaluations: Iterable[Evaluation], elapsed_s: float, generations: Sequence[Generation] = ()
-) -> Progress:
+) -> SearchState:
     """Progress after these evaluations, told in the order in which they ended.
 
     Interrupted trials say nothing about the search and are not counted.
@@ -100,16 +100,16 @@ def progress_of(
             continue
         if best is None or evaluation.loss < best:
             best, last_gain = evaluation.loss, trials
-    return Progress(elapsed_s, trials, trials - last_gain, best, generations=tuple(generations))
+    return SearchState(elapsed_s, trials, trials - last_gain, best, generations=tuple(generations))
 
 
 @dataclass(frozen=True, slots=True)
-class Elapsed:
+class TimeLimit:
     """Time-based: so many seconds have passed."""
 
     limit_s: float
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None."""
         if progress.elapsed_s < self.limit_s:
             return None
@@ -117,12 +117,12 @@ class Elapsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class TrialLimit:
     """Time-based, counted in evaluations: so many trials have ended."""
 
     limit: int
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None."""
         return None if progress.trials < self.limit else f"{progress.trials} of {self.limit} trials are made"
 
@@ -133,7 +133,7 @@ class WindowWithoutGain:
 
     window: int
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None. Before the first success there is nothing to gain upon: it goes on."""
         if progress.loss_best is None or progress.trials_without_gain < self.window:
             return None
@@ -146,13 +146,13 @@ class TargetReached:
 
     Attributes:
         loss: the search ends at this loss or below; None where only the formula decides.
-        formula: a formula of the study, as text; the loop reports it as met (`Progress.targets_met`).
+        formula: a formula of the study, as text; the loop reports it as met (`SearchState.targets_met`).
     """
 
     loss: float | None = None
     formula: str | None = None
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None."""
         below = self.loss is not None and progress.loss_best is not None and progress.loss_best <= self.loss
         return "the target is reached" if below or self.formula in progress.targets_met else None
@@ -176,7 +176,7 @@ class Diversity:
     genes_percent: float = 80.0
     mutations: int = 9
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None."""
         since = self.since(progress.generations)
         if since is None or since < self.mutations:
@@ -211,7 +211,7 @@ class RemainingGain:
     below: float = 0.02
     confidence: float = 0.9
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """Why to stop, or None. Where nobody can say what is left, it goes on."""
         share = None if progress.remaining is None else progress.remaining.share_below(self.below)
         if share is None or share < self.confidence:
@@ -225,7 +225,7 @@ class AnyOf:
 
     criteria: tuple[Criterion, ...]
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """The first reason, or None."""
         return next((reason for criterion in self.criteria if (reason := criterion(progress))), None)
 
@@ -236,7 +236,7 @@ class AllOf:
 
     criteria: tuple[Criterion, ...]
 
-    def __call__(self, progress: Progress) -> str | None:
+    def __call__(self, progress: SearchState) -> str | None:
         """All reasons, or None."""
         reasons: list[str] = []
         for criterion in self.criteria:
@@ -253,11 +253,11 @@ def criterion_of(stop: StopSection) -> Criterion:
     if stop.target is not None:
         criteria.append(TargetReached(formula=stop.target))
     if stop.trials is not None:
-        criteria.append(Trials(stop.trials))
+        criteria.append(TrialLimit(stop.trials))
     if stop.trials_without_gain is not None:
         criteria.append(WindowWithoutGain(stop.trials_without_gain))
     if stop.time is not None:
-        criteria.append(Elapsed(duration("stop.time", stop.time)))
+        criteria.append(TimeLimit(duration("stop.time", stop.time)))
     if stop.diversity is not None:
         wanted = stop.diversity
         criteria.append(Diversity(wanted.members_percent, wanted.genes_percent, wanted.mutations))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ascar.pilot.callables import measure
     from ascar.pilot.command import CommandRunner
     from ascar.pilot.comparison import Comparison, compare, runs_needed
-    from ascar.pilot.contest import Contest, Pair, Standing, Terms
+    from ascar.pilot.contest import ComparisonTerms, Contest, Pair, Standing
     from ascar.pilot.direction import lower_is_better
     from ascar.pilot.findings import Finding
     from ascar.pilot.indicator import Indicator, Kind
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ascar.pilot.ranking import Ranking, rank
     from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
     from ascar.pilot.round import Round, Runner
-    from ascar.pilot.session import Limits, Plan, Session, run_session
+    from ascar.pilot.session import Limits, MeasurementPlan, Session, run_session
     from ascar.pilot.speed import speed_of
-    from ascar.pilot.verdict import Verdict, verdict_on
-    from ascar.pilot.watch import Level, Shift, Watcher, WatchPlan
+    from ascar.pilot.verdict import GoalVerdict, verdict_on
+    from ascar.pilot.watch import LevelSegment, Shift, ShiftDetector, WatchPlan
 
 __all__ = [
     "PRESETS",
@@ -36,20 +36,22 @@ __all__ = [
     "Combined",
     "CommandRunner",
     "Comparison",
+    "ComparisonTerms",
     "Contest",
     "ContestPlan",
     "ContestSession",
     "Finding",
     "Goal",
+    "GoalVerdict",
     "Indicator",
     "Kind",
-    "Level",
+    "LevelSegment",
     "Limits",
+    "MeasurementPlan",
     "Method",
     "Pair",
     "Phase",
     "PhaseKind",
-    "Plan",
     "Ranking",
     "Resources",
     "Round",
@@ -57,12 +59,10 @@ __all__ = [
     "Sampler",
     "Session",
     "Shift",
+    "ShiftDetector",
     "Speed",
     "Standing",
-    "Terms",
-    "Verdict",
     "WatchPlan",
-    "Watcher",
     "WorkAmounts",
     "analyze",
     "bottlenecks",
@@ -87,7 +87,7 @@ _MODULES = {
     "ascar.pilot.callables": ("measure",),
     "ascar.pilot.command": ("CommandRunner",),
     "ascar.pilot.comparison": ("Comparison", "compare", "runs_needed"),
-    "ascar.pilot.contest": ("Contest", "Pair", "Standing", "Terms"),
+    "ascar.pilot.contest": ("Contest", "Pair", "Standing", "ComparisonTerms"),
     "ascar.pilot.direction": ("lower_is_better",),
     "ascar.pilot.findings": ("Finding",),
     "ascar.pilot.indicator": ("Indicator", "Kind"),
@@ -98,10 +98,10 @@ _MODULES = {
     "ascar.pilot.ranking": ("Ranking", "rank"),
     "ascar.pilot.resources": ("Bottleneck", "Resources", "Sampler", "bottlenecks"),
     "ascar.pilot.round": ("Round", "Runner"),
-    "ascar.pilot.session": ("Limits", "Plan", "Session", "run_session"),
+    "ascar.pilot.session": ("Limits", "MeasurementPlan", "Session", "run_session"),
     "ascar.pilot.speed": ("speed_of",),
-    "ascar.pilot.verdict": ("Verdict", "verdict_on"),
-    "ascar.pilot.watch": ("Level", "Shift", "Watcher", "WatchPlan"),
+    "ascar.pilot.verdict": ("GoalVerdict", "verdict_on"),
+    "ascar.pilot.watch": ("LevelSegment", "Shift", "ShiftDetector", "WatchPlan"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

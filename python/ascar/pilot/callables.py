@@ -12,7 +12,7 @@ from ascar.errors import InputError
 from ascar.pilot.indicator import Indicator, Kind
 from ascar.pilot.presets import Goal
 from ascar.pilot.round import Round
-from ascar.pilot.session import Limits, OnRound, Plan, Session, run_session
+from ascar.pilot.session import Limits, MeasurementPlan, OnRound, Session, run_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def measure(
     if not indicators:
         name = "seconds_per_call" if timed else "value"
         indicators = (Indicator(name, Kind.ORDINARY, wanted),)
-    plan = Plan(indicators, wanted, work, limits or Limits())
+    plan = MeasurementPlan(indicators, wanted, work, limits or Limits())
     deciding = [indicator.name for indicator in indicators if indicator.goal is not None]
     return run_session(_telling(run, deciding), plan, on_round)
 

@@ -42,7 +42,7 @@ _ROUNDS_MORE_MAX = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ComparisonTerms:
     """What telling contestants apart means.
 
     Attributes:
@@ -73,7 +73,7 @@ class Terms:
     @classmethod
     def of(
         cls, preset: str, *, p: float = 0.01, margin: float | None = None, lower_is_better: bool = False
-    ) -> Terms:
+    ) -> ComparisonTerms:
         """A preset's margin and fewest rounds; a margin that is not None in its place.
 
         Raises:
@@ -166,7 +166,7 @@ class Contest:
     """
 
     contestants: int
-    terms: Terms
+    terms: ComparisonTerms
     _blocks: list[list[float]] = field(default_factory=list["list[float]"], repr=False)
 
     def add(self, block: Mapping[int, float]) -> None:
@@ -244,7 +244,9 @@ class Contest:
         return tuple(sorted(range(self.contestants), key=functools.cmp_to_key(ahead)))
 
 
-def _compared(table: NDArray[np.float64], pair: tuple[int, int], terms: Terms, level: float) -> Pair:
+def _compared(
+    table: NDArray[np.float64], pair: tuple[int, int], terms: ComparisonTerms, level: float
+) -> Pair:
     """Two neighbours, by the rounds of the blocks in which both ran."""
     both = table[:, list(pair)]
     both = both[~np.isnan(both).any(axis=1)]
@@ -302,7 +304,7 @@ def means_of_subsessions(
     return left, right, size
 
 
-def _outlook(limits: tuple[float | None, float | None], samples: int, terms: Terms) -> int | None:
+def _outlook(limits: tuple[float | None, float | None], samples: int, terms: ComparisonTerms) -> int | None:
     """About how many more samples would decide: an interval narrows with the square root of their number.
 
     Args:

@@ -29,7 +29,7 @@ _LOG_2 = float(np.log(2.0))
 
 
 @dataclass(slots=True)
-class Evidence:
+class EDetector:
     """The detector's state: constant memory, one small update a step."""
 
     _log_m: NDArray[np.float64] = field(default_factory=lambda: np.full(_SIGNED.size, -np.inf), repr=False)

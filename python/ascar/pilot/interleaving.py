@@ -15,7 +15,7 @@ import numpy as np
 
 from ascar.errors import InputError
 from ascar.pilot.analysis import analyze
-from ascar.pilot.contest import Contest, Standing, Terms
+from ascar.pilot.contest import ComparisonTerms, Contest, Standing
 from ascar.pilot.session import Limits
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ContestPlan:
     """
 
     metric: str
-    terms: Terms = field(default_factory=Terms)
+    terms: ComparisonTerms = field(default_factory=ComparisonTerms)
     limits: Limits = field(default_factory=Limits)
     warm_up: int = 1
     seed: int = 0

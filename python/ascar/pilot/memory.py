@@ -14,7 +14,7 @@ _UNITS_MAX = 2_048
 
 
 @dataclass(slots=True)
-class Memory:
+class BatchMemory:
     """The batches since some moment, in units of one or more.
 
     Units stay a whole part of the period; where no wider one is, the older half is forgotten instead.

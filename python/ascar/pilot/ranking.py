@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ascar import _core
 from ascar.errors import InputError
 from ascar.pilot.analysis import analyze
-from ascar.pilot.contest import Pair, Standing, Terms
+from ascar.pilot.contest import ComparisonTerms, Pair, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Ranking:
     standing: Standing
 
 
-def rank(series: Sequence[ArrayLike], terms: Terms, confidence: float = 0.95) -> Ranking:
+def rank(series: Sequence[ArrayLike], terms: ComparisonTerms, confidence: float = 0.95) -> Ranking:
     """Rank recorded series, and compare neighbours.
 
     Args:
@@ -62,7 +62,9 @@ def rank(series: Sequence[ArrayLike], terms: Terms, confidence: float = 0.95) ->
     return Ranking(shown, Standing(order, pairs))
 
 
-def _compared(pair: tuple[int, int], found: Sequence[Measurement], terms: Terms, level: float) -> Pair:
+def _compared(
+    pair: tuple[int, int], found: Sequence[Measurement], terms: ComparisonTerms, level: float
+) -> Pair:
     a, b = found[pair[0]], found[pair[1]]
     ratio = a.mean / b.mean if b.mean else None
     samples = min(a.independent_samples, b.independent_samples)

@@ -48,7 +48,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     """What a session measures.
 
     Attributes:
@@ -112,13 +112,13 @@ OnRound = Callable[[Session], None]
 class _Progress:
     """A session under way."""
 
-    plan: Plan
+    plan: MeasurementPlan
     session: PilotSession
     rounds: list[Round] = field(default_factory=list["Round"])
     used: list[int] = field(default_factory=list[int])
 
     @classmethod
-    def of(cls, plan: Plan) -> _Progress:
+    def of(cls, plan: MeasurementPlan) -> _Progress:
         indicators = [indicator.values for indicator in plan.indicators]
         limits = plan.limits
         return cls(
@@ -156,7 +156,7 @@ class _Progress:
 
 def run_session(
     run: Runner,
-    plan: Plan,
+    plan: MeasurementPlan,
     on_round: OnRound | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Session:

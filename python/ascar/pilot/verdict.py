@@ -13,7 +13,7 @@ Word = Literal["reached", "too-wide", "too-few-readings", "no-interval"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GoalVerdict:
     """Whether a measurement reaches its goal.
 
     Attributes:
@@ -26,17 +26,17 @@ class Verdict:
     line: str
 
 
-def verdict_on(measurement: Measurement, goal: Goal) -> Verdict:
+def verdict_on(measurement: Measurement, goal: Goal) -> GoalVerdict:
     """Judge a measurement by a goal."""
     width = measurement.ci_width_relative
     if measurement.ci_low is None:
-        return Verdict("no-interval", measurement.reason)
+        return GoalVerdict("no-interval", measurement.reason)
     if width is None:
-        return Verdict("too-wide", "the mean is 0, so no width is relative to it")
+        return GoalVerdict("too-wide", "the mean is 0, so no width is relative to it")
     told = f"the interval is {width:.2%} of the mean wide, the goal is {goal.interval_width:.2%}"
     if width > goal.interval_width:
-        return Verdict("too-wide", told)
+        return GoalVerdict("too-wide", told)
     if measurement.n < goal.readings_min:
         few = f"{measurement.n} readings in the stable phase; the goal asks for {goal.readings_min}"
-        return Verdict("too-few-readings", few)
-    return Verdict("reached", told)
+        return GoalVerdict("too-few-readings", few)
+    return GoalVerdict("reached", told)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ascar.errors import InputError
-from ascar.pilot.evidence import Evidence
-from ascar.pilot.memory import Memory
+from ascar.pilot.evidence import EDetector
+from ascar.pilot.memory import BatchMemory
 from ascar.pilot.onset import onset_of
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelSegment:
     """What was averaged between two shifts, or since the last one was found.
 
     Attributes:
@@ -145,7 +145,7 @@ class Level:
 
 
 @dataclass(slots=True)
-class Watcher:
+class ShiftDetector:
     """Takes batches in order and tells shifts. Memory is constant; after a shift it begins anew.
 
     The first period is learned, as is a little more; only then can a shift be found.
@@ -160,7 +160,7 @@ class Watcher:
     plan: WatchPlan
     start_s: float = 0.0
     shifts: list[Shift] = field(default_factory=list["Shift"])
-    levels: list[Level] = field(default_factory=list["Level"])
+    levels: list[LevelSegment] = field(default_factory=list["LevelSegment"])
     _run: _Run | None = field(default=None, repr=False)
 
     def add(self, batch: Batch) -> Shift | None:
@@ -180,12 +180,12 @@ class Watcher:
         return shift
 
     @property
-    def level(self) -> Level | None:
+    def level(self) -> LevelSegment | None:
         """The level since the start or since the last shift was found; None before a batch of it."""
         run = self._run
         if run is None or run.last is None:
             return None
-        return Level(self._at(run.first), self._at(run.last + 1), run.batches, run.mean)
+        return LevelSegment(self._at(run.first), self._at(run.last + 1), run.batches, run.mean)
 
     @property
     def learning(self) -> bool:
@@ -215,8 +215,8 @@ class _Run:
     """What is known since the start or the last shift."""
 
     bins: int
-    evidence: Evidence = field(default_factory=Evidence)
-    memory: Memory = field(init=False)
+    evidence: EDetector = field(default_factory=EDetector)
+    memory: BatchMemory = field(init=False)
     first: int = 0
     last: int | None = None
     batches: int = 0
@@ -227,7 +227,7 @@ class _Run:
     _predictor: _Predictor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.memory = Memory(self.bins)
+        self.memory = BatchMemory(self.bins)
         self._means = np.zeros(self.bins)
         self._counts = np.zeros(self.bins, np.int64)
         self._recent = deque(maxlen=max(_SPANS))

@@ -68,7 +68,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramExit:
     """How a program ended.
 
     Attributes:
@@ -86,7 +86,7 @@ class Ended:
 
 def run_program(
     program: Program, workspace: Workspace, hear: Callable[[bytes, float], bool] | None = None
-) -> Ended:
+) -> ProgramExit:
     """Run a program in a workspace: in its directory, as its user, inside its control group.
 
     Args:
@@ -106,10 +106,10 @@ def run_program(
     stderr = bytes(watch.stderr).decode("utf-8", "replace")
     if problem:
         raise StageFailed(program.stage, f"{_name(program)} {problem}", stderr)
-    return Ended(process.wait(), stderr, seconds, watch.interrupted_at_s is not None)
+    return ProgramExit(process.wait(), stderr, seconds, watch.interrupted_at_s is not None)
 
 
-def check(program: Program, ended: Ended) -> None:
+def check(program: Program, ended: ProgramExit) -> None:
     """Refuse a program's failure.
 
     Raises:

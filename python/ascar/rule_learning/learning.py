@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.capes.surfaces.modern import Modern
+from ascar.capes.modern.learner import Modern
 from ascar.sharp.turns import kept_if_better
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.pilot.turns import InTurns
     from ascar.rule_learning.system import RuleSystem
     from ascar.sharp.rules import RuleSet
-    from ascar.sharp.running import Series
+    from ascar.sharp.running import TickedSystem
 
 _TOLD_EVERY_S = 60.0
 
@@ -43,7 +43,7 @@ class Learned:
 
 
 def learn_numbers(
-    system: Series,
+    system: TickedSystem,
     turned: RuleSystem,
     objective: Objective,
     *,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ascar.capes.knobs import Knob, checked, initial
-from ascar.capes.policy import Seen
+from ascar.capes.policy import TickObservation
 from ascar.errors import ExpressionError
 from ascar.sharp.deployment.system import interval_metrics
 from ascar.sharp.knobs import knobs, with_values
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Setting
     from ascar.objective import Objective
     from ascar.sharp import RuleSet
-    from ascar.sharp.running import Series
+    from ascar.sharp.running import TickedSystem
     from ascar.space import Parameter
 
 _STEPS: Final = {"m100": 5.0, "b100": 6.0, "tau_us": 500.0}
@@ -41,7 +41,9 @@ class RuleSystem:
         knobs: what can be turned.
     """
 
-    def __init__(self, system: Series, rules: RuleSet, objective: Objective, tick_s: float = 1.0) -> None:
+    def __init__(
+        self, system: TickedSystem, rules: RuleSet, objective: Objective, tick_s: float = 1.0
+    ) -> None:
         self._system, self.rules, self._objective, self._tick_s = system, rules.bare(), objective, tick_s
         self.knobs: tuple[Knob, ...] = ()
         self._tick = 0
@@ -70,7 +72,7 @@ class RuleSystem:
         values = {knob.name: round(value) for knob, value in zip(self.knobs, setting, strict=True)}
         return with_values(self.rules, values)
 
-    def step(self, setting: Setting) -> Seen:
+    def step(self, setting: Setting) -> TickObservation:
         """A tick under a setting; the first one after a change is not read.
 
         Raises:
@@ -95,7 +97,7 @@ class RuleSystem:
         except ExpressionError:
             performance = float("nan")
         nodes = [[float(np.mean(own))] for own in series.values()]
-        return Seen(self._tick, performance, np.array(nodes, np.float32), setting)
+        return TickObservation(self._tick, performance, np.array(nodes, np.float32), setting)
 
     def end(self) -> None:
         """The rules that are kept are in force again."""

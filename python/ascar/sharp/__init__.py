@@ -1,11 +1,11 @@
 """SHARP: rules made by machine, by which every client controls its own congestion (Li, chapter 3)."""
 
-from ascar.sharp.bench import Bench, Result, SimulatedBench, Trial
+from ascar.sharp.bench import Bench, RuleRun, RuleTrial, SimulatedBench
 from ascar.sharp.candidates import Steps, candidates
 from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import Judge, Judged, Limits, Moment
+from ascar.sharp.judge import Judge, Judged, SearchLimits, SearchProgress
 from ascar.sharp.objectives import FORMS, objective_of
-from ascar.sharp.plan import PARTS, SCHEDULES, Plan
+from ascar.sharp.plan import PARTS, SCHEDULES, SearchPlan
 from ascar.sharp.rehearsal import rehearsed
 from ascar.sharp.rules import Action, Interval, Observed, Rule, RuleSet
 from ascar.sharp.search import Found, search
@@ -24,16 +24,16 @@ __all__ = [
     "Journal",
     "Judge",
     "Judged",
-    "Limits",
-    "Moment",
     "Observed",
-    "Plan",
-    "Result",
     "Rule",
+    "RuleRun",
     "RuleSet",
+    "RuleTrial",
+    "SearchLimits",
+    "SearchPlan",
+    "SearchProgress",
     "SimulatedBench",
     "Steps",
-    "Trial",
     "candidates",
     "objective_of",
     "rehearsed",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.sharp.rules import Rule
-    from ascar.simulation import Outcome, Scenario
+    from ascar.simulation import ClusterOutcome, Scenario
 
 FRESH = 1_000_000
 """Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
@@ -36,7 +36,7 @@ METRICS = frozenset((*FIGURES, *_LATENCIES, "latency_ms_max", "tp", "stdev", "cv
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class RuleTrial:
     """One run of the workload.
 
     Attributes:
@@ -50,7 +50,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RuleRun:
     """What a run brought.
 
     Attributes:
@@ -72,7 +72,7 @@ class Bench(Protocol):
         """Digest of all that results depend on, but for rules and repeat."""
         ...
 
-    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+    def run(self, trials: Iterable[RuleTrial]) -> Generator[RuleRun]:
         """Run trials, and hand over each result in their order as soon as it is there."""
         ...
 
@@ -124,7 +124,7 @@ class SimulatedBench:
     def _scenarios(self) -> tuple[Scenario, ...]:
         return (self.scenario, *self.also)
 
-    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+    def run(self, trials: Iterable[RuleTrial]) -> Generator[RuleRun]:
         """Run trials, and hand over each result in their order as soon as it is there."""
         ended = threading.Event()
         pool = ThreadPoolExecutor(self._threads)
@@ -135,10 +135,10 @@ class SimulatedBench:
             pool.shutdown(cancel_futures=True)
 
     def _results(
-        self, trials: Iterator[Trial], pool: ThreadPoolExecutor, ended: threading.Event
-    ) -> Iterator[Result]:
+        self, trials: Iterator[RuleTrial], pool: ThreadPoolExecutor, ended: threading.Event
+    ) -> Iterator[RuleRun]:
         """A few ahead of the one that is waited for."""
-        under_way: deque[Future[Result | None]] = deque()
+        under_way: deque[Future[RuleRun | None]] = deque()
         for trial in trials:
             under_way.append(pool.submit(self._one, trial, ended))
             if len(under_way) > self._threads:
@@ -146,8 +146,8 @@ class SimulatedBench:
         while under_way:
             yield _there(under_way.popleft())
 
-    def _one(self, trial: Trial, ended: threading.Event) -> Result | None:
-        results: list[Result] = []
+    def _one(self, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
+        results: list[RuleRun] = []
         for scenario in self._scenarios:
             result = self._result(scenario, trial, ended)
             if result is None:
@@ -155,9 +155,9 @@ class SimulatedBench:
             results.append(result)
         rules = [one.rules for one in results if one.rules is not None]
         metrics = {name: fmean(one.metrics[name] for one in results) for name in results[0].metrics}
-        return Result(metrics, results[0].readings, merged(rules) if rules else None)
+        return RuleRun(metrics, results[0].readings, merged(rules) if rules else None)
 
-    def _result(self, own: Scenario, trial: Trial, ended: threading.Event) -> Result | None:
+    def _result(self, own: Scenario, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
         seeded = msgspec.structs.replace(own, seed=own.seed + trial.repeat)
         scenario = seeded if trial.rules is None else with_rule_text(seeded, trial.rules.bare().text())
         cluster = Cluster(scenario)
@@ -168,16 +168,16 @@ class SimulatedBench:
         outcome = cluster.outcome()
         used = [RuleSet.parse(text) for text in outcome.rules if text is not None]
         rules = None if trial.rules is None else merged(used) if used else trial.rules
-        return Result(metrics_of(outcome, self._names), outcome.total_mb_per_s, rules)
+        return RuleRun(metrics_of(outcome, self._names), outcome.total_mb_per_s, rules)
 
 
-def _there(future: Future[Result | None]) -> Result:
+def _there(future: Future[RuleRun | None]) -> RuleRun:
     result = future.result()
     assert result is not None, "only a bench that was left gives up runs"
     return result
 
 
-def metrics_of(outcome: Outcome, names: Sequence[str] = ()) -> dict[str, float]:
+def metrics_of(outcome: ClusterOutcome, names: Sequence[str] = ()) -> dict[str, float]:
     """The metrics of a run.
 
     Args:

@@ -20,7 +20,7 @@ from ascar.sharp.surrogate import Actions, promising
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judge
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
 
 _WINDOWS = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0))
 _PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last two by their gap alone
@@ -35,7 +35,7 @@ _TRUE_SHARE = 0.5  # of the gain hoped for; when less comes true, what was hoped
 _WORTH_DEVIATIONS = 0.03  # an improvement expected below so much of one run's noise is not worth a run
 
 
-def economical(judge: Judge, plan: Plan) -> str:
+def economical(judge: Judge, plan: SearchPlan) -> str:
     """Search until epochs bring nothing; why it ended."""
     judge.shared = "common-numbers" not in plan.without
     field = Field(judge, racing="racing" not in plan.without)
@@ -58,7 +58,7 @@ def economical(judge: Judge, plan: Plan) -> str:
     raise AssertionError("epochs never end by themselves")
 
 
-def _begun(field: Field, plan: Plan) -> Judged:
+def _begun(field: Field, plan: SearchPlan) -> Judged:
     """The best of those that the search begins with."""
     judge = field.judge
     judge.round += 1
@@ -82,7 +82,7 @@ def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:
     return winner
 
 
-def _improved(field: Field, plan: Plan, best: Judged, at: int) -> Judged:
+def _improved(field: Field, plan: SearchPlan, best: Judged, at: int) -> Judged:
     """Rounds on the action of one rule, until none brings anything."""
     product = "surrogate" in plan.without
     return _by_product(field, best, at) if product else _by_model(field, best, at)
@@ -114,7 +114,7 @@ def _by_model(field: Field, best: Judged, at: int) -> Judged:
     return best
 
 
-def _refined(field: Field, plan: Plan, scout: Scout, best: Judged) -> Judged | None:
+def _refined(field: Field, plan: SearchPlan, scout: Scout, best: Judged) -> Judged | None:
     """An epoch: one rule split, its parts improved; the rules as they were where that brings nothing.
 
     None: nothing is left to split.
@@ -132,7 +132,7 @@ def _refined(field: Field, plan: Plan, scout: Scout, best: Judged) -> Judged | N
     return best if found.rules == parts.rules else found
 
 
-def _split_whole(field: Field, plan: Plan, best: Judged) -> Judged:
+def _split_whole(field: Field, plan: SearchPlan, best: Judged) -> Judged:
     """The hottest rule in 2^d, as algorithm 1 has it, and the hottest of the parts improved."""
     (parts,) = field.run([split(best.observed)], RUNS)
     # Where that brings nothing the parts do as the whole did: the next epoch goes on with them.

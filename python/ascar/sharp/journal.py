@@ -14,7 +14,7 @@ import msgspec
 
 from ascar import __version__
 from ascar.errors import InputError, Refused, WorkError
-from ascar.sharp.bench import Result, Trial
+from ascar.sharp.bench import RuleRun, RuleTrial
 from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.sharp.bench import Bench
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
 
 VERSION = 1
 _FORMAT = "ascar-sharp-search"
@@ -51,7 +51,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: str
 
     @classmethod
-    def of(cls, bench: Bench, objective: Objective, plan: Plan) -> About:
+    def of(cls, bench: Bench, objective: Objective, plan: SearchPlan) -> About:
         """Of this search."""
         return cls(__version__, bench.identity, objective.text, plan.name, _texts(plan))
 
@@ -97,7 +97,7 @@ class Journal:
 
     def __init__(self, path: Path, about: About, begin: Begin = "new") -> None:
         self._path = path
-        self._known: dict[tuple[str | None, int], Result] = {}
+        self._known: dict[tuple[str | None, int], RuleRun] = {}
         self.elapsed_s = 0.0
         try:
             self._file = os.fdopen(os.open(path, _FLAGS[begin] | os.O_RDWR | os.O_CLOEXEC, 0o644), "r+b")
@@ -136,11 +136,11 @@ class Journal:
         """How many runs it holds."""
         return len(self._known)
 
-    def known(self, trial: Trial) -> Result | None:
+    def known(self, trial: RuleTrial) -> RuleRun | None:
         """The result of a run, where it was made already."""
         return self._known.get(_key(trial))
 
-    def add(self, trial: Trial, result: Result, elapsed_s: float) -> None:
+    def add(self, trial: RuleTrial, result: RuleRun, elapsed_s: float) -> None:
         """Write a run down; it is on the disk when this returns.
 
         Raises:
@@ -206,7 +206,7 @@ class Journal:
             raise self._damaged(number, str(error)) from None
         except InputError as error:
             raise self._damaged(number, error.message) from None
-        self._known[entry.rules, entry.repeat] = Result(entry.metrics, entry.readings, rules)
+        self._known[entry.rules, entry.repeat] = RuleRun(entry.metrics, entry.readings, rules)
         self.elapsed_s = max(self.elapsed_s, entry.elapsed_s)
 
     def _write(self, record: msgspec.Struct) -> None:
@@ -226,9 +226,9 @@ class Journal:
         )
 
 
-def _texts(plan: Plan) -> str:
+def _texts(plan: SearchPlan) -> str:
     return "".join(rules.bare().text() for rules in (plan.start, *plan.others))
 
 
-def _key(trial: Trial) -> tuple[str | None, int]:
+def _key(trial: RuleTrial) -> tuple[str | None, int]:
     return (None if trial.rules is None else trial.rules.bare().text()), trial.repeat

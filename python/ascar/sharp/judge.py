@@ -11,13 +11,13 @@ from zlib import crc32
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
-from ascar.sharp.bench import Trial, merged
+from ascar.sharp.bench import RuleTrial, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Bench, Result
+    from ascar.sharp.bench import Bench, RuleRun
     from ascar.sharp.journal import Journal
     from ascar.sharp.rules import RuleSet
 
@@ -37,7 +37,7 @@ class Over(Exception):  # named for what happened
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """When a search ends at the latest.
 
     Attributes:
@@ -71,7 +71,7 @@ class Judged:
     """
 
     rules: RuleSet
-    results: tuple[Result, ...]
+    results: tuple[RuleRun, ...]
     scores: tuple[float, ...]
 
     @property
@@ -107,7 +107,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SearchProgress:
     """How a search stands.
 
     Attributes:
@@ -133,7 +133,7 @@ class Moment:
     left_s: float | None
 
 
-def ignore(moment: Moment) -> None:
+def ignore(moment: SearchProgress) -> None:
     """Listen to nothing."""
 
 
@@ -161,9 +161,9 @@ class Judge:
     bench: Bench
     objective: Objective
     journal: Journal
-    limits: Limits = field(default_factory=Limits)
+    limits: SearchLimits = field(default_factory=SearchLimits)
     clock: Callable[[], float] = time.monotonic
-    listener: Callable[[Moment], None] = ignore
+    listener: Callable[[SearchProgress], None] = ignore
     epoch: int = 0
     round: int = 0
     evaluations: int = 0
@@ -190,7 +190,7 @@ class Judge:
         Of the evaluations so many are left as make sure of the best of them.
         """
         self.seen = []
-        trials = [Trial(rules.bare()) for rules in rule_sets]
+        trials = [RuleTrial(rules.bare()) for rules in rule_sets]
         for trial, result in zip(trials, self._results(trials, keep=RUNS - 1), strict=True):
             assert trial.rules is not None, "a candidate has rules"
             self.seen.append(Judged(trial.rules, (result,), (self.value(result),)))
@@ -230,24 +230,24 @@ class Judge:
         if self.best is None or judged.score > self.best.score:
             self.crown(judged)
 
-    def value(self, result: Result) -> float:
+    def value(self, result: RuleRun) -> float:
         """The score of a run, larger is better; minus infinity where the formula has no value there."""
         try:
             return self.objective.sign * self.objective.score(result.metrics)
         except ExpressionError:
             return -math.inf
 
-    def _trial(self, rules: RuleSet, repeat: int) -> Trial:
+    def _trial(self, rules: RuleSet, repeat: int) -> RuleTrial:
         if self.shared:
-            return Trial(rules, repeat)
+            return RuleTrial(rules, repeat)
         assert repeat < _APART, "the numbers of one rule set end where those of another begin"
-        return Trial(rules, repeat + _APART * (1 + crc32(rules.text().encode()) % _APART_MAX))
+        return RuleTrial(rules, repeat + _APART * (1 + crc32(rules.text().encode()) % _APART_MAX))
 
-    def fetch(self, trials: Sequence[Trial]) -> list[Result]:
+    def fetch(self, trials: Sequence[RuleTrial]) -> list[RuleRun]:
         """Results of trials that no limit holds for, such as those of the last comparison."""
         return list(self._made(trials))
 
-    def _results(self, trials: Sequence[Trial], keep: int = 0) -> Iterator[Result]:
+    def _results(self, trials: Sequence[RuleTrial], keep: int = 0) -> Iterator[RuleRun]:
         """As `_made`, up to the limits; `keep` evaluations are left for what follows."""
         most = self.limits.evaluations
         left = len(trials) if most is None else max(0, min(len(trials), most - keep - self.evaluations))
@@ -257,7 +257,7 @@ class Judge:
         if left < len(trials):
             raise Over("evaluations")
 
-    def _made(self, trials: Sequence[Trial], *, limited: bool = False) -> Iterator[Result]:
+    def _made(self, trials: Sequence[RuleTrial], *, limited: bool = False) -> Iterator[RuleRun]:
         """Results in order, each from the journal where it is known, else run now and written down."""
         wanted = [trial for trial in trials if self.journal.known(trial) is None]
         running = self.bench.run(dict.fromkeys(wanted))
@@ -285,7 +285,7 @@ class Judge:
         if limits.evaluations is not None and self.evaluations:
             left.append((limits.evaluations - self.evaluations) * elapsed_s / self.evaluations)
         self.listener(
-            Moment(
+            SearchProgress(
                 epoch=self.epoch,
                 round=self.round,
                 done=done,

@@ -11,14 +11,14 @@ import json
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.sharp.bench import Result
+from ascar.sharp.bench import RuleRun
 from ascar.sharp.deployment.system import METRICS, interval_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Trial
+    from ascar.sharp.bench import RuleTrial
     from ascar.sharp.deployment.system import ManagedSystem
 
 
@@ -58,7 +58,7 @@ class LiveBench:
         ]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
-    def run(self, trials: Iterable[Trial]) -> Generator[Result]:
+    def run(self, trials: Iterable[RuleTrial]) -> Generator[RuleRun]:
         """Run trials one after the other; whatever ends it, what was kept is in force again."""
         system = self._system
         try:
@@ -71,6 +71,6 @@ class LiveBench:
                     system.try_out(rules)
                 series = system.collect(rules, self._settle_s, self._run_s)
                 totals = tuple(sum(one) for one in zip(*series.values(), strict=True))
-                yield Result(interval_metrics(series), totals, system.used() if trial.rules else None)
+                yield RuleRun(interval_metrics(series), totals, system.used() if trial.rules else None)
         finally:
             system.back()

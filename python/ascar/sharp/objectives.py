@@ -20,7 +20,7 @@ _MB_PER_S_MIN = 1e-6  # a client that got nothing would be worth minus infinity
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ObjectiveForm:
     """An objective with numbers to fill in.
 
     Attributes:
@@ -34,28 +34,32 @@ class Form:
     meaning: str
 
 
-FORMS: Mapping[str, Form] = {
-    "throughput": Form((), "maximize throughput_mb_per_s", "total of all clients"),
-    "throughput-cv": Form(
+FORMS: Mapping[str, ObjectiveForm] = {
+    "throughput": ObjectiveForm((), "maximize throughput_mb_per_s", "total of all clients"),
+    "throughput-cv": ObjectiveForm(
         ("k0",), "maximize if(stdev < {k0} * tp, tp, 0)", "tp where stdev / tp < k0, else 0"
     ),
-    "tp-stdev": Form(("alpha",), "maximize tp - {alpha} * stdev", "tp - alpha * stdev (eq. 3.1)"),
-    "alpha-fairness": Form(
+    "tp-stdev": ObjectiveForm(("alpha",), "maximize tp - {alpha} * stdev", "tp - alpha * stdev (eq. 3.1)"),
+    "alpha-fairness": ObjectiveForm(
         ("alpha",),
         "maximize alpha_fairness_{alpha}",
         "sum over clients of x^(1-alpha) / (1-alpha), of log(x) for alpha = 1",
     ),
-    "inverse-stdev": Form(
+    "inverse-stdev": ObjectiveForm(
         ("alpha",), "maximize (1 - {alpha}) * tp + {alpha} / stdev", "(1-alpha) tp + alpha / stdev"
     ),
-    "power": Form(("a", "alpha", "b"), "maximize {a} * tp ** {alpha} - {b} * stdev", "a tp^alpha - b stdev"),
-    "log": Form(
+    "power": ObjectiveForm(
+        ("a", "alpha", "b"), "maximize {a} * tp ** {alpha} - {b} * stdev", "a tp^alpha - b stdev"
+    ),
+    "log": ObjectiveForm(
         ("a", "alpha", "b"),
         "maximize {a} * log(tp) / log({alpha}) - {b} * stdev",
         "a log_alpha(tp) - b stdev",
     ),
-    "jain": Form((), "maximize jain_index", "Jain's fairness index of the clients"),
-    "latency": Form(("percentile",), "minimize latency_ms_p{percentile}", "of requests: 50, 90, 99 or 999"),
+    "jain": ObjectiveForm((), "maximize jain_index", "Jain's fairness index of the clients"),
+    "latency": ObjectiveForm(
+        ("percentile",), "minimize latency_ms_p{percentile}", "of requests: 50, 90, 99 or 999"
+    ),
 }
 """tp and stdev are mean and standard deviation of throughput(client, second), in MB/s."""
 
@@ -105,7 +109,7 @@ def alpha_fairness(mb_per_s: Sequence[float], alpha: float) -> float:
     return math.fsum(one ** (1 - alpha) / (1 - alpha) for one in shares)
 
 
-def _written(name: str, form: Form) -> str:
+def _written(name: str, form: ObjectiveForm) -> str:
     return f"{name}:{','.join(key.upper() for key in form.parameters)}" if form.parameters else name
 
 

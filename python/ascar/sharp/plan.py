@@ -23,7 +23,7 @@ RULES_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SearchPlan:
     """How to search.
 
     Attributes:
@@ -68,13 +68,13 @@ class Plan:
         return f"{self.schedule}{left_out}"
 
 
-def plan_of(schedule: str, start: RuleSet = FIRST, patience: int | None = None) -> Plan:
+def plan_of(schedule: str, start: RuleSet = FIRST, patience: int | None = None) -> SearchPlan:
     """A plan from plain values; None leaves the patience as it is.
 
     Raises:
-        InputError: as `Plan`.
+        InputError: as `SearchPlan`.
     """
     if schedule not in SCHEDULES:
         raise InputError(f"schedule = {schedule[:80]!r}: must be one of {', '.join(SCHEDULES)}")
     chosen = cast("Schedule", schedule)
-    return Plan(chosen, start) if patience is None else Plan(chosen, start, patience)
+    return SearchPlan(chosen, start) if patience is None else SearchPlan(chosen, start, patience)

@@ -13,13 +13,13 @@ from ascar.sharp.splitting import split
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judge, Judged
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
     from ascar.sharp.rules import RuleSet
 
 _REMY_SPLITS_EVERY = 4
 
 
-def faithful(judge: Judge, plan: Plan) -> str:
+def faithful(judge: Judge, plan: SearchPlan) -> str:
     """Algorithm 1, line by line. Scores begin below all instead of at zero: eq. 3.1 can be negative."""
     rules = plan.start.bare()
     idle = 0
@@ -38,7 +38,7 @@ def faithful(judge: Judge, plan: Plan) -> str:
     raise AssertionError("epochs never end by themselves")
 
 
-def remy(judge: Judge, plan: Plan) -> str:
+def remy(judge: Judge, plan: SearchPlan) -> str:
     """Remy's schedule: every used rule once an epoch, the hottest first; a split every fourth epoch.
 
     A rule set must beat the one it comes from, on the same random numbers.

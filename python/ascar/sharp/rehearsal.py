@@ -9,23 +9,23 @@ from ascar.errors import InputError
 from ascar.sharp.bench import SimulatedBench
 from ascar.sharp.journal import About, Journal
 from ascar.sharp.judge import Judge
-from ascar.sharp.plan import Plan
+from ascar.sharp.plan import SearchPlan
 from ascar.sharp.search import search
 from ascar.sharp.task import Rehearsal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.sharp.judge import Moment
+    from ascar.sharp.judge import SearchProgress
     from ascar.sharp.task import Task
 
 
-def rehearse(task: Task, listener: Callable[[Moment], None]) -> Rehearsal:
+def rehearse(task: Task, listener: Callable[[SearchProgress], None]) -> Rehearsal:
     """Make the first phase of a search that begins in a simulation; else its plan as it is."""
     if task.first_in is None:
         return Rehearsal(task.plan)
     bench = SimulatedBench(task.first_in, task.objective, task.threads)
-    plan = replace(task.plan, patience=task.plan.patience or Plan().patience)
+    plan = replace(task.plan, patience=task.plan.patience or SearchPlan().patience)
     about = About.of(bench, task.objective, plan)
     with Journal(task.journal_path(".first"), about, task.begin) as journal:
         judge = Judge(bench, task.objective, journal, task.first_limits(), listener=listener)
@@ -33,7 +33,7 @@ def rehearse(task: Task, listener: Callable[[Moment], None]) -> Rehearsal:
         return Rehearsal(replace(found, patience=task.plan.patience), judge.evaluations, judge.elapsed_s)
 
 
-def rehearsed(judge: Judge, plan: Plan) -> Plan:
+def rehearsed(judge: Judge, plan: SearchPlan) -> SearchPlan:
     """Search on a bench that costs little; the plan for the one that counts.
 
     That begins with every rule set that was the best for a while, the latest first: where the simulation

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _RATES = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]
 
 
-class Running(Protocol):
+class RunningSystem(Protocol):
     """Rules are kept, or on trial above those that are kept."""
 
     def in_force(self) -> RuleSet | None:
@@ -54,7 +54,7 @@ class Running(Protocol):
         ...
 
 
-class Series(Running, Protocol):
+class TickedSystem(RunningSystem, Protocol):
     """A system whose throughput can be read tick by tick, and whose trials can be long."""
 
     @property

@@ -15,7 +15,7 @@ from ascar.sharp.published import faithful, remy
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judge, Judged
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
 
 _SCHEDULES = {"sharp": economical, "faithful": faithful, "remy": remy}
 
@@ -33,7 +33,7 @@ class Found:
     stopped: str
 
 
-def search(judge: Judge, plan: Plan) -> Found:
+def search(judge: Judge, plan: SearchPlan) -> Found:
     """Search until a limit of the judge is reached, or epochs bring nothing.
 
     The same journal, bench and plan lead to the same end, wherever a search was interrupted.

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.features import Operation, Trace
+from ascar.features import Trace, TraceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.simulation import Recorded
+    from ascar.simulation import ClusterTrace
 
-_OPERATIONS: Mapping[str, Operation] = {
-    "read": Operation.READ,
-    "readwholefile": Operation.READ,
-    "write": Operation.WRITE,
-    "writewholefile": Operation.WRITE,
-    "appendfile": Operation.WRITE,
-    "appendfilerand": Operation.WRITE,
-    "createfile": Operation.CREATE,
-    "deletefile": Operation.DELETE,
-    "statfile": Operation.STAT,
-    "sync": Operation.SYNC,
-    "openfile": Operation.OPEN,
-    "closefile": Operation.CLOSE,
+_OPERATIONS: Mapping[str, TraceOperation] = {
+    "read": TraceOperation.READ,
+    "readwholefile": TraceOperation.READ,
+    "write": TraceOperation.WRITE,
+    "writewholefile": TraceOperation.WRITE,
+    "appendfile": TraceOperation.WRITE,
+    "appendfilerand": TraceOperation.WRITE,
+    "createfile": TraceOperation.CREATE,
+    "deletefile": TraceOperation.DELETE,
+    "statfile": TraceOperation.STAT,
+    "sync": TraceOperation.SYNC,
+    "openfile": TraceOperation.OPEN,
+    "closefile": TraceOperation.CLOSE,
 }
 
 
-def trace_of(recorded: Recorded) -> Trace:
+def trace_of(recorded: ClusterTrace) -> Trace:
     """A trace of operations on the simulated cluster, as `ascard load --record` would have written them."""
     return Trace.of(
         {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.optimizers.surrogates.acquisition import expected_improvement
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Observations
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, ModelObservations
 from ascar.sharp.rules import Action
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def promising(actions: Actions, tried: Mapping[Action, Judged], reference: Judge
 
 def _observed(
     actions: Actions, tried: Mapping[Action, Judged], reference: Judged
-) -> tuple[Observations, float]:
+) -> tuple[ModelObservations, float]:
     """What is known of actions as standardised losses, and the unit of these."""
     differences = [
         np.array([a - b for a, b in zip(one.scores, reference.scores, strict=False)], np.float64)
@@ -152,7 +152,7 @@ def _observed(
     ]
     count = len(means)
     return (
-        Observations(
+        ModelObservations(
             actions.columns(list(tried)),
             np.arange(3, dtype=np.intp),
             np.minimum(losses, _WORST),
@@ -164,9 +164,9 @@ def _observed(
     )
 
 
-def _with(seen: Observations, columns: NDArray[np.float64], loss: float) -> Observations:
+def _with(seen: ModelObservations, columns: NDArray[np.float64], loss: float) -> ModelObservations:
     """The observations with one that is believed."""
-    return Observations(
+    return ModelObservations(
         np.concatenate([seen.columns, columns]),
         seen.groups,
         np.append(seen.loss, loss),

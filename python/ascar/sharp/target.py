@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.sharp.running import Series as RunningSeries
+    from ascar.sharp.running import TickedSystem as RunningSeries
     from ascar.space import Configuration
-    from ascar.workspace import Pace
+    from ascar.workspace import LoadTiming
 
 _BYTES_MAX = 1 << 20
 _TRIAL_MAX_S = 3_600.0
@@ -201,7 +201,7 @@ class RuleKnobs:
         """Seconds of the system; they stand still while it is not entered."""
         return self._left_s if self._system is None else self._left_s + self._system.time_s
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:  # noqa: ARG002
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """Readings of what runs there, until it is enough.
 
         Raises:
@@ -212,7 +212,7 @@ class RuleKnobs:
         except AscarError as error:
             raise StageFailed("load", error.message) from None
 
-    def _read(self, pace: Pace) -> Readings:
+    def _read(self, pace: LoadTiming) -> Readings:
         begun_s = self.clock()
         seconds: list[float] = []
         totals: list[float] = []

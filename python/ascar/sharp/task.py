@@ -10,7 +10,7 @@ from ascar.messaging import Background, find_settings
 from ascar.sharp.bench import SimulatedBench
 from ascar.sharp.deployment import ManagedSystem
 from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import Limits
+from ascar.sharp.judge import SearchLimits
 from ascar.sharp.live import LiveBench
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ascar.pilot.turns import PairTest
     from ascar.sharp.bench import Bench
     from ascar.sharp.journal import Begin
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
     from ascar.simulation import Scenario
 
 _FIRST_SHARE = 1 / 3
@@ -87,7 +87,7 @@ class Rehearsal:
         elapsed_s: seconds that it took; None: there was no such phase.
     """
 
-    plan: Plan
+    plan: SearchPlan
     evaluations: int = 0
     elapsed_s: float | None = None
 
@@ -113,7 +113,7 @@ class Task:
     also: tuple[Scenario, ...]
     first_in: Scenario | None
     objective: Objective
-    plan: Plan
+    plan: SearchPlan
     ends: Ends
     test: PairTest
     threads: int | None
@@ -156,12 +156,12 @@ class Task:
             return None
         return max(1.0, self.ends.budget_s - (rehearsal.elapsed_s or 0.0))
 
-    def limits(self, rehearsal: Rehearsal) -> Limits:
+    def limits(self, rehearsal: Rehearsal) -> SearchLimits:
         """Of the search on the system."""
         budget_s = self.budget_s(rehearsal)
-        return Limits(self.ends.evaluations, None if budget_s is None else _SEARCH_SHARE * budget_s)
+        return SearchLimits(self.ends.evaluations, None if budget_s is None else _SEARCH_SHARE * budget_s)
 
-    def first_limits(self) -> Limits:
+    def first_limits(self) -> SearchLimits:
         """Of the first phase, which has a third of the time at most and any number of runs."""
         budget_s = self.ends.budget_s
-        return Limits(None, None if budget_s is None else _FIRST_SHARE * budget_s)
+        return SearchLimits(None, None if budget_s is None else _FIRST_SHARE * budget_s)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns, Side
     from ascar.sharp.rules import RuleSet
-    from ascar.sharp.running import Running
+    from ascar.sharp.running import RunningSystem
 
 PROOF = PairTest(level=0.01, margin=0.005, pairs_min=8, pairs_max=20)
 """What has to be shown before rules are kept that a learner found."""
@@ -45,7 +45,7 @@ class Lengths:
 
 
 def in_turns(
-    system: Running,
+    system: RunningSystem,
     objective: Objective,
     both: tuple[RuleSet | None, RuleSet],
     *,
@@ -85,7 +85,7 @@ def in_turns(
 
 
 def kept_if_better(
-    system: Running, objective: Objective, before: RuleSet, best: RuleSet
+    system: RunningSystem, objective: Objective, before: RuleSet, best: RuleSet
 ) -> tuple[RuleSet, InTurns | None]:
     """Compare rules with those of the beginning, and keep them if they are shown to be better.
 

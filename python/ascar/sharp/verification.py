@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ascar.pilot.turns import PAIRS_MIN, alternating, compare_in_turns
-from ascar.sharp.bench import FRESH, Trial
+from ascar.sharp.bench import FRESH, RuleTrial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +36,9 @@ def _pairs(judge: Judge, rules: RuleSet) -> Iterator[Scores]:
     """The two runs of a pair meet the same random numbers, and may be made at the same time."""
     pair = 0
     while True:
-        both: dict[Side, Trial] = {
-            "reference": Trial(None, FRESH + pair),
-            "candidate": Trial(rules, FRESH + pair),
+        both: dict[Side, RuleTrial] = {
+            "reference": RuleTrial(None, FRESH + pair),
+            "candidate": RuleTrial(rules, FRESH + pair),
         }
         order = alternating(pair)
         results = dict(zip(order, judge.fetch([both[side] for side in order]), strict=True))

@@ -16,7 +16,7 @@ from ascar.simulation.cluster import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.simulation.outcome import Outcome
+    from ascar.simulation.outcome import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 _LISTEN_S = 0.1
@@ -24,7 +24,7 @@ _SEEDS_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BatchProgress:
     """How far a batch has come.
 
     Attributes:
@@ -58,8 +58,8 @@ def run_many(
     scenarios: Sequence[Scenario],
     *,
     threads: int | None = None,
-    listener: Callable[[Standing], None] | None = None,
-) -> list[Outcome]:
+    listener: Callable[[BatchProgress], None] | None = None,
+) -> list[ClusterOutcome]:
     """Run every scenario to its end, several at a time; what one brings does not depend on the others.
 
     An interrupt ends all of them within a tick.
@@ -82,7 +82,7 @@ def run_many(
     shares = [0.0] * len(scenarios)
     ended = threading.Event()
 
-    def run(index: int) -> Outcome | None:
+    def run(index: int) -> ClusterOutcome | None:
         cluster = Cluster(scenarios[index])
         whole_s = scenarios[index].warmup_s + scenarios[index].duration_s
         while not (cluster.finished or ended.is_set()):
@@ -100,7 +100,7 @@ def run_many(
                     future.result()  # the first error ends the rest
                 if listener is not None:
                     wanted = len(scenarios)
-                    listener(Standing(wanted - len(left), wanted, sum(shares) / wanted))
+                    listener(BatchProgress(wanted - len(left), wanted, sum(shares) / wanted))
         except BaseException:
             ended.set()
             pool.shutdown(cancel_futures=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError, ScenarioError
-from ascar.simulation.outcome import Indicators, Outcome, ServerReport
+from ascar.simulation.outcome import ClusterOutcome, Indicators, ServerReport
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ _OPERATIONS_MAX = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class ClusterTrace:
     """Operations of threads on files, or requests of streams, one element each, in the order of beginning.
 
     Attributes:
@@ -197,15 +197,15 @@ class Cluster:
             raise InputError(f"operations_max = {operations_max}: must be from 0 to {_OPERATIONS_MAX}")
         self._simulation.record(operations_max)
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> ClusterTrace:
         """The operations kept since `record`, in the order in which they began."""
-        return Recorded(*self._simulation.recorded())
+        return ClusterTrace(*self._simulation.recorded())
 
-    def recorded_requests(self) -> Recorded:
+    def recorded_requests(self) -> ClusterTrace:
         """The requests to servers kept since `record`, in the order in which they left their clients."""
-        return Recorded(*self._simulation.recorded_requests())
+        return ClusterTrace(*self._simulation.recorded_requests())
 
-    def run(self, seconds: float | None = None) -> Outcome:
+    def run(self, seconds: float | None = None) -> ClusterOutcome:
         """Run until so many virtual seconds were counted after the warm-up, in whole ticks.
 
         Args:
@@ -229,9 +229,9 @@ class Cluster:
                 self.advance()
         return self.outcome()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClusterOutcome:
         """What has been counted since the warm-up."""
-        counted = Outcome.from_json(self._simulation.outcome())
+        counted = ClusterOutcome.from_json(self._simulation.outcome())
         return msgspec.structs.replace(counted, rules=tuple(self._simulation.rules()))
 
     def _per_stream(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ascar.simulation.outcome import Outcome
+    from ascar.simulation.outcome import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 
@@ -98,7 +98,7 @@ class Fleet:
                 tau_us=None if taus is None else taus[index],
             )
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[ClusterOutcome]:
         """What each has counted since its warm-up."""
         return [one.outcome() for one in self.clusters]
 

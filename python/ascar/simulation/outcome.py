@@ -102,7 +102,7 @@ class StreamSeries(msgspec.Struct, frozen=True):
     ticks: tuple[Indicators, ...]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ClusterOutcome(msgspec.Struct, frozen=True):
     """What a run brings. Everything is counted after the warm-up.
 
     Attributes:
@@ -168,7 +168,7 @@ class Outcome(msgspec.Struct, frozen=True):
     rules: tuple[str | None, ...] = ()
 
     @classmethod
-    def from_json(cls, text: str) -> Outcome:
+    def from_json(cls, text: str) -> ClusterOutcome:
         """The outcome that the simulator wrote."""
         return _DECODER.decode(text)
 
@@ -185,7 +185,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return msgspec.to_builtins(self)
 
 
-_DECODER = msgspec.json.Decoder(Outcome)
+_DECODER = msgspec.json.Decoder(ClusterOutcome)
 """Made once, here: msgspec must not learn a type in two threads at the same time."""
 
 _ALIASES = {"stdev_mb_per_s": "stdev_pooled_mb_per_s"}

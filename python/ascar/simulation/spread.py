@@ -13,13 +13,13 @@ from ascar.simulation.outcome import FIGURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.simulation.outcome import Outcome
+    from ascar.simulation.outcome import ClusterOutcome
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class SeedMean:
     """A mean over independent runs.
 
     Attributes:
@@ -35,15 +35,15 @@ class Estimate:
     runs: int
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> SeedMean:
     """The mean of one value a run, with its interval."""
     assert values, "at least one run"
     if len(values) == 1:
-        return Estimate(values[0], None, None, 1)
+        return SeedMean(values[0], None, None, 1)
     mean, low, high = _core.mean_interval(np.array(values, np.float64), CONFIDENCE)
-    return Estimate(mean, low, high, len(values))
+    return SeedMean(mean, low, high, len(values))
 
 
-def spread_of(outcomes: Sequence[Outcome]) -> dict[str, Estimate]:
+def spread_of(outcomes: Sequence[ClusterOutcome]) -> dict[str, SeedMean]:
     """Every one of `FIGURES` over runs of one scenario with different seeds."""
     return {name: estimate([one.figure(name) for one in outcomes]) for name in FIGURES}

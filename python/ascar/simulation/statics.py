@@ -10,16 +10,16 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError
-from ascar.simulation.batch import Standing, run_many, seeded
+from ascar.simulation.batch import BatchProgress, run_many, seeded
 from ascar.simulation.controlled import with_control
 from ascar.simulation.explanation import shown
 from ascar.simulation.outcome import FIGURES
-from ascar.simulation.spread import CONFIDENCE, Estimate, spread_of
+from ascar.simulation.spread import CONFIDENCE, SeedMean, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.simulation.outcome import Outcome
+    from ascar.simulation.outcome import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 _FIGURE = "throughput_mb_per_s"
@@ -43,7 +43,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class StaticSetting:
     """One window with one gap.
 
     Attributes:
@@ -54,11 +54,11 @@ class Point:
 
     window: float
     tau_us: float
-    figures: dict[str, Estimate]
+    figures: dict[str, SeedMean]
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class StaticGain:
     """What a point is worth against the scenario as it is, on seeds that had no part in choosing it.
 
     Attributes:
@@ -88,10 +88,10 @@ class Swept:
     """
 
     scenario: Scenario
-    baseline: Point
-    points: tuple[Point, ...]
-    best: Point
-    gain: Gain
+    baseline: StaticSetting
+    points: tuple[StaticSetting, ...]
+    best: StaticSetting
+    gain: StaticGain
     events: int
 
 
@@ -100,7 +100,7 @@ def sweep(
     grid: Grid,
     *,
     threads: int | None = None,
-    listener: Callable[[Standing], None] | None = None,
+    listener: Callable[[BatchProgress], None] | None = None,
 ) -> Swept:
     """Run a scenario with every window and gap of a grid; then the best and the scenario as it is once more.
 
@@ -132,9 +132,9 @@ def sweep(
     outcomes = run_many(wanted, threads=threads, listener=_part(listener, 0, len(wanted), extra))
     runs = [outcomes[start : start + grid.seeds] for start in range(0, len(outcomes), grid.seeds)]
     own = scenario.control
-    baseline = Point(own.window, own.tau_us, spread_of(runs[0]))
+    baseline = StaticSetting(own.window, own.tau_us, spread_of(runs[0]))
     points = tuple(
-        Point(window, tau_us, spread_of(group))
+        StaticSetting(window, tau_us, spread_of(group))
         for (window, tau_us), group in zip(places, runs[1:], strict=True)
     )
     best = max(points, key=lambda point: point.figures[grid.figure].mean)
@@ -149,27 +149,27 @@ def sweep(
     return Swept(scenario, baseline, points, best, gain, events)
 
 
-def _gain(best: Sequence[Outcome], baseline: Sequence[Outcome], figure: str) -> Gain:
+def _gain(best: Sequence[ClusterOutcome], baseline: Sequence[ClusterOutcome], figure: str) -> StaticGain:
     a = np.array([one.figure(figure) for one in best], np.float64)
     b = np.array([one.figure(figure) for one in baseline], np.float64)
     relative = float(a.mean() / b.mean() - 1) if b.mean() else 0.0
     if len(a) < 2 or not b.mean() or not (a.var() or b.var()):
-        return Gain(relative, None, None, len(a))
+        return StaticGain(relative, None, None, len(a))
     found = _core.welch(a, b, CONFIDENCE)
     low, high = found.ratio_ci_low, found.ratio_ci_high
-    return Gain(relative, None if low is None else low - 1, None if high is None else high - 1, len(a))
+    return StaticGain(relative, None if low is None else low - 1, None if high is None else high - 1, len(a))
 
 
 def _part(
-    listener: Callable[[Standing], None] | None, before: int, now: int, after: int
-) -> Callable[[Standing], None] | None:
+    listener: Callable[[BatchProgress], None] | None, before: int, now: int, after: int
+) -> Callable[[BatchProgress], None] | None:
     """A listener of one part of the work that speaks of all of it."""
     if listener is None:
         return None
 
     whole = before + now + after
 
-    def tell(standing: Standing) -> None:
-        listener(Standing(before + standing.done, whole, (before + standing.share * now) / whole))
+    def tell(standing: BatchProgress) -> None:
+        listener(BatchProgress(before + standing.done, whole, (before + standing.share * now) / whole))
 
     return tell

@@ -45,7 +45,7 @@ Key = Value | Free | None
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class DiagramLevel:
     """One parameter's place in the diagram.
 
     Attributes:
@@ -75,7 +75,7 @@ class Level:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class DiagramNode:
     """A state: where each choice leads, and what lies behind it.
 
     Attributes:
@@ -86,13 +86,13 @@ class Node:
         cumulative: the share of draws that take a choice up to and with this one.
     """
 
-    edges: dict[Key, Node] = field(default_factory=dict[Key, "Node"])
+    edges: dict[Key, DiagramNode] = field(default_factory=dict[Key, "DiagramNode"])
     count: int | None = 0
     mass: int = 0
     keys: list[Key] = field(default_factory=list[Key])
     cumulative: list[float] = field(default_factory=list[float])
 
-    def finish(self, level: Level) -> None:
+    def finish(self, level: DiagramLevel) -> None:
         """Prune, count and weigh; the next level's states are finished."""
         self.edges = {key: child for key, child in self.edges.items() if child.mass}
         self.keys = list(self.edges)
@@ -123,8 +123,8 @@ class Diagram:
         edges: the number of edges that were looked at.
     """
 
-    levels: tuple[Level, ...]
-    root: Node
+    levels: tuple[DiagramLevel, ...]
+    root: DiagramNode
     edges: int
 
     def assignments(self) -> Iterator[list[Value | None]]:
@@ -146,7 +146,7 @@ class Diagram:
             path.append(value)
             stack.append(self._steps(len(path), node))
 
-    def _steps(self, index: int, node: Node) -> Iterator[tuple[Value | None, Node]]:
+    def _steps(self, index: int, node: DiagramNode) -> Iterator[tuple[Value | None, DiagramNode]]:
         for key, child in node.edges.items():
             if isinstance(key, Free):
                 for value in self.levels[index].domain.each():
@@ -155,7 +155,7 @@ class Diagram:
                 yield key, child
 
 
-def build(levels: Sequence[Level], rules: Sequence[Expression]) -> Diagram:
+def build(levels: Sequence[DiagramLevel], rules: Sequence[Expression]) -> Diagram:
     """Build the diagram of a space.
 
     Args:
@@ -179,16 +179,16 @@ def build(levels: Sequence[Level], rules: Sequence[Expression]) -> Diagram:
         for name in level.condition.names if level.condition else ():
             last_use[place[name]] = max(last_use[place[name]], index)
 
-    root = Node()
-    states: dict[tuple[Key, ...], Node] = {(): root}
+    root = DiagramNode()
+    states: dict[tuple[Key, ...], DiagramNode] = {(): root}
     frontier: list[int] = []
-    layers: list[list[Node]] = []
+    layers: list[list[DiagramNode]] = []
     edges = 0
     for index, level in enumerate(levels):
         layers.append(list(states.values()))
         names = [levels[position].name for position in frontier]
         kept = [position for position in (*frontier, index) if last_use[position] > index]
-        following: dict[tuple[Key, ...], Node] = {}
+        following: dict[tuple[Key, ...], DiagramNode] = {}
         for state, node in states.items():
             known = dict(zip(names, state, strict=True))
             condition = conditions[index]
@@ -198,7 +198,7 @@ def build(levels: Sequence[Level], rules: Sequence[Expression]) -> Diagram:
                 if any(rule.holds(known) is False for rule in closing[index]):
                     continue
                 after = tuple(known[levels[position].name] for position in kept)
-                node.edges[key] = following.setdefault(after, Node())
+                node.edges[key] = following.setdefault(after, DiagramNode())
             if edges > _EDGES_MAX:
                 raise TooLarge
         states, frontier = following, kept
@@ -211,7 +211,7 @@ def build(levels: Sequence[Level], rules: Sequence[Expression]) -> Diagram:
     return Diagram(tuple(levels), root, edges)
 
 
-def _choices(level: Level) -> tuple[Key, ...]:
+def _choices(level: DiagramLevel) -> tuple[Key, ...]:
     return (FREE,) if level.values is None else level.values
 
 

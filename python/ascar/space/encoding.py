@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ascar.space.configuration import Configuration
-    from ascar.space.diagram import Key, Level, Node
+    from ascar.space.diagram import DiagramLevel, DiagramNode, Key
     from ascar.space.domain import Value
     from ascar.space.parameter import Parameter
     from ascar.space.solver import Solver
@@ -130,7 +130,7 @@ class Encoding:
             lambda level, node: self._choice(level, node, numbers), lambda level: self._value(level, numbers)
         )
 
-    def _choice(self, level: Level, node: Node, numbers: Sequence[float]) -> Key:
+    def _choice(self, level: DiagramLevel, node: DiagramNode, numbers: Sequence[float]) -> Key:
         """The choice whose code is nearest to the vector."""
         keys = node.keys
         if len(keys) == 1:
@@ -147,7 +147,7 @@ class Encoding:
 
         return min(keys, key=distance)
 
-    def _value(self, level: Level, numbers: Sequence[float]) -> Value:
+    def _value(self, level: DiagramLevel, numbers: Sequence[float]) -> Value:
         """The value of a range nearest to the vector."""
         domain = self._solver.parameter(level.name).domain
         assert isinstance(domain, Range)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ascar.space.configuration import Configuration
-    from ascar.space.diagram import Key, Level, Node
+    from ascar.space.diagram import DiagramLevel, DiagramNode, Key
     from ascar.space.domain import Value
     from ascar.space.solver import Solver
 
@@ -67,7 +67,7 @@ def latin_hypercube(solver: Solver, rng: np.random.Generator, n: int) -> list[Co
     return _repaired(solver, [rows[index] for index in order], rng)
 
 
-def _keys(level: Level, nodes: Sequence[Node], rng: np.random.Generator) -> list[Key]:
+def _keys(level: DiagramLevel, nodes: Sequence[DiagramNode], rng: np.random.Generator) -> list[Key]:
     """A choice for every sample: forced where a state leaves one, else shared out evenly."""
     keys: list[Key] = [node.keys[0] for node in nodes]
     if all(len(node.keys) == 1 for node in nodes):
@@ -91,7 +91,7 @@ def _keys(level: Level, nodes: Sequence[Node], rng: np.random.Generator) -> list
     return keys
 
 
-def _stratum_of(level: Level, n: int) -> dict[Key, int]:
+def _stratum_of(level: DiagramLevel, n: int) -> dict[Key, int]:
     """Which stratum each value belongs to: its own, or for an ordered list longer than n one of n."""
     values = level.values or ()
     ordered = isinstance(level.domain, Range) or level.domain.ordered
@@ -161,7 +161,7 @@ def _backwards(came: dict[int, tuple[int, int]], place: int, start: int) -> list
     return path
 
 
-def _strata(level: Level, n: int, rng: np.random.Generator) -> list[Value]:
+def _strata(level: DiagramLevel, n: int, rng: np.random.Generator) -> list[Value]:
     """One value from each of n equally likely strata of a range, in random order."""
     if not n:
         return []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.space.configuration import Configuration
-    from ascar.space.diagram import Key, Level, Node
+    from ascar.space.diagram import DiagramLevel, DiagramNode, Key
     from ascar.space.domain import Value
     from ascar.space.solver import Solver
 
@@ -47,7 +47,11 @@ def neighbours(solver: Solver, configuration: Configuration) -> list[Configurati
 
 
 def _follow(
-    solver: Solver, index: int, node: Node, known: dict[str, Value | None], configuration: Configuration
+    solver: Solver,
+    index: int,
+    node: DiagramNode,
+    known: dict[str, Value | None],
+    configuration: Configuration,
 ) -> bool:
     """Complete `known` from a level on; False where a value that should stay cannot."""
     for level in solver.order[index:]:
@@ -68,11 +72,11 @@ def _follow(
     return True
 
 
-def _key(node: Node, value: Value | None) -> Key:
+def _key(node: DiagramNode, value: Value | None) -> Key:
     return FREE if FREE in node.edges else value
 
 
-def _others(level: Level, node: Node, value: Value) -> Iterator[tuple[Key, Value]]:
+def _others(level: DiagramLevel, node: DiagramNode, value: Value) -> Iterator[tuple[Key, Value]]:
     """The other values that a state allows, near ones where the range is wide."""
     domain = level.domain
     if not isinstance(domain, Range):

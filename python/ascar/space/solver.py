@@ -15,7 +15,7 @@ import numpy as np
 
 from ascar.errors import SpaceError
 from ascar.space.configuration import Configuration
-from ascar.space.diagram import Diagram, Free, Level, TooLarge, build, holds
+from ascar.space.diagram import Diagram, DiagramLevel, Free, TooLarge, build, holds
 from ascar.space.domain import Choices, Range, Value, same
 from ascar.space.suggestion import listed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ascar.expression import Expression
-    from ascar.space.diagram import Key, Node
+    from ascar.space.diagram import DiagramNode, Key
     from ascar.space.domain import Domain
     from ascar.space.parameter import Parameter
 
@@ -47,7 +47,7 @@ class Solver:
 
     parameters: tuple[Parameter, ...]
     domains: Mapping[str, Domain]
-    order: tuple[Level, ...]
+    order: tuple[DiagramLevel, ...]
     checked: list[Expression]
     drawn: list[Expression]
     _diagram: Diagram | None = field(default=None, init=False)
@@ -237,7 +237,9 @@ class Solver:
             lambda level: nearest_value(level.domain, wanted.get(level.name), defaults[level.name]),
         )
 
-    def walk(self, choose: Callable[[Level, Node], Key], value: Callable[[Level], Value]) -> Configuration:
+    def walk(
+        self, choose: Callable[[DiagramLevel, DiagramNode], Key], value: Callable[[DiagramLevel], Value]
+    ) -> Configuration:
         """A configuration chosen level by level; ranges move where constraints outside the diagram say so.
 
         Args:
@@ -250,7 +252,7 @@ class Solver:
         self.ensure_some()
         node = self.diagram.root
         known: dict[str, Value | None] = {}
-        free: list[Level] = []
+        free: list[DiagramLevel] = []
         for level in self.order:
             key = choose(level, node)
             node = node.edges[key]
@@ -261,7 +263,7 @@ class Solver:
                 known[level.name] = key
         return self.configuration(known) if self.accepts(known) else self._moved(known, free)
 
-    def _moved(self, known: dict[str, Value | None], free: Sequence[Level]) -> Configuration:
+    def _moved(self, known: dict[str, Value | None], free: Sequence[DiagramLevel]) -> Configuration:
         """Move values of ranges until the constraints on them hold: to the defaults, else somewhere."""
         defaults = {
             level.name: nearest_value(level.domain, None, self._defaults[level.name]) for level in free
@@ -284,7 +286,7 @@ class Solver:
         return self._defaults[name]
 
 
-def nearest_key(level: Level, node: Node, wanted: object, default: Value) -> Key:
+def nearest_key(level: DiagramLevel, node: DiagramNode, wanted: object, default: Value) -> Key:
     """Of the choices that a state leaves, the one nearest to what is wanted."""
     keys = node.keys
     if len(keys) == 1:
@@ -332,7 +334,7 @@ def _distance(domain: Domain, key: Key, target: object) -> float:
     return math.inf
 
 
-def _any_value(level: Level, share: float) -> Value:
+def _any_value(level: DiagramLevel, share: float) -> Value:
     assert isinstance(level.domain, Range)
     return level.domain.draw(share)
 
@@ -349,7 +351,7 @@ def _levels(
     rules: Sequence[Expression],
     *,
     by_frontier: bool = False,
-) -> tuple[Level, ...]:
+) -> tuple[DiagramLevel, ...]:
     """The order of decision: what a condition mentions first; else as declared, or for a small frontier."""
     mentioned = {name for rule in rules for name in rule.names}
     mentioned |= {name for p in parameters if p.condition for name in p.condition.names}
@@ -358,7 +360,7 @@ def _levels(
         {p.name, *p.condition.names} for p in parameters if p.condition
     ]
     by_name = {parameter.name: parameter for parameter in parameters}
-    placed: list[Level] = []
+    placed: list[DiagramLevel] = []
     done: set[str] = set()
     while waiting:
         ready = [name for name, needed in waiting.items() if needed <= done]
@@ -373,7 +375,7 @@ def _levels(
         )
         domain, condition = domains[name], by_name[name].condition
         listed_values = isinstance(domain, Choices) or name in mentioned
-        placed.append(Level(name, domain, tuple(domain.each()) if listed_values else None, condition))
+        placed.append(DiagramLevel(name, domain, tuple(domain.each()) if listed_values else None, condition))
         done.add(name)
         del waiting[name]
     return tuple(placed)

@@ -231,17 +231,17 @@ class Keeper:
         """Changes the options of a mounted file system."""
         return self._ask(replies.Mounted, "remount", {"options": options} | _on(device), timeout_s)
 
-    def unmount(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+    def unmount(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.DoneReply:
         """Writes everything back and unmounts."""
-        return self._ask(replies.Done, "unmount", _on(device), timeout_s)
+        return self._ask(replies.DoneReply, "unmount", _on(device), timeout_s)
 
-    def sync_fs(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+    def sync_fs(self, device: Path | None = None, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.DoneReply:
         """Writes everything of this file system back."""
-        return self._ask(replies.Done, "sync_fs", _on(device), timeout_s)
+        return self._ask(replies.DoneReply, "sync_fs", _on(device), timeout_s)
 
-    def drop_caches(self, level: int = 3, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.Done:
+    def drop_caches(self, level: int = 3, *, timeout_s: float = STAGE_TIMEOUT_S) -> replies.DoneReply:
         """Drops the machine's clean caches: 1 pages, 2 inodes and dentries, 3 both; takes a lock."""
-        return self._ask(replies.Done, "drop_caches", {"level": level}, timeout_s)
+        return self._ask(replies.DoneReply, "drop_caches", {"level": level}, timeout_s)
 
     # Bounded memory
 

@@ -52,7 +52,7 @@ class Nothing(msgspec.Struct, frozen=True):
     """Done; there is nothing to tell."""
 
 
-class Done(msgspec.Struct, frozen=True):
+class DoneReply(msgspec.Struct, frozen=True):
     """Done, and how long it took."""
 
     seconds: float
@@ -143,7 +143,7 @@ class CgroupUse(msgspec.Struct, frozen=True):
     processes: int
 
 
-class Change(msgspec.Struct, frozen=True):
+class JournalEntry(msgspec.Struct, frozen=True):
     """Something that is changed now; `old` and `expected` are what was there and what we put there."""
 
     kind: str
@@ -155,4 +155,4 @@ class Change(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True):
     """Everything that is changed now, in the order it was changed."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[JournalEntry, ...]

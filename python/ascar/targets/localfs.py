@@ -19,10 +19,10 @@ from ascar.targets.applied import applied_knobs
 from ascar.targets.counters import Counters
 from ascar.targets.keeper import Keeper, restore_all
 from ascar.targets.localfs_description import localfs_description
-from ascar.targets.localfs_device import Device, Steps
+from ascar.targets.localfs_device import Device, SecondsByStep
 from ascar.targets.localfs_images import SavedImages
 from ascar.targets.localfs_memory import MemoryLimit
-from ascar.targets.localfs_options import LocalFileSystemOptions, Settings
+from ascar.targets.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
 from ascar.targets.localfs_rights import check_root, lacks_root, owner_of_load
 from ascar.targets.localfs_space import (
     file_systems_of,
@@ -60,7 +60,7 @@ class LocalFileSystem:
     default_workload: str | None = "fio"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.settings = Settings.read(convert(options, LocalFileSystemOptions, "target"))
+        self.settings = LocalFileSystemSettings.read(convert(options, LocalFileSystemOptions, "target"))
         chosen = self.settings.options
         self.space = localfs_space(self.settings.device_bytes, chosen.file_systems)
         if not chosen.machine_wide:
@@ -171,7 +171,7 @@ class LocalFileSystem:
         Raises:
             StageFailed: a step failed or ran out of time.
         """
-        recipe, device, steps = recipe_of(configuration, self.space), self._entered(), Steps()
+        recipe, device, steps = recipe_of(configuration, self.space), self._entered(), SecondsByStep()
         before, self._current = self._current, None
         difference = self.space.change(before or {}, configuration)
         self._end_load(steps)
@@ -196,7 +196,7 @@ class LocalFileSystem:
         Raises:
             StageFailed: a step failed or ran out of time.
         """
-        device, recipe, steps = self._entered(), self._recipe, Steps()
+        device, recipe, steps = self._entered(), self._recipe, SecondsByStep()
         assert recipe is not None, "a configuration is applied before the load settles"
         configuration, self._current = self._current, None
         assert self._memory is not None, "a target is entered before it is used"
@@ -256,7 +256,7 @@ class LocalFileSystem:
 
     # What a trial is made of.
 
-    def _make_or_restore(self, recipe: Recipe, steps: Steps) -> None:
+    def _make_or_restore(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """A new file system, or the restored image of a filled one."""
         device = self._entered()
         self._filled = False
@@ -270,7 +270,7 @@ class LocalFileSystem:
         device.mount(recipe, steps)
         self._filled = name is not None
 
-    def _reuse(self, recipe: Recipe, cost: ChangeCost | None, steps: Steps) -> None:
+    def _reuse(self, recipe: Recipe, cost: ChangeCost | None, steps: SecondsByStep) -> None:
         """As little as takes the device from the configuration before to this one."""
         device = self._entered()
         if cost is not None and cost.rank >= ChangeCost.REFORMAT_RESTORE.rank:
@@ -285,7 +285,7 @@ class LocalFileSystem:
         else:
             device.set_knobs(recipe.mounted_knobs, steps)
 
-    def _save(self, recipe: Recipe, steps: Steps) -> None:
+    def _save(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """Keep a copy of the filled image where that pays."""
         if self.settings.options.device is not None:
             return
@@ -299,7 +299,7 @@ class LocalFileSystem:
         device.save(name, steps)
         self._images.saved(recipe.layout, name, size_bytes)
 
-    def _load(self, recipe: Recipe, name: str, steps: Steps) -> None:
+    def _load(self, recipe: Recipe, name: str, steps: SecondsByStep) -> None:
         """Bring a copy back; one that cannot be brought back is not tried again."""
         device = self._entered()
         try:
@@ -311,14 +311,14 @@ class LocalFileSystem:
         if slower := self._images.loaded(recipe.layout, steps.seconds["restore"]):
             device.forget(slower)
 
-    def _end_load(self, steps: Steps) -> None:
+    def _end_load(self, steps: SecondsByStep) -> None:
         """Nothing of the last load runs any more, and the device is as fast as it can be."""
         self._limit_iops(0, steps)
         if self._memory is not None and self._memory.bytes is not None:
             with steps.step("end load"):
                 self._memory.end_load()
 
-    def _limit_iops(self, iops: int | None, steps: Steps) -> None:
+    def _limit_iops(self, iops: int | None, steps: SecondsByStep) -> None:
         """Let so many reads and writes a second through; 0: all. Nothing where the study sets no limit."""
         if self.settings.options.iops is not None and iops is not None:
             limits = {"block.DEV.read_iops_max": iops, "block.DEV.write_iops_max": iops}

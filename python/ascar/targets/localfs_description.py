@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from ascar.space import Space
     from ascar.targets.localfs_memory import MemoryLimit
-    from ascar.targets.localfs_options import Settings
+    from ascar.targets.localfs_options import LocalFileSystemSettings
 
 
 def localfs_description(
-    settings: Settings, space: Space, device_name: str, memory: MemoryLimit
+    settings: LocalFileSystemSettings, space: Space, device_name: str, memory: MemoryLimit
 ) -> Mapping[str, Any]:
     """The machine, the device below the file system, limits, programs, defaults in force."""
     chosen = settings.options

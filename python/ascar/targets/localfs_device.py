@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from ascar.targets.keeper import Keeper
     from ascar.targets.keeper_replies import Copied
-    from ascar.targets.localfs_options import Settings
+    from ascar.targets.localfs_options import LocalFileSystemSettings
     from ascar.targets.recipe import Recipe
 
 _DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
 
 
 @dataclass(slots=True)
-class Steps:
+class SecondsByStep:
     """Seconds by step, in the order of the steps."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -69,7 +69,7 @@ class Device:
         self._knobs: dict[str, int | str] = {}
 
     @classmethod
-    def take(cls, keeper: Keeper, settings: Settings, owner: tuple[int, int] | None) -> Device:
+    def take(cls, keeper: Keeper, settings: LocalFileSystemSettings, owner: tuple[int, int] | None) -> Device:
         """Claim the device that a study names, or make an image file and a loop device on it.
 
         Raises:
@@ -93,12 +93,12 @@ class Device:
             path, name = attached.device, attached.name
         return cls(keeper, path, name, owner, settings.step_limit_s)
 
-    def format(self, recipe: Recipe, steps: Steps) -> None:
+    def format(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """Make the recipe's file system."""
         with steps.step("format"):
             self._keeper.format(recipe.fs, recipe.format, device=self._path, timeout_s=self._limit_s)
 
-    def mount(self, recipe: Recipe, steps: Steps) -> None:
+    def mount(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """Mount it; settings that exist only while it is mounted are the kernel's defaults afterwards."""
         with steps.step("mount"):
             mounted = self._keeper.mount(
@@ -109,25 +109,25 @@ class Device:
                 del self._knobs[knob]
         self.set_knobs(recipe.mounted_knobs, steps)
 
-    def remount(self, recipe: Recipe, steps: Steps) -> None:
+    def remount(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """Change the options that can be changed while it is mounted."""
         with steps.step("remount"):
             self._keeper.remount(recipe.remount, self._path, timeout_s=self._limit_s)
         self.set_knobs(recipe.mounted_knobs, steps)
 
-    def unmount(self, steps: Steps) -> None:
+    def unmount(self, steps: SecondsByStep) -> None:
         """Write everything back and unmount, if it is mounted."""
         if self.mountpoint is not None:
             with steps.step("unmount"):
                 self._keeper.unmount(self._path, timeout_s=self._limit_s)
                 self.mountpoint = None
 
-    def save(self, name: str, steps: Steps) -> Copied:
+    def save(self, name: str, steps: SecondsByStep) -> Copied:
         """Keep a copy of the unmounted image."""
         with steps.step("save"):
             return self._keeper.image_save(name, self._path, timeout_s=self._limit_s)
 
-    def load(self, name: str, steps: Steps) -> Copied:
+    def load(self, name: str, steps: SecondsByStep) -> Copied:
         """Bring a kept copy back."""
         with steps.step("restore"):
             return self._keeper.image_load(name, self._path, timeout_s=self._limit_s)
@@ -136,12 +136,12 @@ class Device:
         """Remove a kept copy."""
         self._keeper.image_forget(name, self._path)
 
-    def sync(self, steps: Steps) -> None:
+    def sync(self, steps: SecondsByStep) -> None:
         """Write everything back."""
         with steps.step("sync"):
             self._keeper.sync_fs(self._path, timeout_s=self._limit_s)
 
-    def drop_caches(self, steps: Steps) -> None:
+    def drop_caches(self, steps: SecondsByStep) -> None:
         """Forget clean pages, inodes and directory entries."""
         with steps.step("drop caches"):
             self._keeper.drop_caches(timeout_s=self._limit_s)
@@ -150,7 +150,7 @@ class Device:
         """A knob's value in force; "DEV" in its name stands for the device's."""
         return self._keeper.knob_read(name.replace("DEV", self.name)).value
 
-    def set_knobs(self, knobs: Mapping[str, int | str], steps: Steps) -> None:
+    def set_knobs(self, knobs: Mapping[str, int | str], steps: SecondsByStep) -> None:
         """Set what is not set so already, in the order given but for the dirty ratios."""
         wanted = {knob: value for knob, value in self._named(knobs).items() if self._knobs.get(knob) != value}
         if not wanted:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.targets.keeper import Keeper
-    from ascar.targets.localfs_options import Settings
+    from ascar.targets.localfs_options import LocalFileSystemSettings
 
 
 class MemoryLimit:
@@ -28,7 +28,7 @@ class MemoryLimit:
         EnvironmentLacks: a limit is wanted, and this machine has no control groups for memory.
     """
 
-    def __init__(self, settings: Settings, keeper: Keeper) -> None:
+    def __init__(self, settings: LocalFileSystemSettings, keeper: Keeper) -> None:
         self._keeper = keeper
         self._ratio = settings.options.dataset_to_memory
         self._given_bytes = settings.memory_bytes

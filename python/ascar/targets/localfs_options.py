@@ -71,7 +71,7 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
 MEMORY_BYTES = 256 * MIB
 
 
-class Settings(msgspec.Struct, frozen=True):
+class LocalFileSystemSettings(msgspec.Struct, frozen=True):
     """The options, read: sizes in bytes, durations in seconds.
 
     Attributes:
@@ -89,7 +89,7 @@ class Settings(msgspec.Struct, frozen=True):
     step_limit_s: float
 
     @classmethod
-    def read(cls, options: LocalFileSystemOptions) -> Settings:
+    def read(cls, options: LocalFileSystemOptions) -> LocalFileSystemSettings:
         """Check what does not depend on the machine.
 
         Raises:

@@ -11,7 +11,7 @@ import polars as pl
 from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
-from ascar.targets.recording_columns import Columns, ended, name_of, own_space, roles_of
+from ascar.targets.recording_columns import TableColumns, ended, name_of, own_space, roles_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _CACHE_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recording:
+class MeasurementTable:
     """A table of measurements.
 
     Attributes:
@@ -51,7 +51,7 @@ class Recording:
     _snapped: dict[Configuration, int] = field(default_factory=dict[Configuration, int])
 
     @classmethod
-    def read(cls, path: Path, columns: Columns, *, listed_max: int = _LISTED_MAX) -> Recording:
+    def read(cls, path: Path, columns: TableColumns, *, listed_max: int = _LISTED_MAX) -> MeasurementTable:
         """Read a CSV or Parquet file.
 
         Args:
@@ -77,7 +77,9 @@ class Recording:
         return cls.of(measured, roles, listed_max=listed_max)
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns, *, listed_max: int = _LISTED_MAX) -> Recording:
+    def of(
+        cls, frame: pl.DataFrame, columns: TableColumns, *, listed_max: int = _LISTED_MAX
+    ) -> MeasurementTable:
         """From a frame whose columns are all named in `columns`, by the names that formulas use."""
         names = columns.parameters
         distinct, members = _distinct(frame, names)
@@ -103,7 +105,7 @@ class Recording:
         return cls._made(frame, columns, space, rows, members)
 
     @classmethod
-    def in_space(cls, frame: pl.DataFrame, columns: Columns, space: Space) -> Recording:
+    def in_space(cls, frame: pl.DataFrame, columns: TableColumns, space: Space) -> MeasurementTable:
         """From a frame of configurations of a known space; a parameter that does not apply is null.
 
         Raises:
@@ -126,11 +128,11 @@ class Recording:
     def _made(
         cls,
         frame: pl.DataFrame,
-        columns: Columns,
+        columns: TableColumns,
         space: Space,
         rows: Sequence[Configuration],
         members: Sequence[Sequence[int]],
-    ) -> Recording:
+    ) -> MeasurementTable:
         order = np.array([row for places in members for row in places], np.intp)
         seconds = None if columns.seconds is None else _numbers(frame[columns.seconds])[order]
         return cls(

@@ -24,7 +24,7 @@ _OWN = "trial."  # what ascar's own tables say of each trial; neither set nor me
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TableColumns:
     """What the columns of a file are, by their names there or as formulas write them (see `name_of`).
 
     Columns whose names begin with "trial.", as in ascar's own tables, are ignored unless they are named; such
@@ -54,8 +54,8 @@ def name_of(column: str) -> str:
 
 
 def roles_of(
-    frame: pl.DataFrame, columns: Columns, originals: Mapping[str, str], own: Space | None
-) -> Columns:
+    frame: pl.DataFrame, columns: TableColumns, originals: Mapping[str, str], own: Space | None
+) -> TableColumns:
     """The columns with nothing left to be inferred; messages call them as the file does."""
     all_of_them = ", ".join(list(originals.values())[:40])
     asked = {
@@ -94,7 +94,7 @@ def roles_of(
             )
     for name in parameters if own is None else ():
         _check_parameter(originals[name], frame[name], absent=name in tuned)
-    return Columns(parameters, metrics, (), asked["seconds"][0] if asked["seconds"] else None)
+    return TableColumns(parameters, metrics, (), asked["seconds"][0] if asked["seconds"] else None)
 
 
 def _tuned(frame: pl.DataFrame) -> frozenset[str]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.workspace import Pace, Workspace
+    from ascar.workspace import LoadTiming, Workspace
 
 _READINGS_MAX = 100_000
 
@@ -102,7 +102,7 @@ class SimulatedSystem(VirtualSystem):
         """
         return {name: formula.number(_present(formula, values)) for name, formula in self._metrics.items()}
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:  # noqa: ARG002
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """Unit readings of every metric until it is enough, in virtual time.
 
         Raises:

@@ -24,15 +24,15 @@ import numpy as np
 from ascar.errors import StageFailed, StudyError
 from ascar.measurement import Readings
 from ascar.study import convert
-from ascar.targets.recording import Recording
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording import MeasurementTable
+from ascar.targets.recording_columns import TableColumns
 from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ascar.space import Configuration
-    from ascar.workspace import Change, Pace, Workspace
+    from ascar.workspace import Change, LoadTiming, Workspace
 
 
 class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seconds: column that tells what one evaluation took; else an evaluation takes `load_min`.
         noise_relative_sd: standard deviation of added Gaussian noise over the value.
         unknown: the treatment of a configuration that was not measured: "snap" takes the nearest measured one
-            (see `Recording.nearest`); "refuse" makes the trial fail.
+            (see `MeasurementTable.nearest`); "refuse" makes the trial fail.
         default: the configuration in force, by parameter; else the first row's.
         change_s: seconds that a change takes, by category.
         seed: the seed of the draws.
@@ -83,8 +83,8 @@ class RecordedTable(VirtualSystem):
             raise StudyError(f"target.noise_relative_sd = {chosen.noise_relative_sd!r}: must be from 0 to 10")
         if not 0 <= chosen.seed < 2**63:
             raise StudyError(f"target.seed = {chosen.seed!r}: must be from 0 to 2**63 - 1")
-        columns = Columns(chosen.parameters, chosen.metrics, chosen.ignore, chosen.seconds)
-        self.recording = Recording.read(Path(chosen.file), columns)
+        columns = TableColumns(chosen.parameters, chosen.metrics, chosen.ignore, chosen.seconds)
+        self.recording = MeasurementTable.read(Path(chosen.file), columns)
         space = self.recording.space.with_defaults(chosen.default)
         super().__init__(space, check_seconds("target.change_s", chosen.change_s))
         self._options = chosen
@@ -112,7 +112,7 @@ class RecordedTable(VirtualSystem):
             )
         return super().apply(configuration)
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:  # noqa: ARG002
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """One recorded evaluation.
 
         Raises:

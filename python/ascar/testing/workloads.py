@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.workloads import Pace, Workload
+from ascar.workloads import LoadTiming, Workload
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class WorkloadContract:
         grace_s: the extra time that the load may take to start and end.
     """
 
-    pace = Pace(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, enough=lambda series: False)  # noqa: ARG005
+    pace = LoadTiming(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, enough=lambda series: False)  # noqa: ARG005
     grace_s = 60.0
 
     def make(self) -> Workload:
@@ -41,7 +41,7 @@ class WorkloadContract:
         with tempfile.TemporaryDirectory(prefix="ascar-contract-") as directory:
             yield Workspace(Path(directory))
 
-    def readings(self, pace: Pace | None = None) -> Readings:
+    def readings(self, pace: LoadTiming | None = None) -> Readings:
         """Fill a workspace and run the load once."""
         load = self.make()
         with self.place() as workspace:
@@ -74,7 +74,7 @@ class WorkloadContract:
             calls.append(max((len(one) for one in series.values()), default=0))
             return True
 
-        pace = Pace(self.pace.load_min_s, 1000 * self.pace.load_max_s, self.pace.reading_s, enough)
+        pace = LoadTiming(self.pace.load_min_s, 1000 * self.pace.load_max_s, self.pace.reading_s, enough)
         readings = self.readings(pace)
         if readings.series:
             assert calls

@@ -2,23 +2,23 @@
 
 from ascar.web.application import application
 from ascar.web.exploration import Dimension, Exploration, Metric, NothingYet, Origin
-from ascar.web.part import Part, Roles, of_run, of_table
+from ascar.web.part import Roles, RowSource, of_run, of_table
 from ascar.web.serving import bound, serve
-from ascar.web.session import Watched
-from ascar.web.subject import Fixed, Recorded, Subject
+from ascar.web.session import OnlineSubject
+from ascar.web.subject import Fixed, HistorySubject, Subject
 
 __all__ = [
     "Dimension",
     "Exploration",
     "Fixed",
+    "HistorySubject",
     "Metric",
     "NothingYet",
+    "OnlineSubject",
     "Origin",
-    "Part",
-    "Recorded",
     "Roles",
+    "RowSource",
     "Subject",
-    "Watched",
     "application",
     "bound",
     "of_run",

@@ -20,7 +20,7 @@ from ascar.errors import AscarError, InputError
 from ascar.outcome import json_ready
 from ascar.web.dropped import FILE_BYTES_MAX, explored, inspected
 from ascar.web.exploration import NothingYet
-from ascar.web.guard import Guard
+from ascar.web.guard import RequestGuard
 from ascar.web.payload import MEDIA_TYPE, metric_payload, payload
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
             Route("/api/explore", explore, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False)),
         ],
-        middleware=[Middleware(Guard, host=host)],
+        middleware=[Middleware(RequestGuard, host=host)],
         exception_handlers={HTTPException: _http_error},
     )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.space import Space
-    from ascar.web.part import Part
+    from ascar.web.part import RowSource
 
 ABSENT = 0xFFFF
 """The code of a row to which a dimension does not apply."""
@@ -145,7 +145,7 @@ class Exploration:
         raise InputError(f"metric {name!r}: there is none of that name; there are {known}")
 
     @classmethod
-    def of(cls, parts: Sequence[Part], objective: str, minimize: bool | None) -> Exploration:
+    def of(cls, parts: Sequence[RowSource], objective: str, minimize: bool | None) -> Exploration:
         """Parts side by side; columns that only some of them have are absent in the others.
 
         Args:
@@ -195,7 +195,7 @@ class Exploration:
         return whole
 
 
-def _changes(parts: Sequence[Part]) -> NDArray[np.uint8] | None:
+def _changes(parts: Sequence[RowSource]) -> NDArray[np.uint8] | None:
     if all(part.changes is None for part in parts):
         return None
     unknown = (np.full(part.frame.height, UNKNOWN, np.uint8) for part in parts)

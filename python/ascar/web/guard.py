@@ -33,7 +33,7 @@ HEADERS = {
 """What every answer carries."""
 
 
-class Guard:
+class RequestGuard:
     """Middleware: refuses what is not meant for this server, and adds `HEADERS` to every answer.
 
     Args:

@@ -54,7 +54,7 @@ class Roles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class RowSource:
     """Rows from one place.
 
     Attributes:
@@ -83,7 +83,7 @@ class Part:
     changes: NDArray[np.uint8] | None = None
 
 
-def of_run(run: Run) -> Part:
+def of_run(run: Run) -> RowSource:
     """What a run has measured so far: complete, pruned and failed trials of the search.
 
     Raises:
@@ -108,7 +108,7 @@ def of_run(run: Run) -> Part:
     return replace(part, minimize=run.objective.sign < 0, notes=notes)
 
 
-def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> Part:
+def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> RowSource:
     """A table's columns.
 
     A table of ascar's own (`ascar history export`, `ascar sweep`) says itself what was set. In another one,
@@ -154,7 +154,7 @@ def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> Part:
     parameters = roles.parameters or tuple(column for column in free if not looks_measured(kept[column]))
     others = (column for column in free if column not in parameters and kept[column].dtype.is_numeric())
     metrics = tuple(dict.fromkeys((roles.objective, *roles.metrics, *others)))
-    return Part(origin, kept, tuple(parameters), metrics, None, roles.objective)
+    return RowSource(origin, kept, tuple(parameters), metrics, None, roles.objective)
 
 
 def looks_measured(column: pl.Series) -> bool:
@@ -167,7 +167,7 @@ def looks_measured(column: pl.Series) -> bool:
 
 def _part(
     origin: Origin, frame: pl.DataFrame, space: Space, setting: Mapping[str, str], objective: str
-) -> Part:
+) -> RowSource:
     """Of a run, or of a table that says from which space it is."""
     names = tuple(name for name in space.names if name in frame.columns)
     given = {key: value for key, value in setting.items() if key not in frame.columns}
@@ -188,7 +188,7 @@ def _part(
         raise InputError(
             f"{origin.name}: {objective!r} was not measured; choose one of {', '.join(metrics[:40])}"
         )
-    return Part(
+    return RowSource(
         origin, frame, (*given, *names), ordered, space, objective, given=tuple(given), changes=changes
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
-from ascar.capes.messages.remembering import Series, with_past
+from ascar.capes.messages.remembering import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
 from ascar.errors import AscarError
 from ascar.messaging import Background
@@ -27,7 +27,7 @@ _SILENCE_S = 10.0
 _SILENCE_TICKS = 5.0
 
 
-class Watched:
+class OnlineSubject:
     """A session as a subject; use it in a `with` statement.
 
     When the session ends, or its message server, it is looked for again and again: it may be started anew,
@@ -47,7 +47,7 @@ class Watched:
         self._background = Background()
         self._lock = threading.Lock()
         self._state = SessionState(session)
-        self._series = Series()
+        self._series = RecentSeries()
         self._problem: str | None = "connecting"
 
     def __enter__(self) -> Self:
@@ -100,7 +100,7 @@ class Watched:
             AscarError: there is no connection.
         """
         settings = self._settings()
-        state, series, asked = SessionState(self._session), Series(), None
+        state, series, asked = SessionState(self._session), RecentSeries(), None
         async with (
             await Bus.open(settings, self._session, name="explore") as bus,
             aclosing(bus.follow(SUBJECTS)) as messages,
@@ -122,7 +122,10 @@ class Watched:
                 self._tell(state, series)
 
     def _tell(
-        self, state: SessionState | None = None, series: Series | None = None, problem: str | None = None
+        self,
+        state: SessionState | None = None,
+        series: RecentSeries | None = None,
+        problem: str | None = None,
     ) -> None:
         with self._lock:
             self._problem = problem

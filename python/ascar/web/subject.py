@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.history import History, Run
-    from ascar.web.part import Part
+    from ascar.web.part import RowSource
 
 
 class Subject(Protocol):
@@ -63,7 +63,7 @@ class Fixed:
         """Nothing runs."""
 
 
-class Recorded:
+class HistorySubject:
     """Runs of the history, beside tables; read only.
 
     Args:
@@ -78,7 +78,7 @@ class Recorded:
         self,
         history: History,
         runs: Sequence[Run],
-        tables: Sequence[Part] = (),
+        tables: Sequence[RowSource] = (),
         objective: str | None = None,
         minimize: bool | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class Recorded:
         return Exploration.of(parts, objective, minimize)
 
 
-def _common(parts: Sequence[Part]) -> str:
+def _common(parts: Sequence[RowSource]) -> str:
     """A metric that all parts have: the first one's objective if it can be."""
     shared = [name for name in parts[0].metrics if all(name in part.metrics for part in parts)]
     if parts[0].objective in shared and parts[0].objective != SCORE:

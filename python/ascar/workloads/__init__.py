@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ascar.extension import load
-from ascar.workspace import Pace
+from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.measurement import Readings
     from ascar.workspace import Workspace
 
-__all__ = ["Pace", "Workload", "open_workload"]
+__all__ = ["LoadTiming", "Workload", "open_workload"]
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class Workload(Protocol):
         """
         ...
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Run the load in a filled workspace.
 
         Raises:

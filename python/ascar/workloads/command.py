@@ -17,7 +17,7 @@ from ascar.study import convert, duration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.workloads import Pace
+    from ascar.workloads import LoadTiming
     from ascar.workspace import Workspace
 
 _ARGUMENTS_MAX = 1000
@@ -105,7 +105,7 @@ class Command:
             program = Program("fill", _fill_in(self.options.prepare, workspace, 0.0), self._fill_limit_s)
             check(program, run_program(program, workspace))
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Run the program and read its output."""
         harvest = Harvest(self._extractors, self._time)
         early = self.options.stop_early and bool(self._extractors)

@@ -21,7 +21,7 @@ from ascar.workloads.filebench_report import Description, Lines, series_of, whol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.workloads import Pace
+    from ascar.workloads import LoadTiming
     from ascar.workspace import Workspace
 
 DEFAULT_PERSONALITY = "mailserver"
@@ -97,7 +97,7 @@ class Filebench:
             raise StageFailed("fill", "ascard load reported no fill")
         self._dataset_bytes = lines.fill.bytes
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Run the workload on the files that are there."""
         lines = Lines()
 

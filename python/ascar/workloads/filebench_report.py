@@ -72,7 +72,7 @@ class Reading(Report, frozen=True, tag_field="kind", tag="reading"):
     interval_s: float = 0.0
 
 
-class Summary(Report, frozen=True, tag_field="kind", tag="summary"):
+class FilebenchSummary(Report, frozen=True, tag_field="kind", tag="summary"):
     """What happened over the whole run."""
 
     load_s: float = 0.0
@@ -112,10 +112,10 @@ class Lines:
 
     def __init__(self) -> None:
         self.readings: list[Reading] = []
-        self.summary: Summary | None = None
+        self.summary: FilebenchSummary | None = None
         self.fill: FillLine | None = None
         self._rest = b""
-        self._decoder = msgspec.json.Decoder(Reading | Summary | FillLine)
+        self._decoder = msgspec.json.Decoder(Reading | FilebenchSummary | FillLine)
 
     def feed(self, chunk: bytes) -> bool:
         """Take in a piece of output; True when it brought a reading."""
@@ -131,7 +131,7 @@ class Lines:
             report = self._decoder.decode(line)
         except msgspec.DecodeError:  # a line cut off by a kill, or of a kind that is not read here
             return
-        if isinstance(report, Summary):
+        if isinstance(report, FilebenchSummary):
             self.summary = report
         elif isinstance(report, FillLine):
             self.fill = report
@@ -166,7 +166,7 @@ def series_of(readings: Sequence[Reading]) -> dict[str, Series]:
     return {name: Series.of(*columns) for name, columns in series.items()}
 
 
-def whole_run(summary: Summary) -> dict[str, float]:
+def whole_run(summary: FilebenchSummary) -> dict[str, float]:
     """One number a metric, over the whole run."""
     metrics = {"operations": float(summary.ops), "starved": float(summary.starved)}
     for name in (*_THROUGHPUTS, *_LATENCIES):

@@ -24,7 +24,7 @@ from ascar.workloads.fio_report import Documents, Totals, read_totals, series_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.workloads import Pace
+    from ascar.workloads import LoadTiming
     from ascar.workspace import Workspace
 
 DEFAULT_PRESET = "small-files-fsync"
@@ -108,7 +108,7 @@ class Fio:
         check(program, ended)
         self._dataset_bytes = _bytes_below(workspace.directory)
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Run the jobs on the files laid out."""
         program = self._program(
             "load",
@@ -162,7 +162,7 @@ class Fio:
 class _Listener:
     """Turns fio's output into totals, one a reading, and ends the load when there are enough."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: LoadTiming) -> None:
         self.totals: list[Totals] = []
         self._pace = pace
         self._documents = Documents()

@@ -23,16 +23,16 @@ class Count:
     at_s: float
     calls: Mapping[int, int]
 
-    def until(self, later: Count) -> Pace | None:
+    def until(self, later: Count) -> OperationRate | None:
         """The pace from here to a later count, of the processes that lived all the time; None without any."""
         lasting = self.calls.keys() & later.calls.keys()
         done = sum(later.calls[pid] - self.calls[pid] for pid in lasting)
         seconds = later.at_s - self.at_s
-        return Pace(done / seconds) if lasting and done > 0 and seconds > 0 else None
+        return OperationRate(done / seconds) if lasting and done > 0 and seconds > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class OperationRate:
     """Reads and writes a second."""
 
     calls_per_s: float
@@ -45,7 +45,7 @@ def count_calls(pid: int) -> Count:
     return Count(at_s, found)
 
 
-def slowdown_of(traced: Pace | None, untraced: tuple[Pace | None, ...]) -> float | None:
+def slowdown_of(traced: OperationRate | None, untraced: tuple[OperationRate | None, ...]) -> float | None:
     """How much slower a process goes while it is traced; None where that is not known.
 
     Counted are the times before and after tracing. Unless the process went faster in all of them, the

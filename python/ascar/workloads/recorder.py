@@ -18,7 +18,7 @@ from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.features import at_native_pace
 from ascar.features.system_calls import SYSTEM_CALLS, parse_system_calls
 from ascar.workloads.open_files import open_file_sizes
-from ascar.workloads.pace import Pace, count_calls, slowdown_of
+from ascar.workloads.pace import OperationRate, count_calls, slowdown_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -37,7 +37,7 @@ _WAIT = "import os, signal, sys; os.kill(os.getpid(), signal.SIGSTOP); os.execvp
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecorderOptions:
     """How to record.
 
     Attributes:
@@ -52,7 +52,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class ProcessTrace:
     """What a process did.
 
     Attributes:
@@ -64,7 +64,7 @@ class Recorded:
     slowdown: float | None
 
 
-def record_process(pid: int, recording: Recording) -> Recorded:
+def record_process(pid: int, recording: RecorderOptions) -> ProcessTrace:
     """The file I/O of a process, its threads and the children it starts, for so long or until it ends.
 
     Each system call of the process is held up for some tens of microseconds meanwhile. So its pace is counted
@@ -87,7 +87,7 @@ def record_process(pid: int, recording: Recording) -> Recorded:
     return _record(pid, recording, _Begun(f"pid = {pid}", lambda: None, before))
 
 
-def record_command(command: Sequence[str], recording: Recording) -> Recorded:
+def record_command(command: Sequence[str], recording: RecorderOptions) -> ProcessTrace:
     """The file I/O of a command from its start, for so long or until it ends; then the command is ended.
 
     What it prints goes to standard error. Its pace is counted afterwards only, if it still runs. Otherwise as
@@ -118,10 +118,10 @@ class _Begun:
 
     who: str
     begin: Callable[[], None]
-    before: Pace | None
+    before: OperationRate | None
 
 
-def _pace(pid: int, recording: Recording) -> Pace | None:
+def _pace(pid: int, recording: RecorderOptions) -> OperationRate | None:
     """The pace of a process that is not traced."""
     first = count_calls(pid)
     if not first.calls:
@@ -130,7 +130,7 @@ def _pace(pid: int, recording: Recording) -> Pace | None:
     return first.until(count_calls(pid))
 
 
-def _check(recording: Recording) -> None:
+def _check(recording: RecorderOptions) -> None:
     if not recording.seconds > 0:
         raise InputError(f"seconds = {recording.seconds!r}: must be more than 0")
     need_strace()
@@ -177,7 +177,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _record(pid: int, recording: Recording, begun: _Begun) -> Recorded:
+def _record(pid: int, recording: RecorderOptions, begun: _Begun) -> ProcessTrace:
     """Attach to a process, let it begin, and read what strace wrote."""
     with tempfile.TemporaryDirectory(prefix="ascar-record-") as directory:
         record = Path(directory) / "record"
@@ -201,7 +201,7 @@ def _record(pid: int, recording: Recording, begun: _Begun) -> Recorded:
         with record.open(encoding="utf-8", errors="replace") as lines:
             trace = parse_system_calls(lines, under, sizes)
         slowdown = slowdown_of(traced, (begun.before, _pace(pid, recording)))
-        return Recorded(at_native_pace(trace, slowdown or 1.0), slowdown)
+        return ProcessTrace(at_native_pace(trace, slowdown or 1.0), slowdown)
 
 
 def _keep(record: Path, to: Path) -> None:
@@ -213,7 +213,7 @@ def _keep(record: Path, to: Path) -> None:
 
 def _trace(
     command: list[str], record: Path, seconds: float, begin: Callable[[], None]
-) -> tuple[str, Pace | None]:
+) -> tuple[str, OperationRate | None]:
     """Run strace for so long; what it said on its standard error, and the pace of the process meanwhile."""
     pid = int(command[-1])
     pace = None

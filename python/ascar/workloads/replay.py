@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ascar.errors import InputError, StageFailed
 from ascar.features import Trace, at_native_pace, parse_load_record
 from ascar.workloads.filebench import find_ascard
-from ascar.workloads.recorder import Recorded, Recording, record_process
+from ascar.workloads.recorder import ProcessTrace, RecorderOptions, record_process
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,7 +27,7 @@ _END_S = 5.0
 _FOR_LONG_S = 31_622_400
 
 
-def replay_watched(wml: str, directory: Path, seconds: float) -> Recorded:
+def replay_watched(wml: str, directory: Path, seconds: float) -> ProcessTrace:
     """Run a workload file by `ascard load`, and record it as a process: by strace, its pace counted as well.
 
     What tracing does to a process it does to the replay too: gaps in time are compared like with like.
@@ -39,7 +39,7 @@ def replay_watched(wml: str, directory: Path, seconds: float) -> Recorded:
         StageFailed: the load failed.
     """
     with _fresh(directory) as place, _Load(find_ascard(), wml, place).running() as pid:
-        return record_process(pid, Recording(seconds, under=place))
+        return record_process(pid, RecorderOptions(seconds, under=place))
 
 
 def replay(wml: str, directory: Path, seconds: float, *, recorded: bool = False) -> Trace:

@@ -16,7 +16,7 @@ from ascar.study import convert, duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.workloads import Pace
+    from ascar.workloads import LoadTiming
     from ascar.workspace import Workspace
 
 DATABASE_FILE = "database.db"
@@ -80,7 +80,7 @@ class SqliteTransactions:
         check(program, run_program(program, workspace))
         self._dataset_bytes = (workspace.directory / DATABASE_FILE).stat().st_size
 
-    def run(self, workspace: Workspace, pace: Pace) -> Readings:
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Do transactions."""
         readings = Harvest(
             {name: JsonPath(("reading", name)) for name in ("throughput_ops_per_s", "latency_ms_mean")},

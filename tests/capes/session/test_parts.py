@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ascar.capes.session.folder import Folder, Running, find_folder
-from ascar.capes.session.load import Load, Readings
-from ascar.capes.session.parts import Part, Patience
+from ascar.capes.session.load import BackgroundLoad, ReadingsFile
+from ascar.capes.session.parts import ManagedProcess, RestartPolicy
 from ascar.capes.session.record import Record
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.measurement import Series
@@ -21,14 +21,14 @@ from ascar.workspace import Workspace
 
 
 def test_pauses_grow_and_end():
-    patience = Patience()
+    patience = RestartPolicy()
     waits = [patience.died(0.0) for _ in range(6)]
     assert waits == [0.5, 1, 2, 4, 8, None]
-    assert Patience().died(100.0) == 100.5
+    assert RestartPolicy().died(100.0) == 100.5
 
 
 def test_who_dies_seldom_is_always_started_again():
-    patience = Patience()
+    patience = RestartPolicy()
     assert all(patience.died(100.0 * at) is not None for at in range(100))
 
 
@@ -41,7 +41,7 @@ def until(part, condition, clock=None):
 
 
 def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_given_up(tmp_path):
-    part = Part("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path)
+    part = ManagedProcess("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path)
     part.start()
     first = part.pid
     import os
@@ -52,7 +52,9 @@ def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_give
     part.end(60)
     assert part.pid is None
     now = [0.0]
-    part = Part("dead", [sys.executable, "-c", "raise SystemExit('no bread')"], tmp_path, lambda: now[0])
+    part = ManagedProcess(
+        "dead", [sys.executable, "-c", "raise SystemExit('no bread')"], tmp_path, lambda: now[0]
+    )
     part.start()
     with pytest.raises(WorkError, match="dead: died 6 times within 120 s, and is given up: no bread"):
         while True:
@@ -68,8 +70,8 @@ def test_a_load_that_is_killed_is_begun_anew_and_its_totals_go_on(tmp_path):
 
     script = "echo $$ > pid.draft; mv pid.draft pid; while :; do echo ops 50; sleep 0.05; done"
     options = {"argv": ["/bin/sh", "-c", script], "metrics": {"throughput_ops_per_s": r"regex:ops (\d+)"}}
-    readings = Readings(tmp_path / "load.jsonl")
-    load = Load(Command(options), Workspace(tmp_path), readings, 600.0, 0.1)
+    readings = ReadingsFile(tmp_path / "load.jsonl")
+    load = BackgroundLoad(Command(options), Workspace(tmp_path), readings, 600.0, 0.1)
     load.start()
 
     def wait(condition):
@@ -96,7 +98,7 @@ def test_a_load_that_is_killed_is_begun_anew_and_its_totals_go_on(tmp_path):
 
 
 def test_rates_become_totals_and_a_new_run_goes_on(tmp_path):
-    readings = Readings(tmp_path / "load.jsonl")
+    readings = ReadingsFile(tmp_path / "load.jsonl")
 
     def tell(*rates):
         seconds = [0.5 * (at + 1) for at in range(len(rates))]
@@ -114,7 +116,7 @@ def test_rates_become_totals_and_a_new_run_goes_on(tmp_path):
 
 def test_a_long_file_of_readings_is_begun_anew(tmp_path):
     path = tmp_path / "load.jsonl"
-    readings = Readings(path)
+    readings = ReadingsFile(path)
     path.write_bytes(b" " * (1 << 20) + b"\n")
     readings.take({"ops_per_s": Series.of([1.0], [5.0])})
     assert json.loads(path.read_text()) == {"ops_total": 5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.capes.session.proof import Phase, judge
+from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.objective import Objective
 
 MORE, LESS = Objective.parse("maximize ops"), Objective.parse("minimize latency")
@@ -20,7 +20,7 @@ def phases(gain, pairs=12, seed=1, noise=0.05):
         for is_tuned in (first, not first):
             level = 1000 * (1 - 0.02 * pair) * ((1 + gain) if is_tuned else 1)
             wobble = np.convolve(rng.standard_normal(30), [0.6, 0.4], "valid") * noise
-            made.append(Phase(is_tuned, tuple(level * (1 + wobble))))
+            made.append(ComparedPhase(is_tuned, tuple(level * (1 + wobble))))
     return made
 
 
@@ -55,5 +55,5 @@ def test_too_little_claims_nothing():
 
 
 def test_a_system_at_zero_has_no_gain():
-    still = [Phase(at % 2 == 1, (0.0, 0.0, 0.0)) for at in range(8)]
+    still = [ComparedPhase(at % 2 == 1, (0.0, 0.0, 0.0)) for at in range(8)]
     assert judge(still, MORE, 0.05).claim == "none"

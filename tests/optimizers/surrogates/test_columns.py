@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.testing import branching, continuous, grid
 
 
 def squared(space, a, b):
-    columns = Columns.of(space)
+    columns = SpaceColumns.of(space)
     rows = columns.rows([space.validate(a), space.validate(b)])
     difference = (rows[0] - rows[1]) ** 2
     return {name: difference[columns.groups == index].sum() for index, name in enumerate(columns.names)}
@@ -56,12 +56,12 @@ def test_special_values_are_apart_from_all_numbers():
 
 def test_pinned_parameters_have_no_columns():
     space = grid().pin({"cache": 8, "sync": True})
-    assert Columns.of(space).names == ("block", "scheduler", "depth")
-    assert Columns.of(grid().pin(dict(grid().default()))).width == 0
+    assert SpaceColumns.of(space).names == ("block", "scheduler", "depth")
+    assert SpaceColumns.of(grid().pin(dict(grid().default()))).width == 0
 
 
 def test_different_configurations_have_different_rows():
     space = branching()
     configurations = space.sample(np.random.default_rng(1), 300)
-    rows = Columns.of(space).rows(configurations)
+    rows = SpaceColumns.of(space).rows(configurations)
     assert len({row.tobytes() for row in rows}) == len(set(configurations))

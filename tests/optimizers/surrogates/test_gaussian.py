@@ -7,8 +7,8 @@ import pytest
 
 from ascar.optimizers.surrogates.gaussian import (
     GaussianProcess,
-    Hyperparameters,
-    Observations,
+    KernelHyperparameters,
+    ModelObservations,
     Posterior,
 )
 
@@ -17,12 +17,12 @@ def observed(n=12, groups=(0, 1, 1), seed=1, noise=0.0):
     rng = np.random.default_rng(seed)
     columns = rng.random((n, len(groups)))
     loss = np.sin(4 * columns[:, 0]) + noise * rng.normal(size=n)
-    return Observations(columns, np.array(groups), loss, np.zeros(n), np.ones(n), np.zeros(n))
+    return ModelObservations(columns, np.array(groups), loss, np.zeros(n), np.ones(n), np.zeros(n))
 
 
 def test_the_posterior_is_the_textbook_one():
     seen = observed()
-    hyper = Hyperparameters(np.log([2.0, 0.7]), np.log(1.7), np.log(0.02), np.log(0.05))
+    hyper = KernelHyperparameters(np.log([2.0, 0.7]), np.log(1.7), np.log(0.02), np.log(0.05))
     weights = np.array([2.0, 0.7, 0.7])
 
     def kernel(a, b):
@@ -40,7 +40,7 @@ def test_the_posterior_is_the_textbook_one():
 
 def test_the_gradient_is_the_derivative():
     seen = observed(noise=0.1)
-    seen = Observations(
+    seen = ModelObservations(
         seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0), np.arange(12) / 5
     )
     posterior = Posterior.of(seen)
@@ -58,7 +58,7 @@ def test_it_learns_which_parameter_matters_and_how_large_the_noise_is():
     loss = np.sin(6 * columns[:, 2]) + 0.2 * rng.normal(size=80)
     loss = (loss - loss.mean()) / (spread := loss.std())
     fitted = GaussianProcess.fit(
-        Observations(columns, np.arange(4), loss, np.zeros(80), np.ones(80), np.zeros(80))
+        ModelObservations(columns, np.arange(4), loss, np.zeros(80), np.ones(80), np.zeros(80))
     )
     assert np.argmax(fitted.hyper.weight_log) == 2
     assert fitted.hyper.weight_log[2] - np.delete(fitted.hyper.weight_log, 2).max() > np.log(20)
@@ -73,7 +73,7 @@ def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
     rng = np.random.default_rng(3)
     place, kind = rng.integers(0, 3, 60) / 2, rng.integers(0, 2, 60).astype(float)
     loss = np.abs(place - 0.5) * 2 + 3 * kind + 0.05 * rng.normal(size=60)
-    seen = Observations(
+    seen = ModelObservations(
         np.column_stack([place, kind]),
         np.arange(2),
         (loss - loss.mean()) / loss.std(),
@@ -88,10 +88,10 @@ def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
 
 def test_known_variance_and_repeats_count():
     columns = np.array([[0.0], [0.0]])
-    hyper = Hyperparameters(np.zeros(1), 5.0, -30.0, np.log(0.1))
+    hyper = KernelHyperparameters(np.zeros(1), 5.0, -30.0, np.log(0.1))
 
     def mean_at(variance, repeats):
-        seen = Observations(
+        seen = ModelObservations(
             columns, np.arange(1), np.array([0.0, 1.0]), np.array(variance), np.array(repeats), np.zeros(2)
         )
         return GaussianProcess.condition(seen, hyper).predict(np.array([[0.0]]))[0][0]
@@ -103,7 +103,7 @@ def test_known_variance_and_repeats_count():
 
 def test_equal_losses_and_equal_rows_are_no_trouble():
     for columns in (np.zeros((6, 2)), np.random.default_rng(1).random((6, 2))):
-        seen = Observations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6), np.zeros(6))
+        seen = ModelObservations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6), np.zeros(6))
         mean, sd = GaussianProcess.fit(seen).predict(columns)
         assert np.isfinite(mean).all()
         assert np.isfinite(sd).all()
@@ -117,6 +117,6 @@ def test_repetitions_tell_the_noise_even_where_neighbours_cannot():
     evaluations = truth[:, None] + 0.3 * rng.normal(size=(15, 4))
     loss = evaluations.mean(1)
     scatter = ((evaluations - loss[:, None]) ** 2).sum(1)
-    seen = Observations(columns, np.arange(1), loss, np.zeros(15), np.full(15, 4.0), scatter)
+    seen = ModelObservations(columns, np.arange(1), loss, np.zeros(15), np.full(15, 4.0), scatter)
     fitted = GaussianProcess.fit(seen)
     assert np.exp(0.5 * fitted.hyper.noise_log) == pytest.approx(0.3, rel=0.25)

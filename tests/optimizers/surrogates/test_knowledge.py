@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters, Observations
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters, ModelObservations
 from ascar.optimizers.surrogates.knowledge import knowledge_gradient
 
 
@@ -13,8 +13,8 @@ def process(noise=0.3, rough=0.05):
     rng = np.random.default_rng(1)
     columns = rng.random((6, 1))
     loss = np.sin(5 * columns[:, 0]) + 0.3 * rng.normal(size=6)
-    seen = Observations(columns, np.arange(1), loss, np.zeros(6), np.ones(6), np.zeros(6))
-    hyper = Hyperparameters(np.log([6.0]), 0.0, np.log(rough), np.log(noise))
+    seen = ModelObservations(columns, np.arange(1), loss, np.zeros(6), np.ones(6), np.zeros(6))
+    hyper = KernelHyperparameters(np.log([6.0]), 0.0, np.log(rough), np.log(noise))
     return GaussianProcess.condition(seen, hyper)
 
 
@@ -35,9 +35,9 @@ def simulated(model, row, column, draws=4000):
         if row >= 0:
             loss, repeats = seen.loss.copy(), seen.repeats.copy()
             loss[row], repeats[row] = (loss[row] + outcome) / 2, 2.0
-            more = Observations(seen.columns, seen.groups, loss, seen.variance, repeats, seen.scatter)
+            more = ModelObservations(seen.columns, seen.groups, loss, seen.variance, repeats, seen.scatter)
         else:
-            more = Observations(
+            more = ModelObservations(
                 np.vstack([seen.columns, at]),
                 seen.groups,
                 np.append(seen.loss, outcome),

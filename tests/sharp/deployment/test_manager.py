@@ -20,7 +20,7 @@ from ascar.sharp.deployment import (
     ControllerEndpoint,
     DeploymentFailed,
     Manager,
-    Patience,
+    ManagerTimeouts,
     rules_id,
 )
 from ascar.sharp.deployment.messages import (
@@ -30,15 +30,15 @@ from ascar.sharp.deployment.messages import (
     Here,
     InForce,
     Keep,
-    Load,
-    Part,
+    LoadRules,
+    RecordingPart,
     Stop,
     ask,
     beat,
     controller_user,
     manager_user,
 )
-from ascar.sharp.deployment.recording import PART_ROWS, Recorded, recorded_of, together
+from ascar.sharp.deployment.recording import PART_ROWS, ControllerTrace, recorded_of, together
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 ONE = RuleSet.uniform(Action(100, 0, 20_000))
 TWO = split(RuleSet.uniform(Action(100, 50, 0)))
-PATIENCE = Patience(find_s=0.3, answer_s=60.0, trial_s=60.0, find_most_s=60.0)
+PATIENCE = ManagerTimeouts(find_s=0.3, answer_s=60.0, trial_s=60.0, find_most_s=60.0)
 
 
 def trace(length: int, thread: int = 0) -> Trace:
@@ -71,11 +71,11 @@ class Notebook:
     async def used(self) -> RuleSet | None:
         return self.followed[-1] if self.followed else None
 
-    async def record(self, seconds: float) -> Recorded:
+    async def record(self, seconds: float) -> ControllerTrace:
         if self.refuses:
             raise InputError(self.refuses)
         await self.recorded.wait()
-        return Recorded(*self.traces, begin_s=0.0, end_s=seconds)
+        return ControllerTrace(*self.traces, begin_s=0.0, end_s=seconds)
 
 
 class Site:
@@ -98,7 +98,9 @@ class Site:
 
 
 @asynccontextmanager
-async def site(server: MessageServer, *workloads: str, patience: Patience = PATIENCE) -> AsyncIterator[Site]:
+async def site(
+    server: MessageServer, *workloads: str, patience: ManagerTimeouts = PATIENCE
+) -> AsyncIterator[Site]:
     async with AsyncExitStack() as stack:
         link = await stack.enter_async_context(await Link.open(server.settings("manager"), name="manager"))
         found = Site(Manager(link, patience), link, {})
@@ -166,7 +168,7 @@ def test_one_that_refuses_leaves_all_as_they_were(server: MessageServer) -> None
 
 def test_one_that_is_missing_is_named_and_nothing_is_touched(server: MessageServer) -> None:
     async def run() -> None:
-        patience = Patience(find_s=1.0, answer_s=1.0, find_most_s=2.0)
+        patience = ManagerTimeouts(find_s=1.0, answer_s=1.0, find_most_s=2.0)
         async with site(server, "a", "a", patience=patience) as at:
             for expected, least, words in (
                 ((*at.names, "c7"), 1, "c7: does not answer; nothing was changed"),
@@ -185,14 +187,14 @@ def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> Non
     """It takes the rules on trial and is gone: the others go back, and it is named."""
 
     async def run() -> None:
-        async with site(server, "a", "a", patience=Patience(0.3, 10.0, 60.0, 60.0)) as at:
+        async with site(server, "a", "a", patience=ManagerTimeouts(0.3, 10.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
             mortal = await Link.open(server.settings("controller"), name="mortal")
 
             async def here(_: Find) -> Here:
                 return Here(controller="mortal", workload="a", instance="x")
 
-            async def load(message: Load) -> InForce:
+            async def load(message: LoadRules) -> InForce:
                 for subscription in subscriptions:
                     await subscription.unsubscribe()
                 await mortal.flush()
@@ -206,7 +208,7 @@ def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> Non
                 await mortal.serve(ask("back", "mortal"), Back, no),
             ]
             await mortal.serve(FIND, Find, here)
-            await mortal.serve(ask("load", "mortal"), Load, load)
+            await mortal.serve(ask("load", "mortal"), LoadRules, load)
             await mortal.flush()
             async with mortal:
                 with pytest.raises(DeploymentFailed) as caught:
@@ -260,7 +262,7 @@ def test_what_clients_did_is_read_in_parts(server: MessageServer) -> None:
             assert await at.manager.read(second) == ()  # it is not over
             for plane in at.planes.values():
                 plane.recorded.set()
-            found: list[Recorded] = []
+            found: list[ControllerTrace] = []
             async with asyncio.timeout(60):
                 for one in (first, second):
                     while not (parts := await at.manager.read(one)):
@@ -286,8 +288,8 @@ def test_what_clients_did_is_read_in_parts(server: MessageServer) -> None:
 
 
 def test_threads_of_different_clients_are_different_ones() -> None:
-    one = Recorded(trace(4, 7), trace(0), 0.05, 9.0, 1.0)
-    other = Recorded(trace(4, 7), trace(2), 0.0, 0.25, 3.0)
+    one = ControllerTrace(trace(4, 7), trace(0), 0.05, 9.0, 1.0)
+    other = ControllerTrace(trace(4, 7), trace(2), 0.0, 0.25, 3.0)
     found = together([one, other])
     assert len(set(found.operations.thread.tolist())) == 2
     assert found.operations.seconds.tolist() == [0.1, 0.1, 0.2, 0.2]  # while both were recorded
@@ -297,22 +299,22 @@ def test_threads_of_different_clients_are_different_ones() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        Part(controller="c", parts=1, seconds=(1.0,), operation=(1,)),
-        Part(
+        RecordingPart(controller="c", parts=1, seconds=(1.0,), operation=(1,)),
+        RecordingPart(
             controller="c", parts=1, seconds=(1.0,), operation=(99,), thread=(0,), file=(0,),
             offset_bytes=(0,), size_bytes=(0,), latency_s=(None,),
         ),
-        Part(
+        RecordingPart(
             controller="c", parts=1, seconds=(1.0,), operation=(1,), thread=(0,), file=(0,),
             offset_bytes=(-1,), size_bytes=(0,), latency_s=(None,),
         ),
-        Part(
+        RecordingPart(
             controller="c", parts=1, seconds=(1.0,), operation=(1,), thread=(2**70,), file=(0,),
             offset_bytes=(0,), size_bytes=(0,), latency_s=(None,),
         ),
     ],
 )  # fmt: skip
-def test_an_impossible_recording_is_refused(part: Part) -> None:
+def test_an_impossible_recording_is_refused(part: RecordingPart) -> None:
     with pytest.raises(MessagingError, match="c: a recording with"):
         recorded_of([part])
 
@@ -335,7 +337,7 @@ def test_two_managers_do_not_mix_their_rules(server: MessageServer) -> None:
 
 def test_two_controllers_of_one_name_are_told(server: MessageServer) -> None:
     async def run() -> None:
-        async with site(server, "a", patience=Patience(2.0, 60.0, 60.0, 60.0)) as at:
+        async with site(server, "a", patience=ManagerTimeouts(2.0, 60.0, 60.0, 60.0)) as at:
             own = await Link.open(server.settings("controller"), name="twin")
             twin = ControllerEndpoint(own, "c0", "a", Notebook())
             async with own:
@@ -350,14 +352,16 @@ def test_two_controllers_of_one_name_are_told(server: MessageServer) -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (Load(rules=rules_id(ONE), text="1,2\n0,1,0,1,100,101,-1,0,0\n", within_s=1), "no rule holds"),
-        (Load(rules="0" * 12, text=ONE.text(), within_s=1), f"the text is that of {rules_id(ONE)}"),
-        (Load(rules=rules_id(ONE), text="x", within_s=1), "rule set: "),
-        (Load(rules=rules_id(ONE), text=ONE.text(), within_s=0), "within_s = 0"),
-        (Load(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1e"),
+        (LoadRules(rules=rules_id(ONE), text="1,2\n0,1,0,1,100,101,-1,0,0\n", within_s=1), "no rule holds"),
+        (LoadRules(rules="0" * 12, text=ONE.text(), within_s=1), f"the text is that of {rules_id(ONE)}"),
+        (LoadRules(rules=rules_id(ONE), text="x", within_s=1), "rule set: "),
+        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=0), "within_s = 0"),
+        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1e"),
     ],
 )
-def test_a_controller_refuses_what_it_cannot_follow(server: MessageServer, message: Load, words: str) -> None:
+def test_a_controller_refuses_what_it_cannot_follow(
+    server: MessageServer, message: LoadRules, words: str
+) -> None:
     async def run() -> None:
         async with site(server, "a") as at:
             with pytest.raises(RequestRefused, match=words):
@@ -405,7 +409,7 @@ def test_the_server_dies_in_the_middle(tmp_path: Path) -> None:
     """Controllers go on with their rules; what was on trial is put back; then deployments work again."""
 
     async def run(server: MessageServer) -> None:
-        async with site(server, "a", "a", patience=Patience(0.5, 60.0, 60.0, 60.0)) as at:
+        async with site(server, "a", "a", patience=ManagerTimeouts(0.5, 60.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
             await at.manager.try_out(TWO, at.names, 1.0)
             pid = server.pid

@@ -16,16 +16,16 @@ from ascar.sharp.library import (
     GainEntry,
     Library,
     Mix,
-    Pace,
-    SimulatedSystem,
-    Watcher,
+    RuleWatcher,
+    SimulatedClusterSystem,
+    WatchOptions,
     Workloads,
     alterations,
     common_set,
     fill,
     observed,
 )
-from ascar.sharp.plan import Plan
+from ascar.sharp.plan import SearchPlan
 from ascar.simulation import Cluster, parse_scenario, preset, with_settings
 
 OBJECTIVE = objective_of("throughput")
@@ -67,7 +67,7 @@ def test_a_bootstrap_that_was_cut_off_goes_on(tmp_path):
         common, {"more": with_settings(preset("random-write"), [*short, "control.window=4"])}
     )
     path, now_s = tmp_path / "library.jsonl", iter(range(10_000))
-    effort = Effort(Plan(without=frozenset(("surrogate",))), evaluations=12, pairs=2, threads=1)
+    effort = Effort(SearchPlan(without=frozenset(("surrogate",))), evaluations=12, pairs=2, threads=1)
     calls = 0
     while True:
         calls += 1
@@ -104,11 +104,11 @@ def library(tmp_path):
 
 
 def watched(library, scenario, until_s):
-    system = SimulatedSystem(scenario)
+    system = SimulatedClusterSystem(scenario)
     events = []
-    pace = Pace(observe_s=5.0, settle_s=2.0, measure_s=4.0)
+    pace = WatchOptions(observe_s=5.0, settle_s=2.0, measure_s=4.0)
     test = PairTest(level=0.05, pairs_max=8, pairs_min=4)
-    Watcher(system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, test, listener=events.append).run(
+    RuleWatcher(system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, test, listener=events.append).run(
         until_s
     )
     return system, events

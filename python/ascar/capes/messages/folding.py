@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ascar.capes.messages.state import (
-    Band,
-    Baseline,
+    BaselineEstimate,
     Happened,
-    Knob,
-    Learner,
-    Node,
-    Part,
-    Refused,
+    KnobState,
+    LearnerReport,
+    MeanInterval,
+    NodeState,
+    ProcessState,
+    RefusedAction,
     SessionState,
     Value,
 )
@@ -101,7 +101,7 @@ def _after_outcome(state: SessionState, document: Mapping[str, Any]) -> SessionS
     if verdict not in ("refused", "failed"):
         return replace(state, verdicts=verdicts)
     reason = _text(document.get("reason")) or ""
-    one = Refused(tick, _text(document.get("id")) or "", _setting(document.get("set")), verdict, reason)
+    one = RefusedAction(tick, _text(document.get("id")) or "", _setting(document.get("set")), verdict, reason)
     kind = reason.replace(":", " ").split(" ")[0] or "unknown"
     return replace(
         state,
@@ -122,7 +122,7 @@ def _after_event(state: SessionState, document: Mapping[str, Any]) -> SessionSta
 
 
 def _after_learner(state: SessionState, document: Mapping[str, Any]) -> SessionState:
-    learner = Learner(
+    learner = LearnerReport(
         tick=_whole(document.get("tick")),
         algorithm=_text(document.get("algorithm")),
         phase=_text(document.get("phase")),
@@ -166,56 +166,60 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
     )
 
 
-def _nodes(state: SessionState, tick: int, document: Mapping[str, Any]) -> tuple[Node, ...]:
+def _nodes(state: SessionState, tick: int, document: Mapping[str, Any]) -> tuple[NodeState, ...]:
     known = {one.name: one for one in state.nodes}
     if tick != state.tick:
         known = {name: replace(one, is_here=False) for name, one in known.items()}
     for name, row in _items(document.get("nodes")):
         values = _list(_list(row)[1]) if len(_list(row)) > 1 else []
-        known[name] = Node(name, True, len(values), tick)
+        known[name] = NodeState(name, True, len(values), tick)
     for missing in _list(document.get("missing"))[:_NAMES_MAX]:
         if isinstance(missing, str):
             before = known.get(missing[:_TEXT_MAX])
-            known[missing[:_TEXT_MAX]] = Node(
+            known[missing[:_TEXT_MAX]] = NodeState(
                 missing[:_TEXT_MAX], False, 0, before.seen_tick if before else None
             )
     return tuple(known[name] for name in sorted(known)[: 20 * _NAMES_MAX])
 
 
-def _knobs(state: SessionState, setting: object) -> tuple[Knob, ...]:
+def _knobs(state: SessionState, setting: object) -> tuple[KnobState, ...]:
     """What is known of the knobs, with the values in force."""
     values = _setting(setting)
     before = {one.key: one for one in state.knobs}
     keys = sorted({*values, *before})[:_NAMES_MAX]
-    return tuple(replace(before.get(key, Knob(key, None)), value=values.get(key)) for key in keys)
+    return tuple(replace(before.get(key, KnobState(key, None)), value=values.get(key)) for key in keys)
 
 
-def _knob(key: str, value: Value | None, default: Value | None, found: Mapping[str, Any] | None) -> Knob:
+def _knob(key: str, value: Value | None, default: Value | None, found: Mapping[str, Any] | None) -> KnobState:
     known = found or {}
     choices = tuple(one for one in _list(known.get("choices"))[:100] if isinstance(one, str))
-    return Knob(key, value, default, _number(known.get("minimum")), _number(known.get("maximum")), choices)
+    return KnobState(
+        key, value, default, _number(known.get("minimum")), _number(known.get("maximum")), choices
+    )
 
 
-def _parts(found: object) -> tuple[Part, ...]:
-    parts: list[Part] = []
+def _parts(found: object) -> tuple[ProcessState, ...]:
+    parts: list[ProcessState] = []
     for name, one in _items(found):
         facts = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
         restarts = _whole(facts.get("restarts")) or 0
-        parts.append(Part(name, _text(facts.get("state")) or "unknown", _whole(facts.get("pid")), restarts))
+        parts.append(
+            ProcessState(name, _text(facts.get("state")) or "unknown", _whole(facts.get("pid")), restarts)
+        )
     return tuple(parts)
 
 
-def _baseline(values: tuple[float, ...]) -> Baseline | None:
+def _baseline(values: tuple[float, ...]) -> BaselineEstimate | None:
     if len(values) < _BASELINE_MIN:
         return None
     low, high = np.quantile(values, [0.1, 0.9])
-    return Baseline(float(np.mean(values)), float(low), float(high), len(values))
+    return BaselineEstimate(float(np.mean(values)), float(low), float(high), len(values))
 
 
-def _band(found: object) -> Band | None:
+def _band(found: object) -> MeanInterval | None:
     facts = dict(_items(found))
     mean = _number(facts.get("mean"))
-    return None if mean is None else Band(mean, _number(facts.get("low")), _number(facts.get("high")))
+    return None if mean is None else MeanInterval(mean, _number(facts.get("low")), _number(facts.get("high")))
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ascar.capes.messages.folding import fold
 from ascar.capes.messages.state import SessionState
-from ascar.capes.process.past import Past, part_of
+from ascar.capes.process.tick_history import TickHistory, part_of
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _CHANGES_MAX = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class RecentSeries:
     """Over the last `TICKS`.
 
     Attributes:
@@ -32,7 +32,7 @@ class Series:
     settings: tuple[tuple[int, dict[str, Any]], ...] = ()
     told: tuple[tuple[int, float | None, float | None], ...] = ()
 
-    def after(self, state: SessionState, what: str) -> Series:
+    def after(self, state: SessionState, what: str) -> RecentSeries:
         """After a message on the subject `what`, which has made this state."""
         if what == "ticks" and state.tick is not None:
             setting = {one.key: one.value for one in state.knobs if one.value is not None}
@@ -49,7 +49,7 @@ class Series:
         return {"settings": self.settings, "told": self.told}
 
 
-async def with_past(bus: Bus, state: SessionState, series: Series) -> tuple[SessionState, Series]:
+async def with_past(bus: Bus, state: SessionState, series: RecentSeries) -> tuple[SessionState, RecentSeries]:
     """The same with what the interface has stored of the last ticks; as they are where it does not answer."""
     if state.tick is None:
         return state, series
@@ -92,13 +92,13 @@ def _recent(
     return tuple(ordered[max(0, old - 1) :])
 
 
-async def _stored(bus: Bus, first: int, last: int) -> tuple[Past, list[dict[str, Any]]]:
+async def _stored(bus: Bus, first: int, last: int) -> tuple[TickHistory, list[dict[str, Any]]]:
     """Metrics, settings and actions of some ticks, without the nodes' indicators.
 
     Raises:
         MessagingError: nobody answers, or what comes is no answer.
     """
-    found, actions = Past(), list[dict[str, Any]]()
+    found, actions = TickHistory(), list[dict[str, Any]]()
     request: dict[str, Any] = {"version": 1, "from_tick": first, "to_tick": last + 1, "nodes": []}
     async with aclosing(bus.replies("history", request, _PART_S)) as parts:
         async for payload in parts:

@@ -12,7 +12,7 @@ Value = float | str | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class KnobState:
     """One key of the setting (docs/capes-protocol.md, keys of settings).
 
     Attributes:
@@ -38,7 +38,7 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeState:
     """A node.
 
     Attributes:
@@ -55,7 +55,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedAction:
     """An action that was refused, or that failed.
 
     Attributes:
@@ -89,7 +89,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProcessState:
     """A process of a session that `ascar capes up` started.
 
     Attributes:
@@ -106,7 +106,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class MeanInterval:
     """A mean with an interval of 95%; the limits are None where there is no honest one."""
 
     mean: float
@@ -115,7 +115,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Learner:
+class LearnerReport:
     """What the learner told last.
 
     Attributes:
@@ -136,15 +136,15 @@ class Learner:
     phase: str | None = None
     epsilon: float | None = None
     prediction_error: float | None = None
-    expected: Band | None = None
-    baseline: Band | None = None
+    expected: MeanInterval | None = None
+    baseline: MeanInterval | None = None
     wanted: dict[str, Value] = field(default_factory=dict[str, "Value"])
     changes: int = 0
     refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class BaselineEstimate:
     """Performance while every knob stood where it was before the session.
 
     Attributes:
@@ -199,19 +199,19 @@ class SessionState:
     metrics: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
     performance: tuple[tuple[int, float], ...] = ()
     now: float | None = None
-    baseline: Baseline | None = None
-    knobs: tuple[Knob, ...] = ()
+    baseline: BaselineEstimate | None = None
+    knobs: tuple[KnobState, ...] = ()
     mode: str | None = None
     holding: str | None = None
     stored: bool = True
     workload: str | None = None
-    nodes: tuple[Node, ...] = ()
-    learner: Learner | None = None
+    nodes: tuple[NodeState, ...] = ()
+    learner: LearnerReport | None = None
     phase: str | None = None
     until_s: float | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ProcessState, ...] = ()
     proof: dict[str, Any] | None = None
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedAction, ...] = ()
     refusals: dict[str, int] = field(default_factory=dict[str, int])
     verdicts: dict[str, int] = field(default_factory=dict[str, int])
     happened: tuple[Happened, ...] = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
-from ascar.capes.messages.remembering import Series, with_past
+from ascar.capes.messages.remembering import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
 
 if TYPE_CHECKING:
@@ -43,5 +43,5 @@ async def watch(
             known = state.objective, tuple(one.default for one in state.knobs)
             if what == "ticks" and state.objective is not None and known != asked:
                 asked = known
-                state, _ = await with_past(bus, state, Series())
+                state, _ = await with_past(bus, state, RecentSeries())
             yield state

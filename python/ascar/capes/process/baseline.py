@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ascar.capes.knobs import Setting
-    from ascar.capes.policy import Seen
+    from ascar.capes.policy import TickObservation
 
 _TICKS_MAX = 600
 _SETTLE_TICKS = 12
@@ -19,7 +19,7 @@ _EVERY = 10
 _WORKLOADS_MAX = 32
 
 
-class Baseline:
+class BaselineCollector:
     """Collects ticks at one setting, those after it had settled, up to 600 for each workload.
 
     Args:
@@ -33,7 +33,7 @@ class Baseline:
         self._since = 0
         self._found: dict[str, tuple[int, dict[str, Any]]] = {}
 
-    def take(self, seen: Seen, workload: str) -> None:
+    def take(self, seen: TickObservation, workload: str) -> None:
         """One more tick."""
         if seen.setting != self._start:
             self._since = -_SETTLE_TICKS

@@ -8,11 +8,11 @@ import numpy as np
 
 from ascar.capes.knobs import initial
 from ascar.capes.messages.ticks import performance_of
-from ascar.capes.policy import Seen
-from ascar.capes.process.baseline import Baseline
-from ascar.capes.process.dials import position, values_of
-from ascar.capes.process.errand import Errands
+from ascar.capes.policy import TickObservation
+from ascar.capes.process.action_queue import ActionQueue
+from ascar.capes.process.baseline import BaselineCollector
 from ascar.capes.process.learner_state import LearnerState
+from ascar.capes.process.setting_keys import position, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Setting
     from ascar.capes.messages.ticks import Tick
-    from ascar.capes.process.brains import Brain
-    from ascar.capes.process.dials import Dial
-    from ascar.capes.process.errand import Action, End
+    from ascar.capes.process.action_queue import ActionRequest, ActionResult
     from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.learners import Learner
     from ascar.capes.process.observer import Observer
-    from ascar.capes.process.past import Past
+    from ascar.capes.process.setting_keys import SettingKey
+    from ascar.capes.process.tick_history import TickHistory
 
 _BREACH = "holding"
 
 
-class Learner:
-    """Feeds a `Brain`, and has done what it wants.
+class LearnerProcess:
+    """Feeds a `LearnerProcess`, and has done what it wants.
 
     What is in force is what ticks say. A tick after which nothing can be changed, as an action is on its way
     or the interface holds, is only watched.
 
     Args:
         plan: the learner's file.
-        dials: what it turns.
+        setting_keys: what it turns.
         observer: what it looks at.
         brain: who decides.
         name: with which the ids of its actions begin.
@@ -51,12 +51,12 @@ class Learner:
     """
 
     def __init__(
-        self, plan: Plan, dials: Sequence[Dial], observer: Observer, brain: Brain, name: str
+        self, plan: Plan, setting_keys: Sequence[SettingKey], observer: Observer, brain: Learner, name: str
     ) -> None:
-        self.plan, self.dials, self.observer, self.brain = plan, tuple(dials), observer, brain
-        self.errands = Errands(self.dials, name)
-        self.start = initial([one.knob for one in self.dials])
-        self.baseline = Baseline(self.start)
+        self.plan, self.setting_keys, self.observer, self.brain = plan, tuple(setting_keys), observer, brain
+        self.action_queue = ActionQueue(self.setting_keys, name)
+        self.start = initial([one.knob for one in self.setting_keys])
+        self.baseline = BaselineCollector(self.start)
         self.tick, self.starts = -1, 1
         self._now: Setting | None = None
         self._performance = float("nan")
@@ -65,7 +65,7 @@ class Learner:
         self._holding: str | None = None
         self._fresh = -1
 
-    def hear(self, tick: Tick, *, newest: bool = True) -> Action | None:
+    def hear(self, tick: Tick, *, newest: bool = True) -> ActionRequest | None:
         """A tick; the action to take.
 
         Args:
@@ -77,7 +77,7 @@ class Learner:
         self.tick = tick.number
         if tick.workload != self._workload:
             self._announce(tick.workload)
-        now = position(self.dials, tick.setting)
+        now = position(self.setting_keys, tick.setting)
         if now is None:  # a value that nobody knows: somebody else's hand
             return None
         seen = self._seen(tick.number, tick.metrics, self.observer.matrix(dict(tick.rows)), now)
@@ -85,7 +85,7 @@ class Learner:
             self.brain.watch(seen)
             return None
         before, self._now = self._now, now
-        if not self.errands.going:
+        if not self.action_queue.going:
             self.baseline.take(seen, self._workload)
         held, self._holding = self._holding, tick.holding
         if tick.holding is not None:
@@ -100,14 +100,14 @@ class Learner:
         """A verdict on an action, or what came of it."""
         if self._now is None:
             return
-        self._ended(self.errands.told(document, self._now))
+        self._ended(self.action_queue.told(document, self._now))
 
     def lost(self) -> None:
         """Nobody knows anything of the action that is on its way."""
         if self._now is not None:
-            self._ended(self.errands.lost(self.tick, self._now))
+            self._ended(self.action_queue.lost(self.tick, self._now))
 
-    def _ended(self, end: End | None) -> None:
+    def _ended(self, end: ActionResult | None) -> None:
         if end is None or self._now is None:
             return
         if end.kind == "applied" and end.now is not None:
@@ -119,7 +119,7 @@ class Learner:
         else:
             self.brain.withdraw(end.wanted, self._now, refused=end.kind == "refused")
 
-    def recall(self, past: Past, later_by: int = 0) -> int:
+    def recall(self, past: TickHistory, later_by: int = 0) -> int:
         """Learn from stored ticks; how many there were.
 
         Args:
@@ -128,7 +128,7 @@ class Learner:
         """
         metrics, count = past.metrics_by_tick(), 0
         for tick, matrix in past.matrices(self.observer.roster):
-            now = position(self.dials, past.setting(tick) or {})
+            now = position(self.setting_keys, past.setting(tick) or {})
             is_new = tick + later_by > self.tick
             if now is None or not (is_new or self.brain.replays):
                 continue
@@ -161,15 +161,15 @@ class Learner:
             "algorithm": self.plan.file.algorithm,
             "objective": self.plan.objective.text,
             "phase": self.phase,
-            "before": values_of(self.dials, self.start),
-            "wanted": {} if wanted is None else values_of(self.dials, wanted),
+            "before": values_of(self.setting_keys, self.start),
+            "wanted": {} if wanted is None else values_of(self.setting_keys, wanted),
             "epsilon": self.brain.epsilon,
             "prediction_error": self.brain.prediction_error,
             "performance": sign * self._performance if np.isfinite(self._performance) else None,
             "expected": ends,
             "baseline": self.baseline.document(self._workload, sign),
-            "changes": self.errands.changes,
-            "refused": self.errands.refused,
+            "changes": self.action_queue.changes,
+            "refused": self.action_queue.refused,
             "workload": self._workload or None,
         }
 
@@ -178,9 +178,9 @@ class Learner:
         """See docs/capes-protocol.md."""
         if self._holding is not None:
             return "holding"
-        if self.errands.waiting:
+        if self.action_queue.waiting:
             return "waiting"
-        return "acting" if self.errands.going or self.errands.target is not None else "learning"
+        return "acting" if self.action_queue.going or self.action_queue.target is not None else "learning"
 
     def written(self) -> tuple[LearnerState, dict[str, NDArray[Any]]]:
         """What is kept from one start to the next."""
@@ -188,13 +188,13 @@ class Learner:
         state = LearnerState(
             algorithm=self.plan.file.algorithm,
             objective=self.plan.objective.text,
-            keys=tuple(one.key for one in self.dials),
+            keys=tuple(one.key for one in self.setting_keys),
             nodes=self.observer.roster.nodes,
             indicators=self.observer.roster.names,
             tick=self.tick,
             starts=self.starts,
-            changes=self.errands.changes,
-            refused=self.errands.refused,
+            changes=self.action_queue.changes,
+            refused=self.action_queue.refused,
             baselines={name: tuple(values) for name, values in self.baseline.values.items()},
             brain=about,
         )
@@ -208,8 +208,8 @@ class Learner:
         """
         self.brain.read(state.brain, arrays)
         self.tick, self.starts = state.tick, state.starts + 1
-        self.errands.changes, self.errands.refused = state.changes, state.refused
-        self.baseline = Baseline(self.start, state.baselines)
+        self.action_queue.changes, self.action_queue.refused = state.changes, state.refused
+        self.baseline = BaselineCollector(self.start, state.baselines)
 
     @property
     def now(self) -> Setting | None:
@@ -225,22 +225,22 @@ class Learner:
         self._workload = workload
         if not self.plan.file.state_per_workload:  # else it knows no other
             self.brain.announce(workload)
-        target = self.errands.give_up()
+        target = self.action_queue.give_up()
         if target is not None and self._now is not None:
             self.brain.withdraw(target, self._now, refused=False)
 
     def _seen(
         self, tick: int, metrics: Mapping[str, float | None], matrix: NDArray[np.float64], now: Setting
-    ) -> Seen:
+    ) -> TickObservation:
         self._performance = performance_of(self.plan.objective, metrics)
-        return Seen(tick, self._performance, self.observer.scaled(matrix), now)
+        return TickObservation(tick, self._performance, self.observer.scaled(matrix), now)
 
-    def _act(self, seen: Seen, before: Setting | None, *, newest: bool) -> Action | None:
-        if self.errands.going or not newest:
+    def _act(self, seen: TickObservation, before: Setting | None, *, newest: bool) -> ActionRequest | None:
+        if self.action_queue.going or not newest:
             self.brain.watch(seen)
             return None
-        action = self.errands.next(seen.tick, seen.setting)
-        if self.errands.target is not None:  # on the way, step by step
+        action = self.action_queue.next(seen.tick, seen.setting)
+        if self.action_queue.target is not None:  # on the way, step by step
             self.brain.watch(seen)
             return action
         if before is not None and seen.setting != before:  # somebody else's hand
@@ -248,14 +248,14 @@ class Learner:
         self._wanted = self.brain.decide(seen)
         if self._wanted == seen.setting:
             return None
-        self.errands.target = self._wanted
-        return self.errands.next(seen.tick, seen.setting)
+        self.action_queue.target = self._wanted
+        return self.action_queue.next(seen.tick, seen.setting)
 
     def _hold(self, before: Setting | None, held: str | None, now: Setting) -> None:
         """Nothing may be changed: what was under way is given up."""
         if held is None:
             self._suspect = before if before is not None and before != now else now
-        target = self.errands.give_up()
+        target = self.action_queue.give_up()
         if target is not None:
             self.brain.withdraw(target, now, refused=False)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from ascar.capes.deep.hyperparameters import PRESETS, Hyperparameters, hyperparameters
-from ascar.capes.surfaces.modern import ModernOptions
+from ascar.capes.classic.hyperparameters import PRESETS, DeepQHyperparameters, hyperparameters
+from ascar.capes.modern.learner import ModernOptions
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
@@ -83,7 +83,7 @@ class Plan:
     file: LearnerFile
     folder: Path
     objective: Objective
-    hyper: Hyperparameters
+    hyper: DeepQHyperparameters
     options: ModernOptions
 
     @property
@@ -150,7 +150,7 @@ def _objective(file: LearnerFile) -> Objective:
     return Objective.compromise(objectives, file.weights)
 
 
-def _hyper(file: LearnerFile) -> Hyperparameters:
+def _hyper(file: LearnerFile) -> DeepQHyperparameters:
     """The preset, with what differs from it."""
     given = dict(file.classic)
     preset = given.pop("preset", "paper")
@@ -159,7 +159,7 @@ def _hyper(file: LearnerFile) -> Hyperparameters:
     given.setdefault("missing_tolerance", file.missing_tolerance)
     whole = {**msgspec.to_builtins(hyperparameters(preset)), **given}
     try:
-        return convert(whole, Hyperparameters, "classic")
+        return convert(whole, DeepQHyperparameters, "classic")
     except (StudyError, ExpressionError):
         raise
     except InputError as error:

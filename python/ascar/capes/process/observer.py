@@ -19,7 +19,7 @@ _GROWTH = 16.0
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class ObservationLayout:
     """Rows and columns of what is looked at.
 
     Attributes:
@@ -31,7 +31,9 @@ class Roster:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, rows: Mapping[str, Iterable[str]], nodes: Sequence[str], indicators: Sequence[str]) -> Roster:
+    def of(
+        cls, rows: Mapping[str, Iterable[str]], nodes: Sequence[str], indicators: Sequence[str]
+    ) -> ObservationLayout:
         """Of nodes with the names of their indicators, those that patterns choose."""
         kept = [node for node in sorted(rows) if chosen(node, nodes)]
         names = sorted({name for node in kept for name in rows[node] if chosen(name, indicators)})
@@ -58,7 +60,7 @@ class Observer:
         usual: (indicators,), sizes; 0 while nothing but zero was seen.
     """
 
-    def __init__(self, roster: Roster, usual: NDArray[np.float64] | None = None) -> None:
+    def __init__(self, roster: ObservationLayout, usual: NDArray[np.float64] | None = None) -> None:
         self.roster = roster
         self.usual = np.zeros(len(roster.names)) if usual is None else usual.copy()
         self._rows = {name: at for at, name in enumerate(roster.nodes)}

@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ascar.capes.play.contest import Standing
-from ascar.capes.process.beginning import Beginning
+from ascar.capes.environments.contest import ContestProgress
+from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_state import write_state
-from ascar.capes.process.past import extent, past, rows_before
+from ascar.capes.process.tick_history import extent, past, rows_before
 from ascar.capes.process.training import ACTOR, past_ticks_max, recall_others
 from ascar.errors import InputError
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.capes.messages.bus import Bus, Document
-    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
-    from ascar.capes.process.past import Extent
+    from ascar.capes.process.tick_history import StoredRange
 
 _ROSTER_TICKS: Final = 600
 _POINTS: Final = 50
@@ -38,7 +38,7 @@ class Studied:
         learner: at the end.
     """
 
-    learner: Learner
+    learner: LearnerProcess
     ticks: int = 0
     steps: int = 0
     errors: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
@@ -55,7 +55,7 @@ async def study(
     bus: Bus,
     others: Sequence[Bus],
     steps: int | None,
-    listener: Callable[[Standing], None] | None,
+    listener: Callable[[ContestProgress], None] | None,
 ) -> Studied:
     """Learn from stored ticks, and save.
 
@@ -105,8 +105,8 @@ async def study(
     return studied
 
 
-async def _learner(plan: Plan, bus: Bus, status: Document, found: Extent) -> Learner:
-    beginning = await asyncio.to_thread(Beginning.of, plan, status)
+async def _learner(plan: Plan, bus: Bus, status: Document, found: StoredRange) -> LearnerProcess:
+    beginning = await asyncio.to_thread(Discovery.of, plan, status)
     rows = await rows_before(bus, found.last, _ROSTER_TICKS)
     setting: dict[str, Any] = {}
     async for one in past(bus, found.last, found.last):
@@ -120,10 +120,10 @@ async def _learner(plan: Plan, bus: Bus, status: Document, found: Extent) -> Lea
 
 async def _train(studied: Studied, plan: Plan, steps: int | None, progress: _Progress) -> None:
     """Minibatches from what was recalled (Li, Algorithm 1)."""
-    from ascar.capes.process.classic_brain import ClassicBrain
+    from ascar.capes.process.classic_learner import ClassicLearner
 
     brain = studied.learner.brain
-    assert isinstance(brain, ClassicBrain), "the file says classic"
+    assert isinstance(brain, ClassicLearner), "the file says classic"
     wanted = steps or max(1, studied.ticks * plan.hyper.steps_per_tick)
     studied.errors.clear()
 
@@ -148,7 +148,7 @@ async def _train(studied: Studied, plan: Plan, steps: int | None, progress: _Pro
 
 
 class _Progress:
-    def __init__(self, listener: Callable[[Standing], None] | None) -> None:
+    def __init__(self, listener: Callable[[ContestProgress], None] | None) -> None:
         self._listener = listener
         self._unit, self._begun_s = "", 0.0
 
@@ -158,4 +158,4 @@ class _Progress:
         if self._listener is not None:
             share, past_s = done / wanted, time.monotonic() - self._begun_s
             left_s = past_s / share - past_s if share else None
-            self._listener(Standing(share, done, wanted, left_s, unit))
+            self._listener(ContestProgress(share, done, wanted, left_s, unit))

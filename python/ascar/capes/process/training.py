@@ -13,9 +13,9 @@ import msgspec
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.ticks import Assembler
-from ascar.capes.process.beginning import Beginning, starting_report
+from ascar.capes.process.discovery import Discovery, starting_report
 from ascar.capes.process.learner_state import write_state
-from ascar.capes.process.past import extent, past
+from ascar.capes.process.tick_history import extent, past
 from ascar.errors import InputError, MessagingError, WorkError
 from ascar.messaging import end_tasks
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from ascar.capes.messages.bus import Document
     from ascar.capes.messages.ticks import Tick
-    from ascar.capes.process.errand import Action
-    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.action_queue import ActionRequest
+    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
     from ascar.messaging import Settings
 
@@ -69,7 +69,7 @@ class Feed:
 
 async def run(
     plan: Plan, settings: Settings, stop: asyncio.Event, say: Callable[[str], None], others: Sequence[str]
-) -> Learner | None:
+) -> LearnerProcess | None:
     """Learn until told to stop, then save.
 
     Args:
@@ -123,7 +123,7 @@ async def connected(
     return None
 
 
-async def warm_up(learner: Learner, bus: Bus, status: Document, ticks_max: int) -> int:
+async def warm_up(learner: LearnerProcess, bus: Bus, status: Document, ticks_max: int) -> int:
     """Learn from what the interface has stored; how many ticks.
 
     Raises:
@@ -145,7 +145,7 @@ async def warm_up(learner: Learner, bus: Bus, status: Document, ticks_max: int) 
     return count
 
 
-async def recall_others(learner: Learner, before: int, others: Sequence[Bus]) -> int:
+async def recall_others(learner: LearnerProcess, before: int, others: Sequence[Bus]) -> int:
     """Learn from other sessions' ticks, numbered as if they had been before this one's; how many.
 
     Args:
@@ -170,7 +170,7 @@ async def recall_others(learner: Learner, before: int, others: Sequence[Bus]) ->
         if not own:
             raise InputError(
                 f"--history {other.session!r}: has no stored tick with a setting of the knobs "
-                f"{', '.join(one.key for one in learner.dials[:5])}; leave it out"
+                f"{', '.join(one.key for one in learner.setting_keys[:5])}; leave it out"
             )
         count += own
     return count
@@ -209,19 +209,21 @@ class _Process:
         self._said = ""
         self.others: list[Bus] = []
 
-    async def live(self) -> Learner | None:
-        learner: Learner | None = None
+    async def live(self) -> LearnerProcess | None:
+        learner: LearnerProcess | None = None
         while not self._feed.stop.is_set():
             begun = await self._begun()
             if begun is None:
                 break
             learner = begun
             of = f" of {self._workload}" if self._plan is not self._file else ""
-            self._say(f"learning{of}: {len(learner.dials)} knobs, {len(learner.observer.roster.nodes)} nodes")
+            self._say(
+                f"learning{of}: {len(learner.setting_keys)} knobs, {len(learner.observer.roster.nodes)} nodes"
+            )
             await self._learn(learner)
         return learner
 
-    async def _learn(self, learner: Learner) -> None:
+    async def _learn(self, learner: LearnerProcess) -> None:
         """Until it is to stop, or to go on with another state."""
         self._saved_s = time.monotonic()
         try:
@@ -244,9 +246,9 @@ class _Process:
             isinstance(tick, int) and tick > self._since and named != self._workload for tick, named in ticks
         )
 
-    async def _begun(self) -> Learner | None:
+    async def _begun(self) -> LearnerProcess | None:
         """The learner, as soon as nodes and knobs are there."""
-        beginning: Beginning | None = None
+        beginning: Discovery | None = None
         while not self._feed.stop.is_set():
             status = await self._status()
             if status is None:
@@ -259,7 +261,7 @@ class _Process:
             if beginning is None:
                 self._workload, self._since = workload, int(status.get("tick") or 0)
                 self._plan = self._file.of_workload(self._workload)
-                beginning = await asyncio.to_thread(Beginning.of, self._plan, status)
+                beginning = await asyncio.to_thread(Discovery.of, self._plan, status)
             beginning.status = status
             missing = beginning.missing()
             if not missing:
@@ -270,7 +272,7 @@ class _Process:
                 await self._publish(starting_report(self._plan, tick.number))
         return None
 
-    async def _warmed(self, learner: Learner, status: Document) -> Learner | None:
+    async def _warmed(self, learner: LearnerProcess, status: Document) -> LearnerProcess | None:
         if self._file.file.state_per_workload:  # of the past only what is of it is read
             await asyncio.to_thread(learner.announce, self._workload)
         while self._plan.file.warm and not self._feed.stop.is_set():
@@ -290,7 +292,7 @@ class _Process:
             break
         return learner
 
-    async def _take(self, learner: Learner, batch: list[tuple[str, Document]]) -> None:
+    async def _take(self, learner: LearnerProcess, batch: list[tuple[str, Document]]) -> None:
         """All that has come: only after the newest tick something is decided."""
         last = max((at for at, one in enumerate(batch) if one[0] == "ticks"), default=-1)
         for at, (what, document) in enumerate(batch):
@@ -308,7 +310,7 @@ class _Process:
                     await self._look_after(learner)
                     await self._publish(await asyncio.to_thread(learner.report))
 
-    async def _act(self, learner: Learner, action: Action) -> None:
+    async def _act(self, learner: LearnerProcess, action: ActionRequest) -> None:
         message = {
             "version": 1,
             "id": action.id,
@@ -322,9 +324,9 @@ class _Process:
             verdict = await self._bus.request("actions", message, _ACTION_S)
             await asyncio.to_thread(learner.told, verdict)
 
-    async def _look_after(self, learner: Learner) -> None:
+    async def _look_after(self, learner: LearnerProcess) -> None:
         """Ask after an action of which nothing was heard for long."""
-        late = learner.errands.overdue(learner.tick)
+        late = learner.action_queue.overdue(learner.tick)
         status = await self._status() if late is not None else None
         if status is None:
             return
@@ -352,7 +354,7 @@ class _Process:
         with contextlib.suppress(MessagingError):  # nobody hears it now
             await self._bus.publish("learner", report)
 
-    async def _save(self, learner: Learner) -> None:
+    async def _save(self, learner: LearnerProcess) -> None:
         self._saved_s = time.monotonic()
         try:
             await asyncio.to_thread(lambda: write_state(self._plan.state, *learner.written()))

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ascar.capes.session.proof import Phase, Proof, judge
+from ascar.capes.session.proof import ComparedPhase, Proof, judge
 from ascar.errors import MessagingError, WorkError
 from ascar.messaging import RequestRefused
 from ascar.pilot.turns import drawn
@@ -58,7 +58,7 @@ class Alternation:
     turns: PhaseTurns
     actor: str
     tell: Callable[[Proof], None]
-    phases: list[Phase] = field(default_factory=list[Phase])
+    phases: list[ComparedPhase] = field(default_factory=list[ComparedPhase])
     broken: int = 0
     wanted: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -96,7 +96,7 @@ class Alternation:
         """The learner goes on; for the end."""
         await self._to_tuned()
 
-    async def _phase(self, *, is_tuned: bool) -> Phase | None:
+    async def _phase(self, *, is_tuned: bool) -> ComparedPhase | None:
         """One phase; None where it does not count."""
         await self.messenger.enter("tuned" if is_tuned else "baseline")
         switched = await (self._to_tuned() if is_tuned else self._to_baseline())
@@ -108,7 +108,7 @@ class Alternation:
         if is_tuned:
             self._remember()
         whole = switched and len(values) >= _VALUES_MIN
-        return Phase(is_tuned, values) if whole else None
+        return ComparedPhase(is_tuned, values) if whole else None
 
     def _remember(self) -> None:
         """What did best so far, else where the learner has the knobs."""

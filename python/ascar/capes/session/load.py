@@ -7,9 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ascar.capes.session.parts import Patience
+from ascar.capes.session.parts import RestartPolicy
 from ascar.errors import AscarError
-from ascar.workspace import Pace
+from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ _END_S = 30.0
 _LOOK_S = 0.05
 
 
-class Readings:
+class ReadingsFile:
     """A file of readings, a JSON object a line; rates as totals, so that a gap counts as what it is.
 
     `NAME_per_s` becomes `NAME_total`: the agent makes the rate of what grew from one tick to the next, and
@@ -72,7 +72,7 @@ class Readings:
             file.write(text)
 
 
-class Load:
+class BackgroundLoad:
     """Runs a load for ever, in a thread.
 
     Args:
@@ -89,14 +89,14 @@ class Load:
     """
 
     def __init__(
-        self, workload: Workload, workspace: Workspace, readings: Readings, run_s: float, reading_s: float
+        self, workload: Workload, workspace: Workspace, readings: ReadingsFile, run_s: float, reading_s: float
     ) -> None:
         self.restarts = 0
         self.fault = ""
         self.problem: str | None = None
         self._workload, self._workspace, self._readings = workload, workspace, readings
-        self._pace = Pace(0.0, run_s, reading_s, self._hear)
-        self._patience = Patience()
+        self._pace = LoadTiming(0.0, run_s, reading_s, self._hear)
+        self._patience = RestartPolicy()
         self._stopping = threading.Event()
         self._is_running = False
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)

@@ -21,7 +21,7 @@ _BAD_INPUT = 2
 
 
 @dataclass(slots=True)
-class Patience:
+class RestartPolicy:
     """When something that keeps dying is started again, and when it is given up; time is an argument.
 
     Attributes:
@@ -47,7 +47,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class ProcessExit:
     """A process ended that should not have.
 
     Attributes:
@@ -61,7 +61,7 @@ class Death:
     words: str
 
 
-class Part:
+class ManagedProcess:
     """One process.
 
     It ends with us, whatever ends us: the kernel then sends it SIGTERM, on which agents put knobs back. It
@@ -81,7 +81,7 @@ class Part:
         self.restarts = 0
         self.log = folder / f"{name}.log"
         self._words, self._folder, self._clock = list(words), folder, clock
-        self._patience = Patience()
+        self._patience = RestartPolicy()
         self._process: subprocess.Popen[bytes] | None = None
         self._due_s: float | None = None
 
@@ -131,7 +131,7 @@ class Part:
         except OSError as error:
             raise EnvironmentLacks(f"{self.name}: cannot be started: {error}") from None
 
-    def watch(self) -> Death | None:
+    def watch(self) -> ProcessExit | None:
         """Start it again when its time has come; the death that was noticed now, if any.
 
         Raises:
@@ -145,7 +145,7 @@ class Part:
             return None
         if self._process is None or self._process.poll() is None:
             return None
-        death = Death(self.name, self._process.returncode, last_words(self.log))
+        death = ProcessExit(self.name, self._process.returncode, last_words(self.log))
         self._process = None
         self._due_s = self._patience.died(now_s)
         if self._due_s is None:

@@ -30,7 +30,7 @@ _METHOD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class ComparedPhase:
     """One phase.
 
     Attributes:
@@ -101,7 +101,7 @@ def words_of(proof: Mapping[str, object]) -> str | None:
     return f"{gain} ({low} to {high})"
 
 
-def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proof:
+def judge(phases: Sequence[ComparedPhase], objective: Objective, p_value: float) -> Proof:
     """The verdict on phases in the order they were run, the first with the second, the third with the fourth.
 
     Args:
@@ -132,7 +132,7 @@ def judge(phases: Sequence[Phase], objective: Objective, p_value: float) -> Proo
     )
 
 
-def _samples(phases: Sequence[Phase]) -> int:
+def _samples(phases: Sequence[ComparedPhase]) -> int:
     """Independent samples of all ticks: by how they depend on each other around the mean of their phase."""
     around = [value - mean for one in phases for mean in (fmean(one.values),) for value in one.values]
     return max(analyze(around, whole=True).independent_samples, len(phases)) if around else 0

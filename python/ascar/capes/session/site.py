@@ -21,10 +21,10 @@ from ascar.capes.session.files import (
 )
 from ascar.capes.session.folder import Running
 from ascar.capes.session.kept import keep_setting, left_changed
-from ascar.capes.session.load import Load, Readings
+from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, Wishes
-from ascar.capes.session.parts import Part
+from ascar.capes.session.parts import ManagedProcess
 from ascar.capes.session.record import Record
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
@@ -33,8 +33,8 @@ from ascar.targets.keeper_process import find_ascard
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 
+    from ascar.capes.session.environment import LoadEnvironment, RequestedEnvironment
     from ascar.capes.session.folder import Folder
-    from ascar.capes.session.ground import Ground, Plot
     from ascar.capes.session.proof import Proof
     from ascar.capes.session.study import OnlineStudy
 
@@ -79,9 +79,9 @@ class Stages:
         learner: decides.
     """
 
-    interface: Part
-    agent: Part
-    learner: Part
+    interface: ManagedProcess
+    agent: ManagedProcess
+    learner: ManagedProcess
 
 
 @dataclass(slots=True)
@@ -94,13 +94,13 @@ class Site:
     tell: Callable[[str], None]
     server: MessageServer
     running: Running
-    parts: list[Part] = field(default_factory=list[Part])
-    load: Load | None = None
+    parts: list[ManagedProcess] = field(default_factory=list[ManagedProcess])
+    load: BackgroundLoad | None = None
     alternation: Alternation | None = None
     started_s: float | None = None
     _restarts: int = 0
 
-    def stages(self, ground: Ground, *, has_load: bool) -> Stages:
+    def stages(self, ground: LoadEnvironment, *, has_load: bool) -> Stages:
         """The processes, checked, and the files that they read."""
         path, ascard = self.folder.path, str(find_ascard())
         readings = path / _READINGS if has_load else None
@@ -109,22 +109,22 @@ class Site:
         write_private(path / "learner.toml", learner_text(self.study, ground.device))
         train = [sys.executable, "-P", "-m", "ascar", "capes", "train"]
         stages = Stages(
-            interface=Part("interface", [ascard, "interface", "--config", "interface.toml"], path),
-            agent=Part("agent", [ascard, "agent", "--config", "agent.toml"], path),
-            learner=Part("learner", [*train, "--config", "learner.toml"], path),
+            interface=ManagedProcess("interface", [ascard, "interface", "--config", "interface.toml"], path),
+            agent=ManagedProcess("agent", [ascard, "agent", "--config", "agent.toml"], path),
+            learner=ManagedProcess("learner", [*train, "--config", "learner.toml"], path),
         )
         self.parts = [stages.interface, stages.agent, stages.learner]
         for part in self.parts:
             part.check()
         return stages
 
-    def start_load(self, plot: Plot, ground: Ground) -> None:
+    def start_load(self, plot: RequestedEnvironment, ground: LoadEnvironment) -> None:
         """Start the study's load, where it has one."""
         if plot.workload is None or ground.workspace is None:
             return
-        readings = Readings(self.folder.path / _READINGS)
+        readings = ReadingsFile(self.folder.path / _READINGS)
         reading_s = self.study.capes.interval_s / 2
-        self.load = Load(plot.workload, ground.workspace, readings, self.study.load_s, reading_s)
+        self.load = BackgroundLoad(plot.workload, ground.workspace, readings, self.study.load_s, reading_s)
         self.load.start()
 
     @contextlib.asynccontextmanager
@@ -283,7 +283,7 @@ class Site:
         changed = left_changed(self._of_machine(ended.defaults))
         return replace(ended, left_changed=changed) if changed else ended
 
-    def kept_where_wanted(self, ended: Ended, ground: Ground) -> Ended:
+    def kept_where_wanted(self, ended: Ended, ground: LoadEnvironment) -> Ended:
         """Where it is wanted, set what was learnt, to stay; all but knobs of what goes with the session."""
         if not (self.wishes.keep or self.folder.asked_to_keep()):
             return ended

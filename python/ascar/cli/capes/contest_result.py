@@ -6,8 +6,8 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.capes.play.contest import ALGORITHMS
-from ascar.capes.play.game import GAMES, TICKS
+from ascar.capes.environments.contest import ALGORITHMS
+from ascar.capes.environments.game import GAMES, TICKS
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.capes.play.contest import Algorithm, Contest, Played
-    from ascar.capes.play.game import GameKind
+    from ascar.capes.environments.contest import Algorithm, ContestRun, LearnerContest
+    from ascar.capes.environments.game import GameKind
 
 
 def chosen(game: str, algorithm: str) -> tuple[GameKind, Algorithm]:
@@ -47,7 +47,7 @@ def share(text: str) -> float:
     return found
 
 
-def document(contest: Contest, played: Sequence[Played]) -> dict[str, Any]:
+def document(contest: LearnerContest, played: Sequence[ContestRun]) -> dict[str, Any]:
     """The JSON document."""
     ticks = sorted(one.ticks for one in played if one.ticks is not None)
     return {
@@ -64,7 +64,7 @@ def document(contest: Contest, played: Sequence[Played]) -> dict[str, Any]:
     }
 
 
-def print_contest(console: Console, contest: Contest, played: Sequence[Played]) -> None:
+def print_contest(console: Console, contest: LearnerContest, played: Sequence[ContestRun]) -> None:
     """A few lines."""
     found = document(contest, played)
     won = sum(one.ticks is not None for one in played)

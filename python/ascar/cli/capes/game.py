@@ -30,12 +30,12 @@ def game(
     from ascar.cli.threads import compute_on_one_thread
 
     compute_on_one_thread()
-    from ascar.capes.play.contest import Contest, play
+    from ascar.capes.environments.contest import LearnerContest, play
     from ascar.cli.capes.contest_result import chosen, document, print_contest, share
     from ascar.cli.capes.progress import showing
     from ascar.cli.output import emit, people
 
-    contest = Contest(*chosen(kind, algorithm), share(noise), delay, runs, seed)
+    contest = LearnerContest(*chosen(kind, algorithm), share(noise), delay, runs, seed)
     with showing(quiet=quiet) as listener:
         played = play(contest, listener)
     if json:

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ascar.capes.play.contest import Standing
+    from ascar.capes.environments.contest import ContestProgress
 
 
-def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[Standing], None]]:
+def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[ContestProgress], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""
     return progress_line(line_of, first_s=AFTER_TWO_SECONDS, quiet=quiet)
 
 
-def line_of(standing: Standing) -> str:
+def line_of(standing: ContestProgress) -> str:
     """One line: share, runs, time left."""
     left = "" if standing.left_s is None else f", about {duration(standing.left_s)} left"
     return f"{standing.share:4.0%}  {standing.done} of {standing.wanted} {standing.unit}{left}"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from ascar.capes.messages.state import Knob, SessionState
+    from ascar.capes.messages.state import KnobState, SessionState
 
 _BARS, _BARS_MAX, _LISTED = "▁▂▃▄▅▆▇█", 60, 5
 
@@ -154,7 +154,7 @@ def _bars(values: list[float]) -> str:
     return "".join(_BARS[round((value - low) / width * (len(_BARS) - 1))] for value in shown)
 
 
-def _range(knob: Knob) -> str:
+def _range(knob: KnobState) -> str:
     if knob.choices:
         return " ".join(knob.choices)
     if knob.minimum is None or knob.maximum is None:

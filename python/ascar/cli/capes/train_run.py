@@ -9,7 +9,7 @@ from ascar.cli.output import emit, people, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.process.learner import Learner
+    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.study_of_past import Studied
 
@@ -57,7 +57,7 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
     return 0
 
 
-def _document(plan: Plan, learner: Learner | None, studied: Studied | None = None) -> dict[str, Any]:
+def _document(plan: Plan, learner: LearnerProcess | None, studied: Studied | None = None) -> dict[str, Any]:
     return {
         "session": plan.file.session,
         "algorithm": plan.file.algorithm,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ascar.cli.lab.request import Request
-    from ascar.lab import Experiment, Problem, Run, Specification, Summary
+    from ascar.lab import CheckpointSummary, Experiment, SearchProblem, SimulatedSearch, Specification
     from ascar.lab.figures import Lines
 
 _LEVELS = (0.99, 0.995)
@@ -38,7 +38,7 @@ def check_format(name: str) -> None:
 
 
 def draw(
-    request: Request, done: Mapping[Experiment, Sequence[Run]], directory: Path, ending: str
+    request: Request, done: Mapping[Experiment, Sequence[SimulatedSearch]], directory: Path, ending: str
 ) -> list[Path]:
     """Draw all figures that the runs allow.
 
@@ -65,7 +65,7 @@ def draw(
 
 
 def _figures(
-    request: Request, done: Mapping[Experiment, Sequence[Run]], specification: Specification
+    request: Request, done: Mapping[Experiment, Sequence[SimulatedSearch]], specification: Specification
 ) -> Iterator[tuple[str, Figure | None]]:
     problem = built(specification)
     unit = str(getattr(specification, "objective", "value"))
@@ -88,7 +88,7 @@ def _figures(
             yield f"sweep-{name}-regret", figures.swept(_summaries(swept, problem, request), sweep.name)
 
 
-def _of_lines(lines: Lines, problem: Problem, unit: str) -> Iterator[tuple[str, Figure | None]]:
+def _of_lines(lines: Lines, problem: SearchProblem, unit: str) -> Iterator[tuple[str, Figure | None]]:
     yield "best-so-far", figures.best_so_far(lines, problem, unit)
     yield "best-so-far-time", figures.best_so_far(lines, problem, unit, timed=True)
     for level in _LEVELS:
@@ -97,7 +97,9 @@ def _of_lines(lines: Lines, problem: Problem, unit: str) -> Iterator[tuple[str, 
     yield "instantaneous", figures.instantaneous(lines, problem, unit)
 
 
-def _of_genetic(lines: Lines, problem: Problem, request: Request) -> Iterator[tuple[str, Figure | None]]:
+def _of_genetic(
+    lines: Lines, problem: SearchProblem, request: Request
+) -> Iterator[tuple[str, Figure | None]]:
     """What only a search with generations shows."""
     runs = lines.get("genetic")
     if runs is None:
@@ -115,7 +117,7 @@ def _of_genetic(lines: Lines, problem: Problem, request: Request) -> Iterator[tu
 
 def _lines(
     experiments: Sequence[Experiment],
-    done: Mapping[Experiment, Sequence[Run]],
+    done: Mapping[Experiment, Sequence[SimulatedSearch]],
     specification: Specification,
 ) -> Lines:
     """Runs by optimizer on one problem; those without any are left out."""
@@ -126,7 +128,7 @@ def _lines(
     }
 
 
-def _summaries(lines: Lines, problem: Problem, request: Request) -> dict[str, list[Summary]]:
+def _summaries(lines: Lines, problem: SearchProblem, request: Request) -> dict[str, list[CheckpointSummary]]:
     return {name: summarize(runs, problem, request.budget.judged) for name, runs in lines.items()}
 
 

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ascar.lab import Standing
+    from ascar.lab import LabProgress
 
 
-def showing_runs(*, quiet: bool = False) -> AbstractContextManager[Callable[[Standing], None]]:
+def showing_runs(*, quiet: bool = False) -> AbstractContextManager[Callable[[LabProgress], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""
     return progress_line(line_of, first_s=0.0, quiet=quiet)
 
 
-def line_of(standing: Standing) -> str:
+def line_of(standing: LabProgress) -> str:
     """One line: share, runs, time left, what was finished last."""
     share = standing.done / max(1, standing.wanted)
     left = "" if standing.left_s is None else f", about {_duration(standing.left_s)} left"

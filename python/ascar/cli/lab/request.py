@@ -13,19 +13,19 @@ from ascar.lab import (
     Conduct,
     Contender,
     Experiment,
-    Noise,
+    NoiseModel,
     Sweep,
     TableSpecification,
 )
 from ascar.lab.simulation import built
 from ascar.study import duration
-from ascar.targets.recording_columns import Columns
+from ascar.targets.recording_columns import TableColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.lab import Run, Specification
+    from ascar.lab import SimulatedSearch, Specification
 
 _CHECKPOINTS = (25, 50, 100)
 _RUNS, _EVALUATIONS = 100, 100
@@ -157,7 +157,7 @@ class Request:
             for contender in sweep.contenders
         ]
 
-    def missing(self, done: Mapping[Experiment, Sequence[Run]]) -> int:
+    def missing(self, done: Mapping[Experiment, Sequence[SimulatedSearch]]) -> int:
         """Runs that the budget ended before; a slow optimizer's fewer runs are as many as are wanted."""
         count = 0
         for one in self.experiments():
@@ -198,7 +198,7 @@ def _table(asked: Asked) -> TableSpecification:
     if asked.parameters is not None and asked.ignore is not None:
         raise InputError("--parameters and --ignore: give one of the two; what is not named is ignored")
     ignored = () if asked.ignore is None else names_of("--ignore", asked.ignore)
-    columns = Columns(
+    columns = TableColumns(
         parameters=() if asked.parameters is None else names_of("--parameters", asked.parameters),
         ignore=tuple(name for name in ignored if name != asked.seconds),
         seconds=asked.seconds,
@@ -208,7 +208,7 @@ def _table(asked: Asked) -> TableSpecification:
         asked.objective,
         asked.direction == "max",
         columns,
-        Noise.parse(asked.noise or "replicates"),
+        NoiseModel.parse(asked.noise or "replicates"),
         start=tuple(_pairs("--start", text) for text in asked.start),
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.cli.lab.request import Request
-    from ascar.lab import Results, Summary
+    from ascar.lab import CheckpointSummary, Results
 
 _SIGNIFICANT = 0.05
 
@@ -76,7 +76,7 @@ def print_results(console: Console, results: Results, sweeps: Mapping[str, Resul
         console.print(f"{missing} runs are missing: the budget was over before them")
 
 
-def _entries(by_name: Mapping[str, Sequence[Summary]]) -> list[dict[str, Any]]:
+def _entries(by_name: Mapping[str, Sequence[CheckpointSummary]]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -88,7 +88,7 @@ def _entries(by_name: Mapping[str, Sequence[Summary]]) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(one: Summary) -> dict[str, Any]:
+def _figures(one: CheckpointSummary) -> dict[str, Any]:
     low, high = one.regret_ci
     return {
         "evaluations": one.evaluations,
@@ -106,7 +106,7 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _table(console: Console, title: str, by_name: Mapping[str, Sequence[Summary]]) -> None:
+def _table(console: Console, title: str, by_name: Mapping[str, Sequence[CheckpointSummary]]) -> None:
     from rich.table import Table
 
     marks = [one.evaluations for one in next(iter(by_name.values()))]
@@ -132,7 +132,7 @@ def _table(console: Console, title: str, by_name: Mapping[str, Sequence[Summary]
     console.print()
 
 
-def _regret(one: Summary) -> str:
+def _regret(one: CheckpointSummary) -> str:
     half = (one.regret_ci[1] - one.regret_ci[0]) / 2
     return f"{one.regret_mean:.3f}" if math.isnan(half) else f"{one.regret_mean:.3f} ±{half:.3f}"
 

@@ -31,9 +31,9 @@ def showing(objective: Objective, *, quiet: bool = False) -> Generator[Listener]
     if quiet:
         yield progress.take
     elif console.is_terminal:
-        from ascar.cli.progress.live import Live
+        from ascar.cli.progress.live import LiveProgress
 
-        with Live(progress, console) as live:
+        with LiveProgress(progress, console) as live:
             yield live.take
     else:
 

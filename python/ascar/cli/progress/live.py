@@ -29,7 +29,7 @@ _REFRESH_PER_S = 2
 _BAR_WIDTH = 40
 
 
-class Live:
+class LiveProgress:
     """Draws a progress on a terminal while it is entered.
 
     Args:
@@ -45,7 +45,7 @@ class Live:
             console=console, refresh_per_second=_REFRESH_PER_S, transient=True, get_renderable=self._draw
         )
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> LiveProgress:
         """Begin to draw."""
         self._live.start()
         return self

@@ -74,7 +74,7 @@ async def _deploy(
     settings: Settings, rules: RuleSet, workload: str | None, how: tuple[Roster, int, bool]
 ) -> Deployed:
     from ascar.messaging import Link
-    from ascar.sharp.deployment import Expected, Manager
+    from ascar.sharp.deployment import ExpectedDeployment, Manager
 
     known, least, forget = how
     async with await Link.open(settings, name="ascar sharp deploy") as link:
@@ -83,7 +83,7 @@ async def _deploy(
         before = None if forget else known.expected(name)
         done = await manager.deploy(rules, name, () if before is None else before.controllers, least)
         assert done.rules is not None
-        known.write(Expected(workload=name, rules=done.rules, controllers=done.controllers))
+        known.write(ExpectedDeployment(workload=name, rules=done.rules, controllers=done.controllers))
         return done
 
 

@@ -22,7 +22,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from ascar.sharp import Interval, RuleSet
     from ascar.sharp.words import Explained
-    from ascar.simulation import Outcome, Scenario
+    from ascar.simulation import ClusterOutcome, Scenario
 
 EXAMPLES = examples(
     "ascar sharp explain rules.txt",
@@ -94,7 +94,7 @@ def _wanted(named: str, seconds: str | None, seed: int | None, settings: list[st
     return structs.replace(scenario_of(named, seconds, seed, settings), record_streams=True)
 
 
-def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[Outcome, RuleSet]:
+def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOutcome, RuleSet]:
     """The course under the rules, and the rules with their use."""
     from ascar.cli.sim.progress import showing
     from ascar.sharp import RuleSet

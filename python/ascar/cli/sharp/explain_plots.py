@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.sharp import RuleSet
-    from ascar.simulation import Outcome
+    from ascar.simulation import ClusterOutcome
 
 _WINDOW = 8.0  # at which a rule's change of the window is shown
 _NUMBERED_MAX = 40
@@ -46,7 +46,7 @@ def draw_rules(rules: RuleSet, path: Path) -> Path:
         return _saved(_regions(rules), path)
 
 
-def draw_stream(outcome: Outcome, stream: int, path: Path) -> Path:
+def draw_stream(outcome: ClusterOutcome, stream: int, path: Path) -> Path:
     """Draw the course of one stream: EWMAs, window, throughput, PT ratio and gap over time.
 
     Raises:
@@ -199,7 +199,7 @@ def _labelled(
         )
 
 
-def _course(outcome: Outcome, stream: int) -> Figure:
+def _course(outcome: ClusterOutcome, stream: int) -> Figure:
     from matplotlib.figure import Figure as NewFigure
 
     chosen = outcome.streams[stream]

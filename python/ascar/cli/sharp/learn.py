@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ascar.rule_learning.learning import Learned
     from ascar.sharp import RuleSet
-    from ascar.sharp.running import Series
+    from ascar.sharp.running import TickedSystem
 
 EXAMPLES = examples(
     "ascar sharp learn --workload writers --budget '30 min' --out better.txt",
@@ -119,7 +119,7 @@ def _system(
     scenario: str | None,
     there: tuple[str | None, Path | None],
     how: tuple[int | None, list[str] | None],
-) -> Series:
+) -> TickedSystem:
     """A simulated cluster, or the controllers behind the message server.
 
     Raises:
@@ -137,7 +137,7 @@ def _system(
             raise InputError("--set: needs a SCENARIO")
         reach = find_settings("manager", connection)
         background = stack.enter_context(Background())
-        system: Series = ManagedSystem(background, reach, workload, trial_s=_TRIAL_S)
+        system: TickedSystem = ManagedSystem(background, reach, workload, trial_s=_TRIAL_S)
     else:
         from ascar.cli.sim.options import scenario_of
 
@@ -150,7 +150,7 @@ def _system(
     return system
 
 
-def _kept(system: Series, given: Path | None, *, live: bool) -> RuleSet:
+def _kept(system: TickedSystem, given: Path | None, *, live: bool) -> RuleSet:
     """The rules that are turned, kept by the system.
 
     Raises:
@@ -176,13 +176,15 @@ def _kept(system: Series, given: Path | None, *, live: bool) -> RuleSet:
     return rules
 
 
-def _noted(workload: str, rules: RuleSet, system: Series) -> None:
+def _noted(workload: str, rules: RuleSet, system: TickedSystem) -> None:
     """Who follows what, for later deployments."""
     from ascar.cli.connection import roster
-    from ascar.sharp.deployment import Expected, ManagedSystem, rules_id
+    from ascar.sharp.deployment import ExpectedDeployment, ManagedSystem, rules_id
 
     assert isinstance(system, ManagedSystem)
-    roster().write(Expected(workload=workload, rules=rules_id(rules), controllers=system.controllers))
+    roster().write(
+        ExpectedDeployment(workload=workload, rules=rules_id(rules), controllers=system.controllers)
+    )
 
 
 def _document(found: Learned) -> dict[str, Any]:

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ascar.sharp import Moment
+    from ascar.sharp import SearchProgress
 
 _FIRST_S = 0.2
 
 
-def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[Moment], None]]:
+def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[SearchProgress], None]]:
     """A listener that shows progress on stderr while the context lasts; one that shows nothing when quiet."""
     return progress_line(line_of, first_s=_FIRST_S, quiet=quiet)
 
 
-def line_of(moment: Moment) -> str:
+def line_of(moment: SearchProgress) -> str:
     """One line: where the search is, its best, runs, time left."""
     of_round = f", {moment.done} of {moment.of} candidates" if moment.of else ""
     best = "none yet" if moment.best is None else f"{number(moment.best)} by {moment.rules} rules"

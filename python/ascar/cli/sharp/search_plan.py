@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.sharp import Plan
+    from ascar.sharp import SearchPlan
     from ascar.sharp.task import Ends
 
 
-def plan_from(schedule: str, start: Path | None, patience: int | None) -> Plan:
+def plan_from(schedule: str, start: Path | None, patience: int | None) -> SearchPlan:
     """The plan that options describe.
 
     Raises:
@@ -25,7 +25,7 @@ def plan_from(schedule: str, start: Path | None, patience: int | None) -> Plan:
     return plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
 
 
-def ends_of(plan: Plan, budget: str | None, evaluations: int | None) -> Ends:
+def ends_of(plan: SearchPlan, budget: str | None, evaluations: int | None) -> Ends:
     """When the search ends at the latest.
 
     Raises:

@@ -9,8 +9,8 @@ from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone
 if TYPE_CHECKING:
     from ascar.messaging import Settings
     from ascar.sharp import RuleSet
-    from ascar.sharp.deployment import Roster, Shown
-    from ascar.sharp.deployment.manager import Problem
+    from ascar.sharp.deployment import Roster, RuleUse
+    from ascar.sharp.deployment.manager import ControllerProblem
 
 EXAMPLES = examples(
     "ascar sharp show",
@@ -54,25 +54,25 @@ def show(
 
 async def _show(
     settings: Settings, workload: str | None, known: Roster
-) -> tuple[tuple[Shown, ...], list[Problem]]:
+) -> tuple[tuple[RuleUse, ...], list[ControllerProblem]]:
     from ascar.messaging import Link
     from ascar.sharp.deployment import Manager
-    from ascar.sharp.deployment.manager import Problem
+    from ascar.sharp.deployment.manager import ControllerProblem
 
     names = known.workloads() if workload is None else (workload,)
     expected = [one for one in map(known.expected, names) if one is not None]
     async with await Link.open(settings, name="ascar sharp show") as link:
         shown, problems = await Manager(link).show(workload, sum(len(one.controllers) for one in expected))
     silent = {one.controller for one in problems}
-    missing: list[Problem] = []
+    missing: list[ControllerProblem] = []
     for one in expected:
         there = {at.controller for at in shown if at.workload == one.workload}
         gone = sorted(set(one.controllers) - there - silent)
-        missing += [Problem(name, f"is missing; it was to follow {one.rules}") for name in gone]
+        missing += [ControllerProblem(name, f"is missing; it was to follow {one.rules}") for name in gone]
     return shown, [*problems, *missing]
 
 
-def _by_workload(shown: tuple[Shown, ...]) -> list[dict[str, Any]]:
+def _by_workload(shown: tuple[RuleUse, ...]) -> list[dict[str, Any]]:
     from ascar.sharp import RuleSet
     from ascar.sharp.bench import merged
 
@@ -88,7 +88,7 @@ def _by_workload(shown: tuple[Shown, ...]) -> list[dict[str, Any]]:
     return groups
 
 
-def _document(groups: list[dict[str, Any]], problems: list[Problem]) -> dict[str, Any]:
+def _document(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> dict[str, Any]:
     from ascar.cli.sharp.files import set_ready
 
     return {
@@ -107,7 +107,7 @@ def _document(groups: list[dict[str, Any]], problems: list[Problem]) -> dict[str
     }
 
 
-def _print(out: Any, groups: list[dict[str, Any]], problems: list[Problem]) -> None:
+def _print(out: Any, groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> None:
     from ascar.cli.sharp.found import rules_table
 
     if not groups:

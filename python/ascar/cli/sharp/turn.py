@@ -35,7 +35,7 @@ def turn(
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
     from ascar.messaging import find_settings, run_interruptible, token
-    from ascar.sharp.deployment import Expected
+    from ascar.sharp.deployment import ExpectedDeployment
 
     wanted = _wanted(values)
     token("--workload", workload)
@@ -45,7 +45,7 @@ def turn(
     expected = () if before is None else before.controllers
     done, rules = run_interruptible(_turn(settings, workload, wanted, expected))
     assert done.rules is not None
-    known.write(Expected(workload=workload, rules=done.rules, controllers=done.controllers))
+    known.write(ExpectedDeployment(workload=workload, rules=done.rules, controllers=done.controllers))
     if json:
         emit(
             "sharp-deploy",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ascar.sharp.library import Event, Pace
+    from ascar.sharp.library import WatchEvent, WatchOptions
     from ascar.sharp.library.simulated import System
 
 EXAMPLES = examples(
@@ -85,7 +85,7 @@ def watch(
     from ascar.errors import InputError
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.deployment.system import METRICS
-    from ascar.sharp.library import Chooser, Pace, Watcher
+    from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)
@@ -95,17 +95,17 @@ def watch(
             f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
         )
     until_s = seconds_of("--budget", duration)
-    pace = Pace(observe_s=seconds_of("--observe", observe), moved=moved)
+    pace = WatchOptions(observe_s=seconds_of("--observe", observe), moved=moved)
     if scenario is None and (seed is not None or settings):
         raise InputError("--seed and --set: need a SCENARIO")
     if scenario is not None and (workload is not None or connection is not None):
         raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
     chooser = Chooser(opened(library), wanted.text, caution)
-    events: list[Event] = []
+    events: list[WatchEvent] = []
 
-    told: list[Event] = []
+    told: list[WatchEvent] = []
 
-    def listen(event: Event) -> None:
+    def listen(event: WatchEvent) -> None:
         events.append(event)
         still = event.kind == "same" and bool(told) and told[-1].kind == "same"
         if not quiet and event.kind != "observed" and not still:
@@ -118,7 +118,7 @@ def watch(
         else:
             system = _simulated(scenario, seed, settings)
         try:
-            Watcher(system, chooser, wanted, pace, listener=listen).run(until_s)
+            RuleWatcher(system, chooser, wanted, pace, listener=listen).run(until_s)
         except KeyboardInterrupt:
             system.back()
             raise Interrupted("interrupted; rules on trial are taken back") from None
@@ -141,12 +141,12 @@ def watch(
 
 def _simulated(scenario: str, seed: int | None, settings: list[str] | None) -> System:
     from ascar.cli.sim.options import scenario_of
-    from ascar.sharp.library import SimulatedSystem
+    from ascar.sharp.library import SimulatedClusterSystem
 
-    return SimulatedSystem(scenario_of(scenario, None, seed, settings))
+    return SimulatedClusterSystem(scenario_of(scenario, None, seed, settings))
 
 
-def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace: Pace) -> System:
+def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace: WatchOptions) -> System:
     """The controllers behind the message server; what is on trial at the end is taken back."""
     from ascar.messaging import Background, find_settings
     from ascar.sharp.library import WatchedSystem
@@ -159,7 +159,7 @@ def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace
     return system
 
 
-def _line(event: Event) -> str:
+def _line(event: WatchEvent) -> str:
     from ascar.render import percent
 
     line = f"{event.at_s:.0f} s: {_KINDS[event.kind]}"
@@ -175,7 +175,7 @@ def _line(event: Event) -> str:
     return line
 
 
-def _ready(event: Event) -> dict[str, Any]:
+def _ready(event: WatchEvent) -> dict[str, Any]:
     from ascar.cli.sharp.files import estimates_ready
 
     shown, estimates = event.shown, estimates_ready(event.shown)

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ascar.simulation import Outcome, Point, Scenario, Swept
+    from ascar.simulation import ClusterOutcome, Scenario, StaticSetting, Swept
 
 _LINES_MAX = 32
 _CYCLE = [COLOURS[name] for name in ("best", "default", "measurement", "settle", "fill", "muted", "ink")]
 
 
-def draw_run(scenario: Scenario, outcomes: Sequence[Outcome], directory: Path, ending: str) -> list[Path]:
+def draw_run(
+    scenario: Scenario, outcomes: Sequence[ClusterOutcome], directory: Path, ending: str
+) -> list[Path]:
     """Draw the first run's throughput over time, and its streams where they were recorded.
 
     Returns:
@@ -70,7 +72,7 @@ def _saved(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _throughput(outcome: Outcome) -> Figure:
+def _throughput(outcome: ClusterOutcome) -> Figure:
     figure, axes = axes_of()
     at = outcome.tick_s * (1 + np.arange(len(outcome.total_mb_per_s)))
     for index, series in enumerate(outcome.clients_mb_per_s[:_LINES_MAX]):
@@ -82,7 +84,7 @@ def _throughput(outcome: Outcome) -> Figure:
     return figure
 
 
-def _streams(outcome: Outcome) -> Figure:
+def _streams(outcome: ClusterOutcome) -> Figure:
     """Window, pace and throughput of each stream over time."""
     from matplotlib.figure import Figure as NewFigure
 
@@ -125,7 +127,7 @@ def _curves(one: Swept, name: str) -> Figure:
     return figure
 
 
-def _curve(axes: Axes, line: Sequence[Point], name: str, colour: str) -> None:
+def _curve(axes: Axes, line: Sequence[StaticSetting], name: str, colour: str) -> None:
     windows = [point.window for point in line]
     figures = [point.figures[name] for point in line]
     label = f"tau {line[0].tau_us:g} us"

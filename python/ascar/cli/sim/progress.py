@@ -12,20 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ascar.simulation import Standing
+    from ascar.simulation import BatchProgress
 
 
-def showing(*, quiet: bool = False, what: str = "") -> AbstractContextManager[Callable[[Standing], None]]:
+def showing(
+    *, quiet: bool = False, what: str = ""
+) -> AbstractContextManager[Callable[[BatchProgress], None]]:
     """A listener that shows progress on stderr while the context lasts; nothing when quiet."""
     begun_s = time.monotonic()
 
-    def words(standing: Standing) -> str:
+    def words(standing: BatchProgress) -> str:
         return line_of(standing, time.monotonic() - begun_s, what)
 
     return progress_line(words, first_s=AFTER_TWO_SECONDS, quiet=quiet)
 
 
-def line_of(standing: Standing, past_s: float, what: str = "") -> str:
+def line_of(standing: BatchProgress, past_s: float, what: str = "") -> str:
     """One line: share, runs, time left, what it is about."""
     left = f", about {duration(past_s / standing.share - past_s)} left" if standing.share > 0 else ""
     of_what = f"  ({what})" if what else ""

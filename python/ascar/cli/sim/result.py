@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.simulation import Estimate, Outcome, Scenario, StreamSeries
+    from ascar.simulation import ClusterOutcome, Scenario, SeedMean, StreamSeries
 
 _COUNTS = ("requests", "operations", "timeouts", "incast_losses")
 _ROWS = (
@@ -37,7 +37,7 @@ _SERVERS_SHOWN = 16
 
 
 def document(
-    scenario: Scenario, outcomes: Sequence[Outcome], wall_s: float, plots: Sequence[Path]
+    scenario: Scenario, outcomes: Sequence[ClusterOutcome], wall_s: float, plots: Sequence[Path]
 ) -> dict[str, Any]:
     """The JSON document; series, servers and streams are the first run's."""
     first, spread = outcomes[0], spread_of(outcomes)
@@ -64,7 +64,9 @@ def document(
     }
 
 
-def print_run(console: Console, scenario: Scenario, outcomes: Sequence[Outcome], wall_s: float) -> None:
+def print_run(
+    console: Console, scenario: Scenario, outcomes: Sequence[ClusterOutcome], wall_s: float
+) -> None:
     """Tables."""
     from rich.table import Table
 
@@ -102,7 +104,7 @@ def speed_line(virtual_s: float, events: int, wall_s: float) -> str:
     )
 
 
-def value(one: Estimate) -> str:
+def value(one: SeedMean) -> str:
     """A mean with its interval, where there is one."""
     text = number(one.mean)
     if one.ci_low is None or one.ci_high is None:
@@ -122,7 +124,7 @@ def _about(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _plain(name: str, one: Estimate, runs: int) -> float | int:
+def _plain(name: str, one: SeedMean, runs: int) -> float | int:
     return int(one.mean) if runs == 1 and name in _COUNTS else one.mean
 
 
@@ -148,7 +150,7 @@ def _headline(scenario: Scenario, runs: int) -> str:
     )
 
 
-def _servers(outcome: Outcome) -> Any:
+def _servers(outcome: ClusterOutcome) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

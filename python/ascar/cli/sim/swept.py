@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.simulation import Gain, Grid, Point, Swept
+    from ascar.simulation import Grid, StaticGain, StaticSetting, Swept
 
 
 def document(found: Sequence[Swept], grid: Grid, wall_s: float, plots: Sequence[Path]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _table(console: Console, one: Swept, figure: str) -> None:
     )
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: StaticSetting) -> dict[str, Any]:
     return {
         "window": point.window,
         "tau_us": point.tau_us,
@@ -91,7 +91,7 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def _gain(gain: Gain) -> dict[str, Any]:
+def _gain(gain: StaticGain) -> dict[str, Any]:
     return {
         "gain_relative": gain.relative,
         "gain_low": gain.low,

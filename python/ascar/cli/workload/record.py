@@ -141,12 +141,12 @@ class _Source:
         from ascar.cli.output import say
         from ascar.cli.workload.traces import TracedFile, read_trace
         from ascar.units import format_duration
-        from ascar.workloads.recorder import Recording, record_command, record_process
+        from ascar.workloads.recorder import RecorderOptions, record_command, record_process
 
         if self.trace is not None:
             return read_trace(self.trace, self.form)
         wanted = self.wanted
-        recording = Recording(wanted.seconds, wanted.under, wanted.keep)
+        recording = RecorderOptions(wanted.seconds, wanted.under, wanted.keep)
         what = f"process {self.pid}" if self.pid is not None else self.command[0]
         say(f"recording {what} for {format_duration(wanted.seconds)}")
         if self.pid is not None:

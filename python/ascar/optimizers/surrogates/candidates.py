@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers.ledger import Ledger
-    from ascar.optimizers.surrogates.columns import Columns
+    from ascar.optimizers.surrogates.columns import SpaceColumns
     from ascar.space import Configuration
 
 
@@ -52,7 +52,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class RankedCandidates:
     """Candidates, the most promising first.
 
     Attributes:
@@ -68,18 +68,18 @@ class Found:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def where(self, kept: NDArray[np.bool_]) -> Found:
+    def where(self, kept: NDArray[np.bool_]) -> RankedCandidates:
         """Some of them; all, where none would be left."""
         if kept.all() or not kept.any():
             return self
         likes = [like for like, keep in zip(self.likes, kept.tolist(), strict=True) if keep]
-        return Found(self.codes[kept], self.columns[kept], likes)
+        return RankedCandidates(self.codes[kept], self.columns[kept], likes)
 
 
-class Candidates:
+class CandidateSearch:
     """Proposals for a model to judge, all valid."""
 
-    def __init__(self, ledger: Ledger, columns: Columns, reach: Reach, rng: np.random.Generator) -> None:
+    def __init__(self, ledger: Ledger, columns: SpaceColumns, reach: Reach, rng: np.random.Generator) -> None:
         self._ledger = ledger
         self._columns = columns
         self._codes = columns.codes
@@ -104,7 +104,7 @@ class Candidates:
         centres: Sequence[Configuration],
         weights: NDArray[np.float64],
         rng: np.random.Generator,
-    ) -> Found:
+    ) -> RankedCandidates:
         """The most promising configurations that are neither measured nor out.
 
         Args:
@@ -127,21 +127,21 @@ class Candidates:
             worth = np.concatenate([worth, promise(born_columns)])
             likes = likes + [likes[int(parent)] for parent in children]
         order = np.argsort(-worth, kind="stable")[: self._reach.kept]
-        return Found(codes[order], columns[order], [likes[int(at)] for at in order])
+        return RankedCandidates(codes[order], columns[order], [likes[int(at)] for at in order])
 
-    def fresh(self, found: Found, at: int) -> Configuration | None:
+    def fresh(self, found: RankedCandidates, at: int) -> Configuration | None:
         """A candidate as a configuration; None where it is known or out."""
         configuration = self._codes.configuration(found.codes[at], found.likes[at])
         return configuration if self._ledger.fresh(configuration) else None
 
-    def _everywhere(self, promise: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Found:
+    def _everywhere(self, promise: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> RankedCandidates:
         open_ = np.ones(len(self._pool), np.bool_)
         for one in (*self._ledger.records, *self._ledger.pending):
             if one in self._places and not self._ledger.fresh(one):
                 open_[self._places[one]] = False
         places = np.flatnonzero(open_)
         order = places[np.argsort(-promise(self._pool_columns[places]), kind="stable")]
-        return Found(
+        return RankedCandidates(
             self._pool_codes[order], self._pool_columns[order], [self._pool[int(at)] for at in order]
         )
 

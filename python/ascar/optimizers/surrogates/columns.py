@@ -33,7 +33,7 @@ _HEIGHT = np.sqrt(0.75)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SpaceColumns:
     """The encoding of one space.
 
     Attributes:
@@ -45,7 +45,7 @@ class Columns:
     groups: NDArray[np.intp]
 
     @classmethod
-    def of(cls, space: Space) -> Columns:
+    def of(cls, space: Space) -> SpaceColumns:
         """The encoding for a space."""
         codes = Codes.of(space)
         return cls(codes, np.repeat(np.arange(len(codes.genes)), [_width(gene) for gene in codes.genes]))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.gaussian import Observations
+from ascar.optimizers.surrogates.gaussian import ModelObservations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.optimizers.ledger import Ledger, Record
-    from ascar.optimizers.surrogates.columns import Columns
+    from ascar.optimizers.ledger import ConfigurationRecord, Ledger
+    from ascar.optimizers.surrogates.columns import SpaceColumns
     from ascar.space import Configuration
 
 _SPREAD_MIN = 1e-12
@@ -81,7 +81,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class ModelEvidence:
     """What is known, ready for a model.
 
     Attributes:
@@ -93,14 +93,14 @@ class Evidence:
             comparable.
     """
 
-    observations: Observations
+    observations: ModelObservations
     configurations: tuple[Configuration, ...]
     measured: NDArray[np.bool_]
     scale: Scale
     jacobian_log: float
 
 
-def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
+def gather(ledger: Ledger, columns: SpaceColumns, sign: int = 0) -> ModelEvidence:
     """Evidence from all that was told.
 
     A failed or quarantined configuration counts as the worst loss measured: it teaches to keep away, without
@@ -123,7 +123,7 @@ def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
     mean = _sums(owner, standard, len(losses)) / repeats
     slope = scale.slope(_sums(owner, every, len(losses)) / repeats)
     errors = np.array([_variance(record) for record in known.values()], np.float64)
-    observations = Observations(
+    observations = ModelObservations(
         columns=columns.rows(known),
         groups=columns.groups,
         loss=mean,
@@ -132,7 +132,7 @@ def gather(ledger: Ledger, columns: Columns, sign: int = 0) -> Evidence:
         scatter=_sums(owner, (standard - mean[owner]) ** 2, len(losses)),
     )
     usable = np.array([record.usable for record in known.values()], np.bool_)
-    return Evidence(observations, tuple(known), usable, scale, float((repeats * np.log(slope)).sum()))
+    return ModelEvidence(observations, tuple(known), usable, scale, float((repeats * np.log(slope)).sum()))
 
 
 def _sums(owner: NDArray[np.intp], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ def _sums(owner: NDArray[np.intp], values: NDArray[np.float64], count: int) -> N
     return np.bincount(owner, values, count).astype(np.float64)
 
 
-def _losses(record: Record, worst: float) -> list[float]:
+def _losses(record: ConfigurationRecord, worst: float) -> list[float]:
     """Losses that a record stands for; one where it was not measured, or failed too."""
     if record.usable:
         return record.losses
@@ -149,7 +149,7 @@ def _losses(record: Record, worst: float) -> list[float]:
     return [max(bound, record.loss if record.loss is not None else bound)]
 
 
-def _variance(record: Record) -> float:
+def _variance(record: ConfigurationRecord) -> float:
     """Known variance of a record's mean loss; 0 where unknown."""
     errors = [error for error in record.standard_errors if error is not None and np.isfinite(error)]
     if not record.usable or not errors:

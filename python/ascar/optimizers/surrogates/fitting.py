@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.optimizers.ledger import Ledger
-from ascar.optimizers.surrogates.evidence import Evidence, Scale, gather
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters
+from ascar.optimizers.surrogates.evidence import ModelEvidence, Scale, gather
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters
 
 if TYPE_CHECKING:
-    from ascar.optimizers.surrogates.columns import Columns
+    from ascar.optimizers.surrogates.columns import SpaceColumns
 
 _GROWTH = 1.15
 _FIRST = 4
@@ -28,7 +28,7 @@ _REFINE_ITERATIONS = 4
 class Fitted:
     """A model and what it was fitted to."""
 
-    evidence: Evidence
+    evidence: ModelEvidence
     process: GaussianProcess
 
 
@@ -44,11 +44,11 @@ class Fitter:
     """
 
     ledger: Ledger
-    columns: Columns
+    columns: SpaceColumns
     rough: bool = True
     logarithmic: bool = True
     _checkpoint: int = 0
-    _start: tuple[int, Hyperparameters] | None = None
+    _start: tuple[int, KernelHyperparameters] | None = None
     _present: tuple[int, Fitted] | None = None
 
     def present(self) -> Fitted | None:
@@ -69,17 +69,17 @@ class Fitter:
         self._present = told, Fitted(evidence, process)
         return self._present[1]
 
-    def _fit(self, evaluations: int) -> tuple[int, Hyperparameters]:
+    def _fit(self, evaluations: int) -> tuple[int, KernelHyperparameters]:
         """Scale and hyperparameters from the first so many evaluations."""
         past = Ledger(self.ledger.space, self.ledger.seed)
         for evaluation in self.ledger.history[:evaluations]:
             past.tell(evaluation)
         plain = gather(past, self.columns)
         if len(plain.configurations) < 2:
-            return 0, Hyperparameters.prior(plain.observations.parameters)
+            return 0, KernelHyperparameters.prior(plain.observations.parameters)
         losses = np.array([record.loss for record in past.records.values() if record.losses], np.float64)
         signs = Scale.signs(losses) if self.logarithmic else (0,)
-        found: list[tuple[float, int, Hyperparameters]] = []
+        found: list[tuple[float, int, KernelHyperparameters]] = []
         for sign in signs:
             evidence = gather(past, self.columns, sign)
             process = GaussianProcess.fit(evidence.observations, rough=self.rough)

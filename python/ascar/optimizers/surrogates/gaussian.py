@@ -43,7 +43,7 @@ _JITTER = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Observations:
+class ModelObservations:
     """What a model is fitted to.
 
     Attributes:
@@ -75,7 +75,7 @@ class Observations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hyperparameters:
+class KernelHyperparameters:
     """Of the kernel s² k(r), r² = Σ_k w_k d_k², of the rough part, and of the noise.
 
     Attributes:
@@ -91,13 +91,13 @@ class Hyperparameters:
     noise_log: float
 
     @classmethod
-    def prior(cls, parameters: int) -> Hyperparameters:
+    def prior(cls, parameters: int) -> KernelHyperparameters:
         """The prior's middle for so many parameters."""
         length_log = _LENGTH[0] + 0.5 * np.log(max(parameters, 1))
         return cls.of(np.concatenate([np.full(parameters, -2 * length_log), _VARIANCES]))
 
     @classmethod
-    def starts(cls, parameters: int) -> tuple[Hyperparameters, ...]:
+    def starts(cls, parameters: int) -> tuple[KernelHyperparameters, ...]:
         """Where fits begin: long, middling and short lengths.
 
         From long lengths alone a narrow valley is taken for noise, a local optimum of the evidence.
@@ -119,7 +119,7 @@ class Hyperparameters:
         return np.concatenate([self.weight_log, [self.signal_log, self.rough_log, self.noise_log]])
 
     @classmethod
-    def of(cls, vector: NDArray[np.float64]) -> Hyperparameters:
+    def of(cls, vector: NDArray[np.float64]) -> KernelHyperparameters:
         """The inverse of `vector`."""
         return cls(vector[:-3].copy(), float(vector[-3]), float(vector[-2]), float(vector[-1]))
 
@@ -142,7 +142,7 @@ class Posterior:
         high: float64 (d + 3,).
     """
 
-    observations: Observations
+    observations: ModelObservations
     places: NDArray[np.intp]
     distances: NDArray[np.float64]
     centre: NDArray[np.float64]
@@ -151,13 +151,13 @@ class Posterior:
     high: NDArray[np.float64]
 
     @classmethod
-    def of(cls, observations: Observations, *, rough: bool = True) -> Posterior:
+    def of(cls, observations: ModelObservations, *, rough: bool = True) -> Posterior:
         """The posterior of a model with or without a rough part."""
         count = observations.parameters
         bounds = np.array([*[_WEIGHT_BOUNDS] * count, *_VARIANCE_BOUNDS])
         if not rough:
             bounds[-2] = _ROUGH_NONE
-        centre = Hyperparameters.prior(count).vector()
+        centre = KernelHyperparameters.prior(count).vector()
         known = observations.variance[observations.variance > 0]
         if len(known):
             centre[-1] = np.clip(np.log(np.median(known)), *_NOISE_KNOWN_BOUNDS)
@@ -209,7 +209,7 @@ class Posterior:
             deviation[count + 1] = 0.0
         return float(value + 0.5 * deviation @ deviation), gradient + deviation / self.spread
 
-    def process(self, starts: Sequence[Hyperparameters], iterations_max: int) -> GaussianProcess:
+    def process(self, starts: Sequence[KernelHyperparameters], iterations_max: int) -> GaussianProcess:
         """The process at the hyperparameters of the least penalty.
 
         Args:
@@ -229,7 +229,7 @@ class Posterior:
             if best is None or float(found.fun) < best[0]:
                 best = float(found.fun), np.asarray(found.x, np.float64)
         assert best is not None, "there is at least one start"
-        return GaussianProcess.condition(self.observations, Hyperparameters.of(best[1]), best[0])
+        return GaussianProcess.condition(self.observations, KernelHyperparameters.of(best[1]), best[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,15 +263,15 @@ class GaussianProcess:
         weights: (n,), the covariance's inverse times the loss.
     """
 
-    observations: Observations
-    hyper: Hyperparameters
+    observations: ModelObservations
+    hyper: KernelHyperparameters
     penalty: float
     cholesky: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     @classmethod
     def condition(
-        cls, observations: Observations, hyper: Hyperparameters, penalty: float = float("nan")
+        cls, observations: ModelObservations, hyper: KernelHyperparameters, penalty: float = float("nan")
     ) -> GaussianProcess:
         """The posterior for given hyperparameters (Rasmussen and Williams, algorithm 2.1)."""
         scaled = _scaled(observations.columns, observations.groups, hyper)
@@ -288,8 +288,8 @@ class GaussianProcess:
     @classmethod
     def fit(
         cls,
-        observations: Observations,
-        starts: Sequence[Hyperparameters] = (),
+        observations: ModelObservations,
+        starts: Sequence[KernelHyperparameters] = (),
         *,
         rough: bool = True,
         iterations_max: int = 40,
@@ -298,12 +298,14 @@ class GaussianProcess:
 
         Args:
             observations: what to fit to.
-            starts: where searches for hyperparameters begin; none: `Hyperparameters.starts`.
+            starts: where searches for hyperparameters begin; none: `KernelHyperparameters.starts`.
             rough: whether there is a rough part.
             iterations_max: of L-BFGS, from each start.
         """
         posterior = Posterior.of(observations, rough=rough)
-        return posterior.process(starts or Hyperparameters.starts(observations.parameters), iterations_max)
+        return posterior.process(
+            starts or KernelHyperparameters.starts(observations.parameters), iterations_max
+        )
 
     def look(self, columns: NDArray[np.float64], rows: NDArray[np.intp] | None = None) -> Look:
         """The posterior at encoded configurations.
@@ -385,7 +387,7 @@ def _solve_lower(factor: NDArray[np.float64], right: NDArray[np.float64]) -> NDA
 
 
 def _scaled(
-    columns: NDArray[np.float64], groups: NDArray[np.intp], hyper: Hyperparameters
+    columns: NDArray[np.float64], groups: NDArray[np.intp], hyper: KernelHyperparameters
 ) -> NDArray[np.float64]:
     return columns * np.exp(0.5 * hyper.weight_log)[groups]
 
@@ -402,7 +404,7 @@ def _matern(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _distances_by_parameter(
-    seen: Observations, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+    seen: ModelObservations, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> NDArray[np.float64]:
     """(d, pairs): squared distances in each parameter's own columns."""
     distances = np.zeros((seen.parameters, len(pairs[0])))

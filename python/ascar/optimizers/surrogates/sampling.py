@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, Hyperparameters, Posterior
+from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters, Posterior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def drawn(process: GaussianProcess, rng: np.random.Generator, trajectories: int 
     value, slope = posterior.penalty(place)
     for _ in range(trajectories):
         place, value, slope = _trajectory(posterior, place, value, slope, rng)
-    return GaussianProcess.condition(process.observations, Hyperparameters.of(place))
+    return GaussianProcess.condition(process.observations, KernelHyperparameters.of(place))
 
 
 def _trajectory(

@@ -11,8 +11,8 @@ from ascar.optimizers.initialization import initial
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.recommendation import Recommendation
 from ascar.optimizers.surrogates.acquisition import log_expected_improvement
-from ascar.optimizers.surrogates.candidates import Candidates, Reach
-from ascar.optimizers.surrogates.columns import Columns
+from ascar.optimizers.surrogates.candidates import CandidateSearch, Reach
+from ascar.optimizers.surrogates.columns import SpaceColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ascar.optimizers import Evaluation
     from ascar.optimizers.initialization import Method
     from ascar.optimizers.surrogates.acquisition import Acquisition
-    from ascar.optimizers.surrogates.evidence import Evidence
+    from ascar.optimizers.surrogates.evidence import ModelEvidence
     from ascar.space import Configuration, Space
 
 _CENTRES = 4
@@ -50,7 +50,7 @@ class Guide:
     """
 
     model: Model
-    evidence: Evidence
+    evidence: ModelEvidence
     mean: NDArray[np.float64]
     sd: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -83,10 +83,10 @@ class ModelSearch:
         self, space: Space, seed: int, start: tuple[Configuration, ...], design: int, method: Method
     ) -> None:
         self.ledger = Ledger(space, seed, start)
-        self.columns = Columns.of(space)
+        self.columns = SpaceColumns.of(space)
         self._design = initial(space, self.ledger.rng(_DESIGN), design, method, self.ledger.start)
         self._acquisition: Acquisition = log_expected_improvement
-        self._made: Candidates | None = None
+        self._made: CandidateSearch | None = None
 
     def guide(self) -> Guide | None:
         """The model of what is known; None while nothing can be modelled."""
@@ -154,8 +154,8 @@ class ModelSearch:
         return self.ledger.rng(_SEARCH, self.ledger.step)
 
     @property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> CandidateSearch:
         """Made when first needed: a search that ends within its design needs none."""
         if self._made is None:
-            self._made = Candidates(self.ledger, self.columns, Reach(), self.ledger.rng(_POOL))
+            self._made = CandidateSearch(self.ledger, self.columns, Reach(), self.ledger.rng(_POOL))
         return self._made

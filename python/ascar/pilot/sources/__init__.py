@@ -8,13 +8,13 @@ from ascar.errors import InputError
 from ascar.pilot.sources.documents import read_json
 from ascar.pilot.sources.fio_log import read_fio_log
 from ascar.pilot.sources.json_lines import read_json_lines
-from ascar.pilot.sources.recorded import FILE_BYTES_MAX, Recorded
+from ascar.pilot.sources.recorded import FILE_BYTES_MAX, RecordedSeries
 from ascar.pilot.sources.table import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ENDINGS", "FILE_BYTES_MAX", "Recorded", "read_all", "read_column"]
+__all__ = ["ENDINGS", "FILE_BYTES_MAX", "RecordedSeries", "read_all", "read_column"]
 
 _READERS = {
     ".csv": read_table,
@@ -29,7 +29,7 @@ ENDINGS = tuple(_READERS)
 """What the names of files of readings end in."""
 
 
-def read_column(path: Path, column: str | None = None, time: str | None = None) -> Recorded:
+def read_column(path: Path, column: str | None = None, time: str | None = None) -> RecordedSeries:
     """One series of readings from a file; the format follows from the name's ending and the content.
 
     Args:
@@ -50,7 +50,7 @@ def read_column(path: Path, column: str | None = None, time: str | None = None) 
     return found[0]
 
 
-def read_all(path: Path, column: str | None = None, time: str | None = None) -> list[Recorded]:
+def read_all(path: Path, column: str | None = None, time: str | None = None) -> list[RecordedSeries]:
     """Every series that a file holds under that name; more than one only where `column` is left out.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ascar.errors import InputError
 from ascar.pilot.sources.fio_json import read_fio
-from ascar.pilot.sources.recorded import Recorded, number, pick, readings
+from ascar.pilot.sources.recorded import RecordedSeries, number, pick, readings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ _DOCUMENTS_MAX = 1_000_000
 _DOCUMENT = re.compile(r"^[^\S\n]*[{[]", re.MULTILINE)
 
 
-def read_json(path: Path, column: str | None, time: str | None) -> list[Recorded]:  # noqa: ARG001
+def read_json(path: Path, column: str | None, time: str | None) -> list[RecordedSeries]:  # noqa: ARG001
     """The series of a document, or of several after each other, as fio writes them."""
     found = _documents(path)
     first = found[0]
@@ -61,7 +61,7 @@ def _documents(path: Path) -> list[Any]:
     return found
 
 
-def _hyperfine(path: Path, column: str | None, document: dict[str, Any]) -> list[Recorded]:
+def _hyperfine(path: Path, column: str | None, document: dict[str, Any]) -> list[RecordedSeries]:
     """The run times of one command of hyperfine's export, or of each."""
     times: dict[str, list[Any]] = {}
     listed = document["results"]

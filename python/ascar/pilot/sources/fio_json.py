@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ascar.errors import InputError
-from ascar.pilot.sources.recorded import Recorded, pick, readings
+from ascar.pilot.sources.recorded import RecordedSeries, pick, readings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ class _Totals:
     latency_ns: float
 
 
-def read_fio(path: Path, column: str | None, documents: list[dict[str, Any]]) -> Recorded:
+def read_fio(path: Path, column: str | None, documents: list[dict[str, Any]]) -> RecordedSeries:
     """One direction's IOPS, bandwidth or mean latency over time.
 
     Args:

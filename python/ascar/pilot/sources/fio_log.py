@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.errors import InputError
-from ascar.pilot.sources.recorded import Recorded, readings
+from ascar.pilot.sources.recorded import RecordedSeries, readings
 from ascar.pilot.sources.table import numbers_of, text_frame
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _CELLS_MIN = 4
 _TIME_MS_MAX = 1e13
 
 
-def read_fio_log(path: Path, column: str | None, time: str | None) -> list[Recorded]:  # noqa: ARG001
+def read_fio_log(path: Path, column: str | None, time: str | None) -> list[RecordedSeries]:  # noqa: ARG001
     """The readings of one log.
 
     Averaged bandwidth and IOPS of several directions and jobs are added up, interval by interval. Latencies

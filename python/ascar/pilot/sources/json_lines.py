@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.errors import InputError
-from ascar.pilot.sources.recorded import Recorded, number, pick, readings
+from ascar.pilot.sources.recorded import RecordedSeries, number, pick, readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def read_json_lines(path: Path, column: str | None, time: str | None) -> list[Recorded]:
+def read_json_lines(path: Path, column: str | None, time: str | None) -> list[RecordedSeries]:
     """The numbers under one key; lines without the key are other messages and left out."""
     values: list[float] = []
     seconds: list[float] = []

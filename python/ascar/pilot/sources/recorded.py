@@ -20,7 +20,7 @@ _SHOWN_MAX = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class RecordedSeries:
     """One series of readings.
 
     Attributes:
@@ -78,7 +78,7 @@ def pick(path: Path, column: str | None, known: Sequence[str], numeric: Sequence
     raise InputError(f"{str(path)!r} has several columns; name one with --column: {shown}")
 
 
-def readings(path: Path, name: str, values: Any, seconds: Any = None, note: str = "") -> Recorded:
+def readings(path: Path, name: str, values: Any, seconds: Any = None, note: str = "") -> RecordedSeries:
     """Values as a series.
 
     Raises:
@@ -88,7 +88,7 @@ def readings(path: Path, name: str, values: Any, seconds: Any = None, note: str 
     if taken.size == 0:
         raise InputError(f"{str(path)!r}: holds no readings of {name!r}")
     if seconds is None:
-        return Recorded(name, taken, None, note)
+        return RecordedSeries(name, taken, None, note)
     at = np.ascontiguousarray(seconds, np.float64)
     backwards = np.flatnonzero(np.diff(at) < 0)
     if backwards.size:
@@ -96,4 +96,4 @@ def readings(path: Path, name: str, values: Any, seconds: Any = None, note: str 
         raise InputError(
             f"{str(path)!r}: time runs backwards at reading {index}: {at[index]:g} after {at[index - 1]:g}"
         )
-    return Recorded(name, taken, at, note)
+    return RecordedSeries(name, taken, at, note)

@@ -23,7 +23,7 @@ _COLUMNS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class StreamColumns:
     """Which column or key is what.
 
     Attributes:
@@ -62,7 +62,7 @@ class Stream:
 
     path: Path
     file: BinaryIO
-    columns: Columns
+    columns: StreamColumns
     name: str | None = None
     taken: int = 0
     _line: int = 0
@@ -71,7 +71,7 @@ class Stream:
     _is_json: bool | None = None
 
     @classmethod
-    def open(cls, path: Path, columns: Columns) -> Self:
+    def open(cls, path: Path, columns: StreamColumns) -> Self:
         """A stream from a file.
 
         Raises:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ascar.errors import InputError
-from ascar.pilot.sources.recorded import Recorded, number, pick, readings
+from ascar.pilot.sources.recorded import RecordedSeries, number, pick, readings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_table(path: Path, column: str | None, time: str | None) -> list[Recorded]:
+def read_table(path: Path, column: str | None, time: str | None) -> list[RecordedSeries]:
     """The series of one column."""
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     head = text_frame(path, separator=separator, n_rows=1)

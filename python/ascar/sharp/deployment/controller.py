@@ -17,14 +17,14 @@ from ascar.sharp.deployment.messages import (
     Here,
     InForce,
     Keep,
-    Load,
-    Part,
+    LoadRules,
     Read,
-    Record,
-    Recording,
+    RecordingPart,
+    RecordingState,
     Renew,
+    RuleUse,
     Show,
-    Shown,
+    StartRecording,
     Stop,
     ask,
     beat,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from ascar.messaging import Link
-    from ascar.sharp.deployment.recording import Recorded
+    from ascar.sharp.deployment.recording import ControllerTrace
 
 _TRIAL_MAX_S = 3_600.0
 _RECORD_MAX_S = 3_600.0
@@ -63,7 +63,7 @@ class Plane(Protocol):
         """The rules that are followed, with their use so far; None without rules."""
         ...
 
-    async def record(self, seconds: float) -> Recorded:
+    async def record(self, seconds: float) -> ControllerTrace:
         """What the client does in so many seconds from now on, of the system's time.
 
         Raises:
@@ -100,7 +100,7 @@ class ControllerEndpoint:
         self._turn = asyncio.Lock()
         self._trial_end: asyncio.Task[None] | None = None
         self._recordings = 0
-        self._recording: asyncio.Task[list[Part]] | None = None
+        self._recording: asyncio.Task[list[RecordingPart]] | None = None
 
     @property
     def rules(self) -> str | None:
@@ -115,13 +115,13 @@ class ControllerEndpoint:
             MessagingError: the link is closed.
         """
         await self._link.serve(FIND, Find, self._on_find)
-        await self._link.serve(ask("load", self.name), Load, self._in_turn(self._on_load))
+        await self._link.serve(ask("load", self.name), LoadRules, self._in_turn(self._on_load))
         await self._link.serve(ask("keep", self.name), Keep, self._in_turn(self._on_keep))
         await self._link.serve(ask("back", self.name), Back, self._in_turn(self._on_back))
         await self._link.serve(ask("stop", self.name), Stop, self._in_turn(self._on_stop))
         await self._link.serve(ask("show", self.name), Show, self._in_turn(self._on_show))
         await self._link.serve(ask("renew", self.name), Renew, self._in_turn(self._on_renew))
-        await self._link.serve(ask("record", self.name), Record, self._on_record)
+        await self._link.serve(ask("record", self.name), StartRecording, self._on_record)
         await self._link.serve(ask("read", self.name), Read, self._on_read)
 
     async def beat(self, tick: int, tick_s: float, mb_per_s: float, rules: str | None) -> None:
@@ -161,7 +161,7 @@ class ControllerEndpoint:
             return None
         return Here(controller=self.name, workload=self.workload, instance=self.instance, rules=self.rules)
 
-    async def _on_load(self, asked: Load) -> InForce:
+    async def _on_load(self, asked: LoadRules) -> InForce:
         if self._trial is not None and rules_id(self._trial) != asked.rules:
             raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait for the end of that")
         _check_within(asked.within_s)
@@ -208,9 +208,9 @@ class ControllerEndpoint:
         self._before, self._kept = self._kept, None
         return self._in_force()
 
-    async def _on_show(self, _: Show) -> Shown:
+    async def _on_show(self, _: Show) -> RuleUse:
         used = await self._plane.used()
-        return Shown(
+        return RuleUse(
             controller=self.name,
             workload=self.workload,
             rules=self.rules,
@@ -218,26 +218,26 @@ class ControllerEndpoint:
             text=None if used is None else used.text(),
         )
 
-    async def _on_record(self, asked: Record) -> Recording:
+    async def _on_record(self, asked: StartRecording) -> RecordingState:
         if not 0 < asked.seconds <= _RECORD_MAX_S:
             raise InputError(f"seconds = {asked.seconds:g}: must be above 0, and at most {_RECORD_MAX_S:g}")
         if self._recording is not None:
             self._recording.cancel()
         self._recordings += 1
         self._recording = asyncio.create_task(self._recorded(asked.seconds))
-        return Recording(controller=self.name, number=self._recordings)
+        return RecordingState(controller=self.name, number=self._recordings)
 
-    async def _on_read(self, asked: Read) -> Part:
+    async def _on_read(self, asked: Read) -> RecordingPart:
         if self._recording is None or asked.number != self._recordings:
             raise InputError(f"number = {asked.number}: there is no such recording here; ask for one")
         if not self._recording.done():
-            return Part(controller=self.name)
+            return RecordingPart(controller=self.name)
         parts = await self._recording
         if not 0 <= asked.part < len(parts):
             raise InputError(f"part = {asked.part}: must be from 0 to {len(parts) - 1}")
         return parts[asked.part]
 
-    async def _recorded(self, seconds: float) -> list[Part]:
+    async def _recorded(self, seconds: float) -> list[RecordingPart]:
         return parts_of(await self._plane.record(seconds), self.name)
 
     def _in_force(self) -> InForce:

@@ -16,14 +16,14 @@ from ascar.sharp.deployment.messages import (
     Here,
     InForce,
     Keep,
-    Load,
-    Part,
+    LoadRules,
     Read,
-    Record,
-    Recording,
+    RecordingPart,
+    RecordingState,
     Renew,
+    RuleUse,
     Show,
-    Shown,
+    StartRecording,
     Stop,
     ask,
 )
@@ -42,7 +42,7 @@ Answer = TypeVar("Answer", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ManagerTimeouts:
     """How long is waited.
 
     Attributes:
@@ -59,7 +59,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ControllerProblem:
     """Why a controller did not do it.
 
     Attributes:
@@ -103,8 +103,8 @@ class DeploymentFailed(MessagingError):
     def __init__(
         self,
         what: str,
-        problems: Sequence[Problem],
-        unrestored: Sequence[Problem] = (),
+        problems: Sequence[ControllerProblem],
+        unrestored: Sequence[ControllerProblem] = (),
         *,
         touched: bool = True,
     ) -> None:
@@ -127,7 +127,7 @@ class Manager:
         patience: the time limits.
     """
 
-    def __init__(self, link: Link, patience: Patience = Patience()) -> None:
+    def __init__(self, link: Link, patience: ManagerTimeouts = ManagerTimeouts()) -> None:
         self._link = link
         self._patience = patience
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -149,7 +149,9 @@ class Manager:
         named = Counter(name for name, _ in {(one.controller, one.instance) for one in found})
         twice = [name for name, count in named.items() if count > 1]
         if twice:
-            problems = [Problem(name, "several controllers have this name") for name in sorted(twice)]
+            problems = [
+                ControllerProblem(name, "several controllers have this name") for name in sorted(twice)
+            ]
             raise DeploymentFailed("controllers", problems, touched=False)
         by_name = {one.controller: one for one in found}
         return tuple(by_name[name] for name in sorted(by_name))
@@ -171,7 +173,7 @@ class Manager:
         """
         name = rules_id(rules)
         names = await self._present(f"rules {name}", workload, expected, least)
-        load = Load(rules=name, text=rules.bare().text(), within_s=self._patience.trial_s)
+        load = LoadRules(rules=name, text=rules.bare().text(), within_s=self._patience.trial_s)
         try:
             await self._all_or_none(names, name, load)
         except BaseException:
@@ -187,7 +189,7 @@ class Manager:
             DeploymentFailed: a controller refuses or does not answer; none is on trial any more.
         """
         name = rules_id(rules)
-        load = Load(rules=name, text=rules.bare().text(), within_s=within_s)
+        load = LoadRules(rules=name, text=rules.bare().text(), within_s=within_s)
         _, problems = await self._ask_all(names, "load", load, InForce)
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
@@ -235,7 +237,7 @@ class Manager:
         names = tuple(one.controller for one in found)
         done, problems = await self._ask_all(names, "stop", Stop(), InForce)
         missing = sorted(wanted - set(names))
-        problems += [Problem(name, "does not answer") for name in missing]
+        problems += [ControllerProblem(name, "does not answer") for name in missing]
         if problems:
             at = f"stopped on {len(done)}" if done else "stop"
             raise MessagingError(f"{at}; but not: {_listed(problems)}")
@@ -243,37 +245,37 @@ class Manager:
 
     async def show(
         self, workload: str | None = None, least: int = 0
-    ) -> tuple[tuple[Shown, ...], tuple[Problem, ...]]:
+    ) -> tuple[tuple[RuleUse, ...], tuple[ControllerProblem, ...]]:
         """What is in force and how it was used, of all controllers of a workload; and who did not say."""
         found = await self.find(workload, least)
         return await self.shown([one.controller for one in found])
 
-    async def shown(self, names: Sequence[str]) -> tuple[tuple[Shown, ...], tuple[Problem, ...]]:
+    async def shown(self, names: Sequence[str]) -> tuple[tuple[RuleUse, ...], tuple[ControllerProblem, ...]]:
         """What is in force and how it was used, of these controllers; and who did not say."""
-        done, problems = await self._ask_all(names, "show", Show(), Shown)
+        done, problems = await self._ask_all(names, "show", Show(), RuleUse)
         return tuple(done[name] for name in sorted(done)), tuple(problems)
 
-    async def record(self, names: Sequence[str], seconds: float) -> tuple[Recording, ...]:
+    async def record(self, names: Sequence[str], seconds: float) -> tuple[RecordingState, ...]:
         """Have controllers write down what their clients do.
 
         Raises:
             MessagingError: one does not.
         """
-        done, problems = await self._ask_all(names, "record", Record(seconds=seconds), Recording)
+        done, problems = await self._ask_all(names, "record", StartRecording(seconds=seconds), RecordingState)
         if problems:
             raise MessagingError(f"a recording: {_listed(problems)}")
         return tuple(done[name] for name in sorted(done))
 
-    async def read(self, recording: Recording) -> tuple[Part, ...]:
+    async def read(self, recording: RecordingState) -> tuple[RecordingPart, ...]:
         """What a controller has written down, in parts; none while it is not over.
 
         Raises:
             MessagingError: it does not say, or has nothing.
         """
-        name, parts = recording.controller, list[Part]()
+        name, parts = recording.controller, list[RecordingPart]()
         while not parts or len(parts) < (parts[0].parts or 0):
             asked = Read(number=recording.number, part=len(parts))
-            part = await self._link.request(ask("read", name), asked, Part, self._patience.answer_s)
+            part = await self._link.request(ask("read", name), asked, RecordingPart, self._patience.answer_s)
             if part.parts is None:
                 return ()
             if not 0 < part.parts <= _PARTS_MAX:
@@ -288,48 +290,56 @@ class Manager:
         wanted = set(expected)
         found = await self.find(workload, max(least, len(wanted)))
         names = {one.controller for one in found}
-        problems = [Problem(name, "does not answer") for name in sorted(wanted - names)]
+        problems = [ControllerProblem(name, "does not answer") for name in sorted(wanted - names)]
         if len(names) < max(least, 1):
             of = "" if workload is None else f" of workload {workload}"
-            problems.append(Problem(f"controllers{of}", f"{len(names)} are there, not {max(least, 1)}"))
+            problems.append(
+                ControllerProblem(f"controllers{of}", f"{len(names)} are there, not {max(least, 1)}")
+            )
         if problems:
             raise DeploymentFailed(what, problems, touched=False)
         return tuple(sorted(names))
 
-    async def _all_or_none(self, names: Sequence[str], name: str, load: Load) -> None:
+    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules) -> None:
         for verb, message in (("load", load), ("keep", Keep(rules=name))):
             _, problems = await self._ask_all(names, verb, message, InForce)
             if problems:
                 raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 
-    async def _put_back(self, names: Sequence[str], name: str) -> list[Problem]:
+    async def _put_back(self, names: Sequence[str], name: str) -> list[ControllerProblem]:
         """Ask for what was before; who did not say that it is so."""
         done, problems = await self._ask_all(names, "back", Back(rules=name), InForce)
-        still = [Problem(one.controller, "still follows them") for one in done.values() if one.rules == name]
+        still = [
+            ControllerProblem(one.controller, "still follows them")
+            for one in done.values()
+            if one.rules == name
+        ]
         return problems + still
 
     async def _ask_all(
         self, names: Iterable[str], verb: str, message: Message, reply: type[Answer]
-    ) -> tuple[dict[str, Answer], list[Problem]]:
+    ) -> tuple[dict[str, Answer], list[ControllerProblem]]:
         """Answers by name, and who gave none."""
 
-        async def one(name: str) -> Answer | Problem:
+        async def one(name: str) -> Answer | ControllerProblem:
             async with self._slots:
                 try:
                     return await self._link.request(ask(verb, name), message, reply, self._patience.answer_s)
                 except RequestRefused as error:
-                    return Problem(name, f"refused: {error.reason}")
+                    return ControllerProblem(name, f"refused: {error.reason}")
                 except MessagingError as error:
-                    return Problem(name, error.message.partition(": ")[2] or error.message)
+                    return ControllerProblem(name, error.message.partition(": ")[2] or error.message)
 
         asked = list(names)
         answers = await asyncio.gather(*(one(name) for name in asked))
-        found: Mapping[str, Answer | Problem] = dict(zip(asked, answers, strict=True))
-        problems = [answer for answer in found.values() if isinstance(answer, Problem)]
-        return {name: said for name, said in found.items() if not isinstance(said, Problem)}, problems
+        found: Mapping[str, Answer | ControllerProblem] = dict(zip(asked, answers, strict=True))
+        problems = [answer for answer in found.values() if isinstance(answer, ControllerProblem)]
+        return {
+            name: said for name, said in found.items() if not isinstance(said, ControllerProblem)
+        }, problems
 
 
-def _listed(problems: Sequence[Problem]) -> str:
+def _listed(problems: Sequence[ControllerProblem]) -> str:
     named = [str(one) for one in problems[:_NAMED_MAX]]
     more = len(problems) - len(named)
     return ", ".join(named) + (f", and {more} more" if more else "")

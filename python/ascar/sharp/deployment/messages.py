@@ -52,7 +52,7 @@ class Here(Message, frozen=True, tag="rules.here/1"):
     rules: str | None = None
 
 
-class Load(Message, frozen=True, tag="rules.load/1"):
+class LoadRules(Message, frozen=True, tag="rules.load/1"):
     """Follow these rules on trial: unless they are kept in time, put back what was in force.
 
     Attributes:
@@ -105,7 +105,7 @@ class Show(Message, frozen=True, tag="rules.show/1"):
     """What is in force, and how was it used?"""
 
 
-class Shown(Message, frozen=True, tag="rules.shown/1"):
+class RuleUse(Message, frozen=True, tag="rules.shown/1"):
     """Rules with their use.
 
     Attributes:
@@ -124,13 +124,13 @@ class Shown(Message, frozen=True, tag="rules.shown/1"):
     text: str | None = None
 
 
-class Record(Message, frozen=True, tag="rules.record/1"):
+class StartRecording(Message, frozen=True, tag="rules.record/1"):
     """Write down what the client does from now on, for so many seconds of the system's time."""
 
     seconds: float
 
 
-class Recording(Message, frozen=True, tag="rules.recording/1"):
+class RecordingState(Message, frozen=True, tag="rules.recording/1"):
     """It is being written down.
 
     Attributes:
@@ -154,7 +154,7 @@ class Read(Message, frozen=True, tag="rules.read/1"):
     part: int
 
 
-class Part(Message, frozen=True, tag="rules.part/1"):
+class RecordingPart(Message, frozen=True, tag="rules.part/1"):
     """A part of a recording: operations in the order of their beginning, a column each.
 
     Attributes:

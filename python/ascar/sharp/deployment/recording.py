@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from ascar.errors import MessagingError
-from ascar.features import Operation, Trace
-from ascar.sharp.deployment.messages import Part
+from ascar.features import Trace, TraceOperation
+from ascar.sharp.deployment.messages import RecordingPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,13 +21,13 @@ PART_ROWS: Final = 4_000
 """Operations in a message, which stays far below the largest one."""
 
 _COLUMNS = ("seconds", "operation", "thread", "file", "offset_bytes", "size_bytes", "latency_s")
-_LARGEST = max(Operation)
+_LARGEST = max(TraceOperation)
 _INTEGER_MAX = 2**62
 What = Literal["operations", "requests"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class ControllerTrace:
     """What clients did in a while.
 
     Attributes:
@@ -49,7 +49,7 @@ class Recorded:
     dirty_limit_bytes: float = 0.0
 
 
-def parts_of(recorded: Recorded, controller: str) -> list[Part]:
+def parts_of(recorded: ControllerTrace, controller: str) -> list[RecordingPart]:
     """The messages that hold it, one at least."""
     traces: list[tuple[What, Trace]] = [
         ("operations", recorded.operations),
@@ -68,7 +68,7 @@ def parts_of(recorded: Recorded, controller: str) -> list[Part]:
     if not pieces:
         pieces.append(("operations", recorded.operations))
     return [
-        Part(
+        RecordingPart(
             controller=controller,
             parts=len(pieces),
             what=what,
@@ -89,7 +89,7 @@ def parts_of(recorded: Recorded, controller: str) -> list[Part]:
     ]
 
 
-def recorded_of(parts: Sequence[Part]) -> Recorded:
+def recorded_of(parts: Sequence[RecordingPart]) -> ControllerTrace:
     """What a controller's messages hold.
 
     Args:
@@ -100,7 +100,7 @@ def recorded_of(parts: Sequence[Part]) -> Recorded:
     """
     for part in parts:
         _check(part)
-    return Recorded(
+    return ControllerTrace(
         _trace([one for one in parts if one.what == "operations"]),
         _trace([one for one in parts if one.what == "requests"]),
         parts[0].begin_s,
@@ -111,10 +111,10 @@ def recorded_of(parts: Sequence[Part]) -> Recorded:
     )
 
 
-def together(several: Sequence[Recorded]) -> Recorded:
+def together(several: Sequence[ControllerTrace]) -> ControllerTrace:
     """What all clients did while all were recorded; threads of different clients are different ones."""
     span_s = max(one.begin_s for one in several), min(one.end_s for one in several)
-    return Recorded(
+    return ControllerTrace(
         _merged([one.operations for one in several], span_s),
         _merged([one.requests for one in several], span_s),
         *span_s,
@@ -124,7 +124,7 @@ def together(several: Sequence[Recorded]) -> Recorded:
     )
 
 
-def _check(part: Part) -> None:
+def _check(part: RecordingPart) -> None:
     if len({len(getattr(part, name)) for name in _COLUMNS}) > 1:
         raise MessagingError(f"{part.controller}: a recording with columns of different lengths")
     numbers = [part.operation, part.thread, part.file, part.offset_bytes, part.size_bytes]
@@ -134,7 +134,7 @@ def _check(part: Part) -> None:
         raise MessagingError(f"{part.controller}: a recording with numbers that are out of range")
 
 
-def _trace(parts: Sequence[Part]) -> Trace:
+def _trace(parts: Sequence[RecordingPart]) -> Trace:
     columns = {name: [value for part in parts for value in getattr(part, name)] for name in _COLUMNS}
     return Trace.of(
         columns | {"latency_s": [math.nan if one is None else one for one in columns["latency_s"]]}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BYTES_MAX = 4 << 20
 
 
-class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedDeployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was put in force.
 
     Attributes:
@@ -41,12 +41,12 @@ class Roster:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def expected(self, workload: str) -> Expected | None:
+    def expected(self, workload: str) -> ExpectedDeployment | None:
         """What was put in force for a workload; None where nothing was, or nobody can tell any more."""
         path = self._path(workload)
         try:
             with path.open("rb") as file:
-                found = msgspec.json.decode(file.read(_BYTES_MAX), type=Expected)
+                found = msgspec.json.decode(file.read(_BYTES_MAX), type=ExpectedDeployment)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return found if found.version == 1 else None
@@ -55,7 +55,7 @@ class Roster:
         """Workloads for which something was put in force."""
         return tuple(sorted(path.stem for path in self._directory.glob("*.json")))
 
-    def write(self, expected: Expected) -> None:
+    def write(self, expected: ExpectedDeployment) -> None:
         """Remember what was put in force.
 
         Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.messaging import Link
-    from ascar.sharp.deployment.recording import Recorded
+    from ascar.sharp.deployment.recording import ControllerTrace
     from ascar.simulation import Scenario
 
 _SPEED_MAX = 10_000.0
@@ -59,7 +59,7 @@ class _ClientPlane:
             text = (await asyncio.to_thread(self._cluster.rules))[self._client]
         return None if text is None else RuleSet.parse(text)
 
-    async def record(self, seconds: float) -> Recorded:
+    async def record(self, seconds: float) -> ControllerTrace:
         return await self._recorder.record(self._client, seconds)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.sharp.deployment.recording import Recorded
+from ascar.sharp.deployment.recording import ControllerTrace
 from ascar.sharp.simulated_traces import trace_of
 from ascar.simulation import INDICATORS
 
@@ -56,7 +56,7 @@ class Recorder:
         self._wishes: dict[int, list[_Wish]] = {}
         self._first_thread = _first_threads(cluster)
 
-    async def record(self, client: int, seconds: float) -> Recorded:
+    async def record(self, client: int, seconds: float) -> ControllerTrace:
         """What a client does in the next virtual seconds, in whole ticks."""
         scenario = self._cluster.scenario
         async with self._turn:
@@ -89,7 +89,7 @@ class Recorder:
                     if not wish.ticks:
                         wish.over.set()
 
-    def _recorded(self, client: int, wish: _Wish) -> Recorded:
+    def _recorded(self, client: int, wish: _Wish) -> ControllerTrace:
         scenario = self._cluster.scenario
         servers = scenario.server_count
         streams = np.array(wish.seen)
@@ -98,7 +98,7 @@ class Recorder:
             (float(one.seconds[-1]) for one in (operations, requests) if len(one.seconds) >= _KEPT_MAX),
             default=wish.begun_s + len(wish.seen) * scenario.tick_s,
         )
-        return Recorded(
+        return ControllerTrace(
             _between(
                 trace_of(operations),
                 (self._first_thread[client], self._first_thread[client + 1]),

@@ -14,7 +14,7 @@ from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link
 from ascar.sharp.bench import merged
 from ascar.sharp.deployment.manager import Manager
-from ascar.sharp.deployment.messages import ANY, Beat, Here, Shown, beat
+from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.rules import RuleSet
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
     from ascar.messaging import Background, Settings
-    from ascar.sharp.deployment.recording import Recorded
+    from ascar.sharp.deployment.recording import ControllerTrace
 
 METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
 """What an interval of a running system tells: of throughput(client, tick), section 3.1.5."""
@@ -179,7 +179,7 @@ class ManagedSystem:
         self._call(self._manager.stop(self._workload, self.controllers))
         self._kept, self._trial, self._asked = None, None, True
 
-    def record(self, seconds: float) -> Recorded:
+    def record(self, seconds: float) -> ControllerTrace:
         """What all clients together do in so many seconds of the system's time.
 
         Raises:
@@ -192,7 +192,7 @@ class ManagedSystem:
         """Seconds of the system that have passed since this was opened."""
         return self._time_s
 
-    def _shown(self) -> Sequence[Shown]:
+    def _shown(self) -> Sequence[RuleUse]:
         """What every controller says of its rules, which are the same.
 
         Raises:
@@ -228,8 +228,8 @@ class ManagedSystem:
         assert self._came is not None
         self._came.set()
 
-    async def _recorded(self, seconds: float) -> list[Recorded]:
-        found: list[Recorded] = []
+    async def _recorded(self, seconds: float) -> list[ControllerTrace]:
+        found: list[ControllerTrace] = []
         begun_s = time.monotonic()
         for one in await self._manager.record(self.controllers, seconds):
             while not (parts := await self._manager.read(one)):
@@ -290,7 +290,7 @@ class ManagedSystem:
         return self._background.call(work, _CALL_S)
 
 
-def _with_use(shown: Sequence[Shown]) -> RuleSet | None:
+def _with_use(shown: Sequence[RuleUse]) -> RuleSet | None:
     texts = [one.text for one in shown if one.text is not None]
     return merged([RuleSet.parse(text) for text in texts]) if texts else None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import InputError
 from ascar.sharp.bench import SimulatedBench
 from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import Judge, Limits
+from ascar.sharp.judge import Judge, SearchLimits
 from ascar.sharp.library.gains import gains
 from ascar.sharp.library.observation import observed
 from ascar.sharp.library.record import GainEntry
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.sharp.journal import Begin
     from ascar.sharp.library.store import Library
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
     from ascar.simulation import Scenario
 
 
@@ -45,7 +45,7 @@ class Effort:
         budget_s: the budget of this call; None: until all is done.
     """
 
-    plan: Plan
+    plan: SearchPlan
     evaluations: int = 500
     pairs: int = 4
     threads: int | None = None
@@ -79,7 +79,7 @@ class Workloads:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BootstrapProgress:
     """How far a bootstrap is.
 
     Attributes:
@@ -112,7 +112,7 @@ class Bootstrapped:
     measured: int
 
 
-def ignore(step: Step) -> None:
+def ignore(step: BootstrapProgress) -> None:
     """Listen to nothing."""
 
 
@@ -128,7 +128,7 @@ class _Run:
     objective: Objective
     effort: Effort
     journals: Path
-    listener: Callable[[Step], None]
+    listener: Callable[[BootstrapProgress], None]
     clock: Callable[[], float]
     began_s: float
     measured: int = 0
@@ -148,7 +148,9 @@ class _Run:
         if left_s is not None and left_s <= 0:
             raise _Spent
         self.listener(
-            Step(what, workload, done, len(self.common if what == "search" else self.scenarios), left_s)
+            BootstrapProgress(
+                what, workload, done, len(self.common if what == "search" else self.scenarios), left_s
+            )
         )
 
     def features(self) -> None:
@@ -193,7 +195,7 @@ class _Run:
         bench = SimulatedBench(scenario, self.objective, effort.threads)
         path = self.journals / f"{_file_name(name)}.journal"
         begin: Begin = "resume" if path.exists() else "new"
-        limits = Limits(effort.evaluations)
+        limits = SearchLimits(effort.evaluations)
         with Journal(path, About.of(bench, self.objective, effort.plan), begin) as journal:
             known = len(journal)
 
@@ -216,7 +218,7 @@ def bootstrap(
     objective: Objective,
     effort: Effort,
     *,
-    listener: Callable[[Step], None] = ignore,
+    listener: Callable[[BootstrapProgress], None] = ignore,
     clock: Callable[[], float] = time.monotonic,
 ) -> Bootstrapped:
     """Fill a library for one objective; may be called again until it is complete.

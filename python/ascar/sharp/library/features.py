@@ -25,7 +25,7 @@ _RELATIVE = ("_share", "_relative_sd")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkloadObservation:
     """What was seen of a workload besides its operations; nothing has to be.
 
     Attributes:
@@ -41,10 +41,10 @@ class Seen:
     dirty_share: float = math.nan
 
 
-_NOTHING_ELSE = Seen()
+_NOTHING_ELSE = WorkloadObservation()
 
 
-def workload_features(trace: Trace, seen: Seen = _NOTHING_ELSE) -> dict[str, float]:
+def workload_features(trace: Trace, seen: WorkloadObservation = _NOTHING_ELSE) -> dict[str, float]:
     """The features of a workload: those of its operations, those of its requests, and how it waits.
 
     Those of requests have the same names and definitions (`features_of`, `pressure_of`) after "request_".

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ascar.errors import ExpressionError, InputError
-from ascar.sharp.bench import FRESH, Trial
+from ascar.sharp.bench import FRESH, RuleTrial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Bench, Result
+    from ascar.sharp.bench import Bench, RuleRun
     from ascar.sharp.rules import RuleSet
 
 CONFIDENCE = 0.95
@@ -24,7 +24,7 @@ _PAIRS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class RuleGain:
     """Relative, above zero is better whichever way the objective points.
 
     Attributes:
@@ -42,7 +42,7 @@ class Gain:
 
 def gain_of(
     with_rules: Sequence[float], without: Sequence[float], sign: int = 1, confidence: float = CONFIDENCE
-) -> Gain | None:
+) -> RuleGain | None:
     """The gain that pairs of scores show; None where a score without rules is not above zero, or not finite.
 
     The mean of the relative differences and its t interval: pairs share their random numbers, so that what
@@ -62,15 +62,15 @@ def gain_of(
     relative = sign * (ours / base - 1)
     mean = float(relative.mean())
     if len(relative) < 2:
-        return Gain(mean, None, None, len(relative))
+        return RuleGain(mean, None, None, len(relative))
     tail = float(stdtrit(len(relative) - 1, (1 + confidence) / 2))
     half = tail * float(relative.std(ddof=1)) / math.sqrt(len(relative))
-    return Gain(mean, mean - half, mean + half, len(relative))
+    return RuleGain(mean, mean - half, mean + half, len(relative))
 
 
 def gains(
     bench: Bench, objective: Objective, rule_sets: Sequence[RuleSet], pairs: int
-) -> Iterator[Gain | None]:
+) -> Iterator[RuleGain | None]:
     """What each rule set gains on the bench's workload, in their order; None where it has no value.
 
     Runs meet random numbers that no search has met; those without rules are made once.
@@ -81,7 +81,9 @@ def gains(
     if not 1 <= pairs <= _PAIRS_MAX:
         raise InputError(f"pairs = {pairs}: must be from 1 to {_PAIRS_MAX}")
     seeds = range(FRESH, FRESH + pairs)
-    trials = [Trial(rules, seed) for rules in (None, *(one.bare() for one in rule_sets)) for seed in seeds]
+    trials = [
+        RuleTrial(rules, seed) for rules in (None, *(one.bare() for one in rule_sets)) for seed in seeds
+    ]
     results = bench.run(trials)
     try:
         without = [_score(objective, next(results)) for _ in seeds]
@@ -92,7 +94,7 @@ def gains(
         results.close()
 
 
-def _score(objective: Objective, result: Result) -> float:
+def _score(objective: Objective, result: RuleRun) -> float:
     try:
         return objective.score(result.metrics)
     except ExpressionError:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import WorkError
 from ascar.sharp.deployment.system import ManagedSystem
-from ascar.sharp.library.features import Seen, workload_features
+from ascar.sharp.library.features import WorkloadObservation, workload_features
 
 if TYPE_CHECKING:
-    from ascar.sharp.deployment.recording import Recorded
+    from ascar.sharp.deployment.recording import ControllerTrace
 
 
 class WatchedSystem(ManagedSystem):
@@ -25,7 +25,7 @@ class WatchedSystem(ManagedSystem):
         return features_of_clients(self.record(seconds), len(self.controllers))
 
 
-def features_of_clients(recorded: Recorded, clients: int) -> dict[str, float]:
+def features_of_clients(recorded: ControllerTrace, clients: int) -> dict[str, float]:
     """The features of what so many clients did, as those of the simulated cluster are taken.
 
     Raises:
@@ -34,7 +34,7 @@ def features_of_clients(recorded: Recorded, clients: int) -> dict[str, float]:
     if len(recorded.operations) + len(recorded.requests) == 0:
         raise WorkError("the clients: did nothing; observe them for longer")
     limit = recorded.dirty_limit_bytes
-    seen = Seen(
+    seen = WorkloadObservation(
         requests=recorded.requests,
         clients=clients,
         waiting_mean=recorded.waiting_mean,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.errors import WorkError
-from ascar.sharp.library.features import Seen, workload_features
+from ascar.sharp.library.features import WorkloadObservation, workload_features
 from ascar.sharp.simulated_traces import trace_of
 from ascar.simulation import INDICATORS, Cluster
 
@@ -41,7 +41,7 @@ def observed_on(cluster: Cluster, seconds: float = OBSERVED_S) -> dict[str, floa
             f"workload {cluster.scenario.name!r}: did nothing in {seconds:g} s; observe it for longer"
         )
     dirty, limit = (float(np.mean(streams[:, :, column])) for column in (_DIRTY, _DIRTY_LIMIT))
-    seen = Seen(
+    seen = WorkloadObservation(
         requests=requests,
         clients=cluster.scenario.client_count,
         waiting_mean=float(np.mean(streams[:, :, _WAITING])),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ascar.sharp.library.observation import observed_on
-from ascar.sharp.running import Running, SimulatedRunning
+from ascar.sharp.running import RunningSystem, SimulatedRunning
 
 if TYPE_CHECKING:
     from ascar.sharp.rules import RuleSet
     from ascar.simulation import Scenario
 
 
-class System(Running, Protocol):
+class System(RunningSystem, Protocol):
     """A system at work, whose load can be observed, and whose rules can be taken off."""
 
     @property
@@ -37,7 +37,7 @@ class System(Running, Protocol):
         ...
 
 
-class SimulatedSystem(SimulatedRunning):
+class SimulatedClusterSystem(SimulatedRunning):
     """A simulated cluster that runs on and on, as fast as it can.
 
     Args:

@@ -27,7 +27,7 @@ _TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WatchOptions:
     """How the daemon looks.
 
     Attributes:
@@ -56,7 +56,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WatchEvent:
     """What the daemon did.
 
     Attributes:
@@ -78,7 +78,7 @@ class Event:
 
 
 @dataclass(slots=True)
-class Watcher:
+class RuleWatcher:
     """Watches one system.
 
     Attributes:
@@ -94,9 +94,9 @@ class Watcher:
     system: System
     chooser: Chooser
     objective: Objective
-    pace: Pace = field(default_factory=Pace)
+    pace: WatchOptions = field(default_factory=WatchOptions)
     test: PairTest = field(default_factory=lambda: PairTest(level=0.05, pairs_min=4, pairs_max=12))
-    listener: Callable[[Event], None] = lambda _: None
+    listener: Callable[[WatchEvent], None] = lambda _: None
     tried: set[str] = field(default_factory=set[str])
     _known: dict[str, float] | None = None
 
@@ -168,4 +168,4 @@ class Watcher:
         shown: InTurns | None = None,
         distance: float | None = None,
     ) -> None:
-        self.listener(Event(kind, self.system.time_s, choice, shown, distance))
+        self.listener(WatchEvent(kind, self.system.time_s, choice, shown, distance))

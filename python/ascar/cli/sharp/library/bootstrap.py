@@ -46,15 +46,15 @@ def bootstrap(
     from ascar.cli.sharp.library.workloads import objective_named, path_of
     from ascar.errors import InputError
     from ascar.sharp.library import (
+        BootstrapProgress,
         Effort,
         Library,
-        Step,
         Workloads,
         alterations,
         common_set,
         fill,
     )
-    from ascar.sharp.plan import Plan
+    from ascar.sharp.plan import SearchPlan
     from ascar.study import duration
 
     wanted = objective_named(objective)
@@ -66,10 +66,10 @@ def bootstrap(
     common = {name: one for name, one in common.items() if not only or name in only}
     mixes = alterations(altered) if altered else {}
     workloads = Workloads(common, {name: mix.scenario(name) for name, mix in mixes.items()})
-    effort = Effort(Plan(), evaluations, pairs, threads, budget_s)
+    effort = Effort(SearchPlan(), evaluations, pairs, threads, budget_s)
     said_s = time.monotonic()
 
-    def tell(step: Step) -> None:
+    def tell(step: BootstrapProgress) -> None:
         nonlocal said_s
         if quiet or time.monotonic() < said_s:
             return

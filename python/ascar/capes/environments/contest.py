@@ -1,0 +1,174 @@
+"""A learner at StorageGameSim, again and again: how often it converges, and when."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from ascar.capes.classic.hyperparameters import SEARCHED
+from ascar.capes.environments.blind import RandomPolicy, SweepPolicy
+from ascar.capes.environments.convergence import converged_tick
+from ascar.capes.environments.game import TICKS, Game, drawn
+from ascar.capes.knobs import initial
+from ascar.capes.modern.learner import Modern, ModernOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ascar.capes.classic.hyperparameters import DeepQHyperparameters
+    from ascar.capes.environments.game import GameKind
+    from ascar.capes.knobs import Setting
+    from ascar.capes.policy import Policy, TickObservation
+
+Algorithm = Literal["modern", "classic", "sweep", "random"]
+ALGORITHMS: Final[tuple[Algorithm, ...]] = ("modern", "classic", "sweep", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerContest:
+    """What is played.
+
+    Attributes:
+        game: which, and by which criterion it is won.
+        algorithm: who plays.
+        noise: standard deviation as a share of the throughput.
+        delay_ticks: until a change of the window shows.
+        runs: how many.
+        seed: of the first run; each has its own.
+        hyper: of the classic learner.
+        options: of the modern one; None: the defaults.
+    """
+
+    game: GameKind
+    algorithm: Algorithm
+    noise: float
+    delay_ticks: int
+    runs: int
+    seed: int = 1
+    hyper: DeepQHyperparameters = SEARCHED
+    options: ModernOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContestRun:
+    """One run.
+
+    Attributes:
+        seed: of it.
+        ticks: until it had converged; None where it had not.
+        near_share: of all ticks, those near the ideal.
+    """
+
+    seed: int
+    ticks: int | None
+    near_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContestProgress:
+    """How far a contest has come.
+
+    Attributes:
+        share: of the ticks of all runs.
+        done: runs, or others.
+        wanted: runs, or others.
+        left_s: about so long it goes on; None while nobody knows.
+        unit: what they are.
+    """
+
+    share: float
+    done: int
+    wanted: int
+    left_s: float | None
+    unit: str = "runs"
+
+
+def play(
+    contest: LearnerContest, listener: Callable[[ContestProgress], None] | None = None
+) -> list[ContestRun]:
+    """Play all runs.
+
+    Args:
+        contest: what is played.
+        listener: is told now and then how far it is.
+
+    Raises:
+        EnvironmentLacks: the classic learner's libraries are not installed.
+        InputError: noise or delay are out of range.
+    """
+    return play_all((contest,), listener)
+
+
+def play_all(
+    contests: Sequence[LearnerContest], listener: Callable[[ContestProgress], None] | None = None
+) -> list[ContestRun]:
+    """Play the runs of several contests of one learner, as `play` does; deep ones train all at once.
+
+    Args:
+        contests: alike but for noise, delay, runs and seed.
+        listener: see `play`.
+    """
+    contest = contests[0]
+    games = [
+        Game(drawn(one.game, one.noise, one.delay_ticks, one.seed + run))
+        for one in contests
+        for run in range(one.runs)
+    ]
+    begun_s = time.monotonic()
+
+    def tell(ticks: int, done: int) -> None:
+        if listener is not None:
+            share = ticks / (TICKS * len(games))
+            past_s = time.monotonic() - begun_s
+            left_s = past_s / share - past_s if share else None
+            listener(ContestProgress(share, done, len(games), left_s))
+
+    if contest.algorithm == "classic":
+        _play_together(games, contest, tell)
+    else:
+        for done, game in enumerate(games):
+            _play_one(game, _policy(game, contest), lambda tick, done=done: tell(done * TICKS + tick, done))
+    return [
+        ContestRun(game.rules.seed, converged_tick(contest.game, game.near), float(np.mean(game.near)))
+        for game in games
+    ]
+
+
+def _policy(game: Game, contest: LearnerContest) -> Policy:
+    rng = np.random.default_rng([game.rules.seed, 3])
+    if contest.algorithm == "sweep":
+        return SweepPolicy(game.knobs)
+    if contest.algorithm == "random":
+        return RandomPolicy(game.knobs, rng)
+    return Modern(game.knobs, rng, contest.options)
+
+
+def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
+    setting: Setting = initial(game.knobs)
+    for tick in range(TICKS):
+        setting = policy.decide(game.step(setting))
+        if tick % 50 == 0:
+            tell(tick)
+
+
+def _play_together(games: list[Game], contest: LearnerContest, tell: Callable[[int, int], None]) -> None:
+    """Networks train in one compiled step for all runs."""
+    from ascar.capes.classic.experience import Experience
+    from ascar.capes.classic.learner import ClassicCrowd
+
+    settings: list[Setting] = [initial(one.knobs) for one in games]
+    seen: list[TickObservation] = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
+    width = seen[0].indicators.size
+    experiences = [
+        Experience(one.knobs, width, contest.hyper, np.random.default_rng([one.rules.seed, 3]))
+        for one in games
+    ]
+    crowd = ClassicCrowd(experiences, contest.hyper)
+    for tick in range(1, TICKS):
+        settings = crowd.decide(seen)
+        seen = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
+        if tick % 10 == 0:
+            tell(tick * len(games), 0)

@@ -1,0 +1,118 @@
+"""What a visit to a setting promises, and which one pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_VISITS = (1, 3, 9)
+_STAY = 0.25
+_HERE, _HOME = 0, 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateSettings:
+    """Settings to choose from: first the one in force, then the initial one, then more that were visited.
+
+    Attributes:
+        mean: float64 (m,), of each one's performance, losses bent.
+        sd: float64 (m,), of it.
+        plain: float64 (m,), the mean with losses as they are.
+        allowed: bool (m,).
+        known: so many, from the first, were visited.
+    """
+
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    plain: NDArray[np.float64]
+    allowed: NDArray[np.bool_]
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceCriteria:
+    """What pays.
+
+    Attributes:
+        ticks: that a visit lasts, once settled.
+        settle_ticks: after so many a change shows.
+        horizon_ticks: a visit must pay within so many.
+        noise: standard deviation of a tick, as a share.
+        visit_sd: what differs from visit to visit beside that, in the objective's units.
+        worth: a visit must promise this share of its performance beyond its cost, and to leave the initial
+            setting must bring this share.
+        home: to leave it for good, a setting must be better by `worth` and so many standard deviations.
+        rest: whether a visit elsewhere must wait while the initial setting is the best one known.
+    """
+
+    ticks: int
+    settle_ticks: int
+    horizon_ticks: int
+    noise: float
+    visit_sd: float
+    worth: float
+    home: float
+    rest: bool
+
+
+def promise(
+    mean: NDArray[np.float64], sd: NDArray[np.float64], base: float, noise_variance: float
+) -> NDArray[np.float64]:
+    """(m,): by how much more than the best one known a setting is expected to turn out, after a visit.
+
+    That is the expected improvement (Mockus 1975) with the deviation of the posterior mean after one visit
+    (knowledge gradient; Frazier, Powell and Dayanik 2009): what a noisy visit cannot show promises nothing.
+
+    Args:
+        mean: of each setting's performance.
+        sd: of it.
+        base: mean of the best one known.
+        noise_variance: of a visit's mean.
+    """
+    shown = sd * sd / np.sqrt(sd * sd + noise_variance + 1e-300)
+    shown = np.maximum(shown, 1e-12 * max(abs(base), 1e-300))
+    z = (mean - base) / shown
+    return shown * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
+
+
+def paying(prospects: CandidateSettings, terms: ChoiceCriteria) -> int:
+    """The setting whose visit pays most within the horizon; where none pays, the best one known.
+
+    What was visited often and by chance looks best is seldom better than the initial setting: until one
+    surely is, the initial one is the best one known, and a visit promises what exceeds it by `worth`.
+
+    Returns:
+        The number of the setting.
+    """
+    mean, sd, allowed, known = prospects.mean, prospects.sd, prospects.allowed, prospects.known
+    best = int(np.argmax(np.where(allowed[:known], mean[:known], -np.inf)))
+    base = bar = float(mean[best])
+    variance = (terms.noise * base) ** 2 / terms.ticks + terms.visit_sd**2
+    sure = terms.worth * abs(base) + terms.home * float(np.hypot(sd[best], sd[_HOME]))
+    at_home = terms.home > 0 and bool(allowed[_HOME]) and base - mean[_HOME] <= sure
+    if at_home:
+        best, base = _HOME, float(mean[_HOME])
+        if terms.rest:
+            return _HOME
+        bar = base + terms.worth * abs(base)
+    cost = np.maximum(base - prospects.plain, 0)
+    value = np.max(
+        [
+            terms.horizon_ticks * promise(mean, sd, bar, variance / visits)
+            - (visits * terms.ticks + 2 * terms.settle_ticks) * cost
+            for visits in _VISITS
+        ],
+        axis=0,
+    )
+    most = int(np.argmax(np.where(allowed, value, -np.inf)))
+    if value[most] > terms.worth * terms.ticks * abs(base):
+        return most
+    if not at_home and allowed[_HERE] and mean[best] - mean[_HERE] <= _STAY * terms.worth * abs(base):
+        return _HERE
+    return best

@@ -1,0 +1,215 @@
+"""On the way to where a learner wants the knobs: one action at a time, in steps as large as is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from ascar.capes.process.setting_keys import position, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ascar.capes.knobs import Setting
+    from ascar.capes.process.setting_keys import SettingKey, Value
+
+_LOST_TICKS: Final = 10
+_PAUSE_TICKS_MAX: Final = 60
+_FOR_NOW: Final = ("busy", "holding", "killed", "storage", "window", "node", "restored", "lost")
+"""Why an action may be refused or fail though nothing is wrong with its setting."""
+
+
+class ActionRequest(NamedTuple):
+    """What is sent on `P.actions`.
+
+    Attributes:
+        id: new for each.
+        tick: that was acted on.
+        set: what is to change.
+    """
+
+    id: str
+    tick: int
+    set: dict[str, Value]
+
+
+class ActionResult(NamedTuple):
+    """What came of an action.
+
+    Attributes:
+        kind: "applied"; "refused": its setting is not allowed; "dropped": not now; "observed": recorded only.
+        wanted: where the errand went.
+        now: where the knobs are, where the nodes have said so; else None.
+        tick: when it ended.
+        whole: whether the errand is over.
+    """
+
+    kind: Literal["applied", "refused", "dropped", "observed"]
+    wanted: Setting
+    now: Setting | None
+    tick: int
+    whole: bool
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    id: str
+    verdict: str
+    tick: int = 0
+    reason: str | None = None
+    set: dict[str, Any] = {}
+
+
+@dataclass(slots=True)
+class _Going:
+    id: str
+    step: Setting
+    since: int
+    waiting: bool = False
+
+
+class ActionQueue:
+    """Gets the knobs to where they are wanted.
+
+    Args:
+        setting_keys: the knobs.
+        name: with which ids begin; new at each start of the process, so that no id is ever used twice.
+
+    Attributes:
+        target: where it goes; None while nothing is wanted.
+        changes: actions that were applied.
+        refused: actions that were refused, or that failed.
+    """
+
+    def __init__(self, setting_keys: Sequence[SettingKey], name: str) -> None:
+        self._dials, self._name = tuple(setting_keys), name
+        self.target: Setting | None = None
+        self.changes = self.refused = 0
+        self._going: _Going | None = None
+        self._serial = self._pause = 0
+        self._not_before = -1
+        self._changed: dict[str, int] = {}
+
+    @property
+    def going(self) -> bool:
+        """Whether an action is on its way."""
+        return self._going is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an action waits for somebody's approval."""
+        return self._going is not None and self._going.waiting
+
+    def overdue(self, tick: int) -> str | None:
+        """The id of an action of which nothing has been heard for long."""
+        if self._going is None or tick - self._going.since < _LOST_TICKS:
+            return None
+        self._going.since = tick
+        return self._going.id
+
+    def next(self, tick: int, now: Setting) -> ActionRequest | None:
+        """The next action towards the target; None where there is nothing to do, or not yet."""
+        if now == self.target:
+            self.target = None
+        if self.target is None or self._going is not None or tick < self._not_before:
+            return None
+        step = tuple(
+            self._step(setting_key, value, wanted, tick)
+            for setting_key, value, wanted in zip(self._dials, now, self.target, strict=True)
+        )
+        moved = [at for at, (one, other) in enumerate(zip(now, step, strict=True)) if one != other]
+        if not moved:
+            return None
+        self._serial += 1
+        self._going = _Going(f"{self._name}-{self._serial}", step, tick)
+        values = values_of(self._dials, step)
+        keys = [self._dials[at].key for at in moved]
+        return ActionRequest(self._going.id, tick, {key: values[key] for key in keys})
+
+    def told(self, document: Mapping[str, Any], now: Setting) -> ActionResult | None:
+        """A verdict or an outcome; None where it is of another's action, or not the end of ours.
+
+        Args:
+            document: as it came, whatever it is.
+            now: where the knobs are.
+        """
+        going, target = self._going, self.target
+        try:
+            outcome = msgspec.convert(document, _Outcome)
+        except msgspec.ValidationError:
+            return None
+        if going is None or target is None or outcome.id != going.id:
+            return None
+        going.since = max(going.since, outcome.tick)
+        going.waiting = outcome.verdict == "waiting"
+        if outcome.verdict == "applied":
+            return self._applied(outcome, now, target, going)
+        if outcome.verdict not in ("refused", "failed", "observed"):
+            return None
+        return self._ended(outcome, target)
+
+    def lost(self, tick: int, now: Setting) -> ActionResult | None:
+        """Nobody knows of the action that is on its way: what became of it is where the knobs are."""
+        going, target = self._going, self.target
+        if going is None or target is None:
+            return None
+        if now == going.step:
+            return self._applied(_Outcome(going.id, "applied", tick), now, target, going)
+        self._going = self.target = None
+        return ActionResult("dropped", target, None, tick, whole=True)
+
+    def give_up(self) -> Setting | None:
+        """Go nowhere any more, but for an action that is on its way; where it went."""
+        if self._going is not None:
+            return None
+        target, self.target = self.target, None
+        return target
+
+    def _ended(self, outcome: _Outcome, target: Setting) -> ActionResult:
+        """It was not done."""
+        self._going = self.target = None
+        if outcome.verdict == "observed":
+            return ActionResult("observed", target, None, outcome.tick, whole=True)
+        self.refused += 1
+        if not _for_now(outcome.reason or ""):
+            return ActionResult("refused", target, None, outcome.tick, whole=True)
+        self._pause = min(2 * self._pause + 1, _PAUSE_TICKS_MAX)
+        self._not_before = outcome.tick + self._pause
+        return ActionResult("dropped", target, None, outcome.tick, whole=True)
+
+    def _applied(self, outcome: _Outcome, now: Setting, target: Setting, going: _Going) -> ActionResult:
+        self._going, self._pause = None, 0
+        self.changes += 1
+        for key in outcome.set:
+            self._changed[key] = outcome.tick
+        before = values_of(self._dials, now)
+        reached = position(self._dials, {**before, **outcome.set}) or going.step
+        # Where nodes have rounded, further steps would do no better.
+        whole = reached == target or reached != going.step
+        if whole:
+            self.target = None
+        return ActionResult("applied", target, reached, outcome.tick, whole=whole)
+
+    def _step(self, setting_key: SettingKey, now: float, wanted: float, tick: int) -> float:
+        if (
+            now == wanted
+            or tick - self._changed.get(setting_key.key, tick - setting_key.interval_ticks)
+            < setting_key.interval_ticks
+        ):
+            return now
+        most = setting_key.change_max
+        if most is None or abs(wanted - now) <= most:
+            return wanted
+        length = int(most / setting_key.knob.step) * setting_key.knob.step or most
+        return now + length if wanted > now else now - length
+
+
+def _for_now(reason: str) -> bool:
+    """Whether the same action may be allowed another time."""
+    if reason.startswith("rate: "):
+        return "ticks ago" in reason
+    if reason.startswith("node "):  # what a node says itself, or "no answer"
+        return False
+    first = reason.partition(":")[0].partition(" ")[0]
+    return reason.startswith("no answer") or first in _FOR_NOW

@@ -1,0 +1,246 @@
+"""Both learners behind one face: they decide or only watch, learn from the past, and are written down."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from ascar.capes.knobs import units
+from ascar.capes.modern.learner import Modern, look_of
+from ascar.capes.modern.stored_models import StoredModels, put_back, taken_from
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.policy import TickObservation
+    from ascar.capes.process.learner_file import Plan
+
+_ERROR_WEIGHT = 0.05
+_SIGMAS = 1.96
+_VISIT_TICKS = 24
+_ERRORS_EVERY = 8
+
+
+class Expectation(NamedTuple):
+    """Of the performance, more being better.
+
+    Attributes:
+        mean: of the model.
+        low: with 95%.
+        high: with 95%.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+class Learner(Protocol):
+    """A learner, as the process that feeds it sees it.
+
+    Attributes:
+        replays: whether it learns from ticks again and again, and so needs them again after a new start.
+    """
+
+    replays: bool
+
+    def decide(self, seen: TickObservation, /) -> Setting:
+        """Where the knobs shall stand from now on."""
+        ...
+
+    def watch(self, seen: TickObservation, /) -> None:
+        """A tick after which nothing can be changed."""
+        ...
+
+    def withdraw(self, wanted: Setting, now: Setting, *, refused: bool) -> None:
+        """What was wanted does not come; `refused`: and never will, as a rule or a node does not allow it."""
+        ...
+
+    def announce(self, workload: str, /) -> None:
+        """Another workload has begun."""
+        ...
+
+    def recall(self, seen: TickObservation, /) -> None:
+        """A tick of the past, in their order."""
+        ...
+
+    def recalled(self) -> None:
+        """The past is over."""
+        ...
+
+    def expected(self, setting: Setting, /) -> Expectation | None:
+        """What its model says of a setting; None where it has none."""
+        ...
+
+    @property
+    def epsilon(self) -> float | None:
+        """Share of random actions; None where it takes none."""
+        ...
+
+    @property
+    def prediction_error(self) -> float | None:
+        """See docs/capes-protocol.md; None before the first one."""
+        ...
+
+    def written(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All it knows, but the ticks."""
+        ...
+
+    def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know it again.
+
+        Raises:
+            InputError: it is of another learner, or damaged.
+        """
+        ...
+
+
+def brain_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]) -> Learner:
+    """The learner that a file asks for.
+
+    Args:
+        plan: the file.
+        knobs: what it turns.
+        width: indicators of all nodes together.
+        seed: of what it draws.
+
+    Raises:
+        EnvironmentLacks: the classic learner's libraries are not installed.
+    """
+    rng = np.random.default_rng(list(seed))
+    if plan.file.algorithm == "classic":
+        from ascar.capes.process.classic_learner import ClassicLearner
+
+        return ClassicLearner(knobs, width, plan.hyper, rng)
+    return ModernLearner(Modern(knobs, rng, plan.options))
+
+
+class ModernLearner:
+    """The modern learner.
+
+    Args:
+        modern: the learner.
+    """
+
+    replays = False
+
+    def __init__(self, modern: Modern) -> None:
+        self.modern = modern
+        self._error = math.nan
+        self._setting: Setting | None = None
+        self._ticks = 0
+        self._begun = False
+        self._visit: list[TickObservation] = []
+        self._visits = 0
+        self._settled = False
+
+    def decide(self, seen: TickObservation) -> Setting:
+        """See `Learner`."""
+        if not self._begun:
+            self._begun = True
+            self.modern.stay(seen.setting)  # where it stands now, not where it did at first
+        self._measure(seen)
+        return self.modern.decide(seen)
+
+    def watch(self, seen: TickObservation) -> None:
+        """See `Learner`: a visit during which knobs may have moved counts for nothing."""
+        self._measure(seen)
+
+    def withdraw(self, wanted: Setting, now: Setting, *, refused: bool) -> None:
+        """See `Learner`."""
+        if refused and wanted != now:
+            self.modern.refused[wanted] = units(self.modern.knobs, wanted)
+        self.modern.stay(now)
+
+    def announce(self, workload: str) -> None:
+        """See `Learner`."""
+        self.modern.announce(workload)
+
+    def recall(self, seen: TickObservation) -> None:
+        """See `Learner`: visits are made of ticks of one setting."""
+        last = self._visit[-1] if self._visit else None
+        if last is not None and (seen.setting != last.setting or seen.tick - last.tick > _VISIT_TICKS):
+            self._end_visit()
+            self._settled = False
+        elif len(self._visit) >= _VISIT_TICKS + (
+            0 if self._settled else self.modern.options.settle_ticks_max
+        ):
+            self._end_visit()
+            self._settled = True
+        self._visit.append(seen)
+
+    def recalled(self) -> None:
+        """See `Learner`: what is known needs no design."""
+        self._end_visit()
+        surface = self.modern.surface
+        surface.designed = max(surface.designed, len(surface.places))
+
+    def expected(self, setting: Setting) -> Expectation | None:
+        """See `Learner`."""
+        surface = self.modern.surface
+        if not surface.places:
+            return None
+        mean, sd = surface.fitted().predict(units(self.modern.knobs, setting)[None])
+        return Expectation(float(mean[0]), float(mean[0] - _SIGMAS * sd[0]), float(mean[0] + _SIGMAS * sd[0]))
+
+    @property
+    def epsilon(self) -> float | None:
+        """See `Learner`."""
+        return None
+
+    @property
+    def prediction_error(self) -> float | None:
+        """See `Learner`."""
+        return None if math.isnan(self._error) else self._error
+
+    def written(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """See `Learner`."""
+        memory, arrays = taken_from(self.modern)
+        return {"memory": msgspec.to_builtins(memory), "error": self.prediction_error}, arrays
+
+    def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """See `Learner`."""
+        try:
+            memory = msgspec.convert(header.get("memory"), StoredModels)
+            error = msgspec.convert(header.get("error"), float | None)
+        except msgspec.ValidationError as problem:
+            raise InputError(f"its header is wrong: {problem}") from problem
+        put_back(self.modern, memory, arrays)
+        self._error = math.nan if error is None else error
+
+    def _end_visit(self) -> None:
+        visit, self._visit = self._visit, []
+        most = self.modern.options.settle_ticks_max
+        if not self._settled:
+            visit = visit[most if len(visit) > 2 * most else self.modern.settling.ticks :]
+        if not visit:
+            return
+        values = np.array([one.performance for one in visit])
+        if self._visits % _ERRORS_EVERY == 0 or len(self.modern.surface.places) < _ERRORS_EVERY:
+            self._learn_error(
+                visit[0].setting, float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+            )
+        self._visits += 1
+        self.modern.recall(visit[0].setting, values, np.array([look_of(one) for one in visit]))
+
+    def _measure(self, seen: TickObservation) -> None:
+        """How far a tick is from what was expected, once its setting has settled."""
+        self._ticks = self._ticks + 1 if seen.setting == self._setting else 0
+        self._setting = seen.setting
+        if self._ticks >= self.modern.settling.ticks:
+            self._learn_error(seen.setting, seen.performance)
+
+    def _learn_error(self, setting: Setting, performance: float) -> None:
+        found = self.expected(setting)
+        if found is None or not found.mean or not math.isfinite(performance):
+            return
+        error = abs(performance - found.mean) / abs(found.mean)
+        before = error if math.isnan(self._error) else self._error
+        self._error = before + _ERROR_WEIGHT * (error - before)

@@ -1,0 +1,177 @@
+"""Between a session's setting, keys with values, and a learner's: one number a knob.
+
+A knob of scope `node` or `stream` is as many knobs as it has keys. A choice is its place among the choices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.capes.knobs import Knob
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ascar.capes.knobs import Setting
+
+Value = float | str | bool
+"""Of a key."""
+
+_STEPS = 50
+_KEYS_MAX = 1_000
+
+
+class InterfaceKnob(msgspec.Struct, frozen=True):
+    """A knob as the interface tells it, in the answer to `status`.
+
+    Attributes:
+        name: as agents call it.
+        minimum: the least number.
+        maximum: the greatest one.
+        choices: words, where it takes words.
+        step: what a learner may move it by.
+        change_max: the largest change at once.
+        interval_ticks: the fewest between two changes.
+    """
+
+    name: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    step: float | None = None
+    change_max: float | None = None
+    interval_ticks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SettingKey:
+    """One key of the setting, and the learner's knob for it.
+
+    Attributes:
+        key: as in `P.ticks`.
+        knob: its numbers.
+        choices: what the numbers 0, 1, ... stand for; empty where they stand for themselves.
+        change_max: the largest change at once, in the knob's numbers; None: any.
+        interval_ticks: the fewest between two changes.
+    """
+
+    key: str
+    knob: Knob
+    choices: tuple[Value, ...] = ()
+    change_max: float | None = None
+    interval_ticks: int = 0
+
+    def number(self, value: object) -> float | None:
+        """The learner's number for a value, within the knob's range; None where it is none of the knob's."""
+        if self.choices:
+            same = [at for at, one in enumerate(self.choices) if type(one) is type(value) and one == value]
+            return float(same[0]) if same else None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            return None
+        return min(max(float(value), self.knob.low), self.knob.high)
+
+    def value(self, number: float) -> Value:
+        """The value for a learner's number; whole numbers without a point."""
+        if self.choices:
+            return self.choices[round(number)]
+        return int(number) if float(number).is_integer() else number
+
+
+def rules_of(status: Mapping[str, Any]) -> tuple[InterfaceKnob, ...]:
+    """The knobs in an answer to `status`.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    try:
+        return msgspec.convert(status.get("knobs"), tuple[InterfaceKnob, ...], strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the interface's knobs: {error}; is it of this version?") from None
+
+
+def knob_of(key: str) -> str:
+    """The name of the knob that a key is of."""
+    return key.partition("@")[0]
+
+
+def dials_of(
+    rules: Sequence[InterfaceKnob], defaults: Mapping[str, Any], chosen: Sequence[str], ratios: Sequence[str]
+) -> tuple[SettingKey, ...]:
+    """The knobs that a learner turns, in the order of their keys.
+
+    Args:
+        rules: of the interface.
+        defaults: keys with the values that were there before the session.
+        chosen: patterns of knobs' names.
+        ratios: patterns of names of knobs of which ratios matter.
+
+    Raises:
+        InputError: a pattern fits no knob, or a knob has no range; names the knob.
+    """
+    names = [one.name for one in rules]
+    for what, patterns in (("knobs", chosen), ("ratios", ratios)):
+        for pattern in patterns:
+            if not any(_fits(name, (pattern,)) for name in names):
+                raise InputError(f"{what}: {pattern!r} fits no knob of the interface: {', '.join(names)}")
+    by_name = {one.name: one for one in rules if _fits(one.name, chosen)}
+    keys = sorted(key for key in defaults if knob_of(key) in by_name)
+    if len(keys) > _KEYS_MAX:
+        raise InputError(f"knobs: {len(keys)} keys; at most {_KEYS_MAX} can be learnt at once: name fewer")
+    found = (_dial(key, defaults[key], by_name[knob_of(key)], ratios) for key in keys)
+    return tuple(one for one in found if one is not None)
+
+
+def position(setting_keys: Sequence[SettingKey], setting: Mapping[str, Any]) -> Setting | None:
+    """The learner's numbers for a setting; None where one is missing, or is no value of its knob."""
+    found = [one.number(setting.get(one.key)) for one in setting_keys]
+    return None if None in found else tuple(one for one in found if one is not None)
+
+
+def values_of(setting_keys: Sequence[SettingKey], setting: Setting) -> dict[str, Value]:
+    """Keys and values for the learner's numbers."""
+    return {one.key: one.value(number) for one, number in zip(setting_keys, setting, strict=True)}
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a name is meant; the `*` in a knob's own name is no pattern."""
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _dial(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str]) -> SettingKey | None:
+    """None where there is nothing to choose."""
+    kin = rule.name if "@" in key else ""  # what the same knob does on another node
+    if rule.choices or isinstance(default, bool):
+        choices: tuple[Value, ...] = rule.choices or (False, True)
+        if len(choices) < 2:
+            return None
+        if default not in choices:
+            raise InputError(
+                f"knob {key!r} = {default!r}: is none of its choices, {', '.join(map(str, choices))}; add it "
+                "to them in the interface's file, or leave the knob out of `knobs`"
+            )
+        at = float(choices.index(default))
+        knob = Knob(key, at, 0, len(choices) - 1, 1, kin=kin)
+        return SettingKey(key, knob, choices, None, rule.interval_ticks)
+    low, high = rule.minimum, rule.maximum
+    if low is None or high is None:
+        raise InputError(
+            f"knob {rule.name!r}: has no minimum and maximum; give both in the interface's file, or leave it "
+            "out of `knobs`"
+        )
+    if not isinstance(default, (int, float)) or not math.isfinite(default):
+        raise InputError(f"knob {key!r} = {default!r}: must be a number; leave it out of `knobs`")
+    if not low < high:
+        return None
+    step = rule.step or (high - low) / _STEPS
+    if rule.step is None and float(low).is_integer() and float(high).is_integer():
+        step = max(1.0, float(round(step)))
+    ratio = low >= 0 and _fits(rule.name, ratios)
+    now = min(max(float(default), low), high)
+    knob = Knob(key, now, low, high, min(step, high - low), ratio, kin)
+    return SettingKey(key, knob, (), rule.change_max, rule.interval_ticks)
