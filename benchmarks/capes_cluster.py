@@ -111,8 +111,8 @@ def _turns(benchmark: Benchmark, seed: int) -> dict[str, Any]:
         learner = runs.learner(own, runs.FRESH + seed)
         found[label] = _by_turn(runs.followed(own, learner, TURNS_TICKS, announced=announced))
         assert isinstance(learner, Modern)
-        found[f"{label}_changes"] = learner.regimes.changes
-        found[f"{label}_known"] = len(learner.regimes.all())
+        found[f"{label}_changes"] = learner.workloads.changes
+        found[f"{label}_known"] = len(learner.workloads.all())
     return found
 
 

@@ -12,6 +12,8 @@ each): share of the ticks near the ideal. Differences from the whole are paired 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
@@ -20,7 +22,11 @@ import numpy as np
 
 from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.game import TICKS, Game, drawn
-from ascar.capes.modern.learner import Modern, ModernOptions
+from ascar.capes.knobs import Knob
+from ascar.capes.modern.learner import Modern
+from ascar.capes.modern.options import ModernOptions
+from ascar.capes.modern.surface import Surface
+from ascar.capes.modern.workload_models import ShiftVerdict, WorkloadModels
 
 from . import capes_cluster_runs as runs
 from .harness import Piece, mean, table
@@ -28,27 +34,110 @@ from .harness import Piece, mean, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ascar.capes.modern.choice import ChoiceCriteria
+    from ascar.capes.modern.surface import SurfacePosterior
+
 CLUSTER_TICKS, CLUSTER_SEEDS, TURNS_SEEDS, GAMES = 1_200, 6, 6, 8
 NOISES = (0.1, 0.5)
 TURNS, TURN_TICKS, TURNS_TICKS = ("1-9", "9-1", "fileserver", "sequential-write"), 600, 4_800
 IDLE = tuple(name for name in runs.WORKLOADS if name not in runs.GAINFUL)
 """Where nothing is to be gained."""
+Made = Callable[["Sequence[Knob]", np.random.Generator], Modern]
+
+
+def _with(**options: float) -> Made:
+    """The learner with other options than by default."""
+    return lambda knobs, rng: Modern(knobs, rng, ModernOptions(**options))  # pyright: ignore[reportArgumentType]
+
+
+def _where(change: Callable[[Modern], None]) -> Made:
+    """The learner with one of its parts replaced."""
+
+    def make(knobs: Sequence[Knob], rng: np.random.Generator) -> Modern:
+        learner = Modern(knobs, rng)
+        change(learner)
+        return learner
+
+    return make
+
+
+class _ThompsonAlone(Modern):
+    def _thompson_share(self) -> float:
+        return 1.0
+
+
+class _HorizonAlone(Modern):
+    def _thompson_share(self) -> float:
+        return 0.0
+
+
+class _WithoutEarlyEnds(Modern):
+    def _trusts_ticks(self) -> bool:
+        return False
+
+
+class _WithoutPreference(Modern):
+    initial_sds = 0.0
+
+
+class _WithoutRests(Modern):
+    def _criteria(self, fitted: SurfacePosterior) -> ChoiceCriteria:
+        return replace(super()._criteria(fitted), rest=False)
+
+
+class _AlwaysAsBold(Modern):
+    thompson_ticks = 1_000_000_000
+
+
+class _AlwaysWaiting(Modern):
+    long_every = 1
+
+
+class _AnnouncedWorkloads(WorkloadModels):
+    def judge(self, *_: object) -> ShiftVerdict:
+        return "expected"
+
+    def deviates(self, *_: object) -> bool:
+        return False
+
+
+class _LongLengths(WorkloadModels):
+    def _empty(self) -> Surface:
+        return Surface(self._knobs, reach=1.0)
+
+
+class _PlainLosses(WorkloadModels):
+    def _empty(self) -> Surface:
+        return Surface(self._knobs, bends=False)
+
+
+def _without_design(learner: Modern) -> None:
+    learner.candidates.designed = 0
+
+
+def _models(kind: type[WorkloadModels]) -> Made:
+    def change(learner: Modern) -> None:
+        learner.workloads = kind(learner.knobs)
+
+    return _where(change)
+
+
 WHOLE = "the whole"
-PARTS = {
-    WHOLE: ModernOptions(),
-    "without the horizon (Thompson sampling alone)": ModernOptions(horizon_ticks=0),
-    "without Thompson sampling (the horizon alone)": ModernOptions(thompson=1e6),
-    "without the design": ModernOptions(design=0),
-    "without learning to wait (always 12 ticks)": ModernOptions(long_every=1),
-    "without longer and longer stays": ModernOptions(stay_ticks_max=10),
-    "without short lengths (the prior of auto)": ModernOptions(reach=1.0),
-    "without the guard": ModernOptions(budget=1.0),
-    "without recognition": ModernOptions(recognition=0),
-    "without bent losses and a prior of short lengths": ModernOptions(sharp=0),
-    "without ends before it has settled": ModernOptions(early=0),
-    "without preferring the initial setting": ModernOptions(home=0),
-    "without rests at the initial setting": ModernOptions(rest=0),
-    "without exploring less the more it knows": ModernOptions(thompson_ticks=1_000_000_000),
+PARTS: dict[str, Made] = {
+    WHOLE: Modern,
+    "without the horizon (Thompson sampling alone)": _ThompsonAlone,
+    "without Thompson sampling (the horizon alone)": _HorizonAlone,
+    "without the design": _where(_without_design),
+    "without learning to wait (always 12 ticks)": _AlwaysWaiting,
+    "without longer and longer stays": _with(stay_ticks_max=10),
+    "without short lengths (the prior of auto)": _models(_LongLengths),
+    "without the loss budget": _with(budget=1.0),
+    "without recognition": _models(_AnnouncedWorkloads),
+    "without bent losses and a prior of short lengths": _models(_PlainLosses),
+    "without ends before it has settled": _WithoutEarlyEnds,
+    "without preferring the initial setting": _WithoutPreference,
+    "without rests at the initial setting": _WithoutRests,
+    "without exploring less the more it knows": _AlwaysAsBold,
 }
 
 
@@ -140,7 +229,7 @@ def _turns(part: str, seed: int) -> dict[str, Any]:
 
 def _game(part: str, noise: float, number: int) -> dict[str, Any]:
     game = Game(drawn("hard", noise, 3, runs.FRESH + number))
-    policy = Modern(game.knobs, np.random.default_rng([game.rules.seed, 3]), PARTS[part])
+    policy = PARTS[part](game.knobs, np.random.default_rng([game.rules.seed, 3]))
     setting = tuple(one.initial for one in game.knobs)
     for _ in range(TICKS):
         setting = policy.decide(game.step(setting))

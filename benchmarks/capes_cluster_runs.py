@@ -15,18 +15,18 @@ from scipy.special import stdtrit
 
 from ascar.capes.environments.blind import StaticPolicy
 from ascar.capes.environments.cluster import ClusterSystem
-from ascar.capes.modern.learner import Modern, ModernOptions
+from ascar.capes.modern.learner import Modern
 from ascar.simulation import Cluster, Grid, preset, sweep, with_settings
 
 from .harness import RESULTS, Benchmark, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from ascar.capes.environments.cluster_knobs import ClusterKnobs
-    from ascar.capes.knobs import Setting
+    from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import Policy
     from ascar.simulation import Scenario
 
@@ -68,9 +68,13 @@ def scenario_of(name: str) -> Scenario:
     return preset(f"capes-{name}")
 
 
-def learner(system: ClusterSystem, seed: int, options: ModernOptions | None = None) -> Modern:
+def learner(
+    system: ClusterSystem,
+    seed: int,
+    make: Callable[[Sequence[Knob], np.random.Generator], Modern] = Modern,
+) -> Modern:
     """The modern learner, from the default setting on."""
-    return Modern(system.knobs, np.random.default_rng([seed, 7]), options)
+    return make(system.knobs, np.random.default_rng([seed, 7]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,8 @@ import msgspec
 
 from ascar.capes.classic.hyperparameters import GAME
 from ascar.capes.environments.contest import Algorithm, LearnerContest, play_all
-from ascar.capes.modern.learner import ModernOptions
+from ascar.capes.modern.learner import Modern
+from ascar.capes.modern.options import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.outcome import TrialState
 from ascar.space import Space, space_from_table
@@ -27,7 +28,11 @@ from ascar.space import Space, space_from_table
 from .harness import Benchmark, Piece, mean, percent, sources, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from ascar.capes.knobs import Knob
 
 NOISES = (0.01, 0.1, 0.5)
 SEARCH_SEED, FRESH_SEED = 20_001, 30_001
@@ -57,7 +62,21 @@ class Subject:
         contest = LearnerContest("hard", self.name, noise, 3, runs, seed)
         if self.name == "classic":
             return replace(contest, hyper=msgspec.structs.replace(GAME, **configuration))
-        return replace(contest, options=replace(ModernOptions(), **configuration))
+        return replace(contest, modern=_varied(configuration))
+
+
+def _varied(configuration: Mapping[str, Any]) -> type[Modern]:
+    """The modern learner with other options and constants."""
+    names = set(ModernOptions.__struct_fields__)
+    options = ModernOptions(**{name: value for name, value in configuration.items() if name in names})
+
+    class Varied(Modern):
+        def __init__(self, knobs: Sequence[Knob], rng: np.random.Generator) -> None:
+            for name in configuration.keys() - names:
+                setattr(self, name, configuration[name])
+            super().__init__(knobs, rng, options)
+
+    return Varied
 
 
 def _number(low: float, high: float, default: float) -> dict[str, Any]:
@@ -91,14 +110,14 @@ _PRESENT = ModernOptions()
 MODERN = Subject(
     "modern",
     {
-        "visit_ticks_min": _choice(1, 2, 3, 4, 6, default=_PRESENT.visit_ticks_min),
+        "visit_ticks_min": _choice(1, 2, 3, 4, 6, default=Modern.visit_ticks_min),
         "visit_ticks_max": _choice(6, 8, 10, 14, 20, default=_PRESENT.visit_ticks_max),
-        "visit_error": _number(0.03, 0.3, _PRESENT.visit_error),
+        "visit_error": _number(0.03, 0.3, Modern.visit_error),
         "stay_ticks_max": _choice(12, 24, 48, 96, 192, default=_PRESENT.stay_ticks_max),
         "worth": _number(0.001, 0.1, _PRESENT.worth),
         "first_ticks": _choice(8, 16, 32, default=_PRESENT.first_ticks),
-        "thompson": _number(0.1, 1.0, _PRESENT.thompson),
-        "thompson_ticks": _number(150, 2_400, _PRESENT.thompson_ticks),
+        "thompson_noise": _number(0.1, 1.0, Modern.thompson_noise),
+        "thompson_ticks": _number(150, 2_400, Modern.thompson_ticks),
     },
     trials=25,
 )
@@ -189,9 +208,8 @@ def _changes(configuration: Mapping[str, Any], default: Mapping[str, Any]) -> st
 
 @cache
 def _build(name: Algorithm) -> str:
-    package = "deep" if name == "classic" else "surfaces"
     names = (
-        f"ascar.capes.{package}.{name}",
+        f"ascar.capes.{name}.learner",
         "ascar.capes.environments.game",
         "ascar.capes.environments.convergence",
     )

@@ -10,7 +10,7 @@ from ascar.capes.environments.blind import StaticPolicy
 from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS, ClusterKnobs
 from ascar.capes.modern.learner import Modern
-from ascar.capes.modern.workload_models import IndicatorSums, WorkloadModels
+from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 from ascar.errors import InputError
 from ascar.objective import Objective
 from ascar.simulation import preset, with_settings
@@ -98,39 +98,39 @@ def test_what_decides_by_itself_or_is_not_measured_is_refused():
     assert msgspec.structs.replace(preset("capes-1-9"), seed=3).seed == 3
 
 
-def _visited(regimes, level, looks, rng, visits=12):
+def _visited(workloads, level, indicators, rng, visits=12):
     for visit in range(visits):
         setting = (float(1 + visit % 4), 0.0)
         values = level * (1 + 0.02 * rng.standard_normal(8))
-        if not regimes.odd(setting, values, looks):
-            regimes.surface.add(setting, values)
+        if not workloads.outlier(setting, values, indicators):
+            workloads.surface.add(setting, values)
 
 
-def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_recognised():
+def test_a_change_that_nobody_announced_is_seen_and_a_known_workload_identified():
     rng = np.random.default_rng(1)
-    regimes = WorkloadModels(CLUSTER_KNOBS)
-    one, two = (IndicatorSums(np.array(at), np.full(2, 1e-4)) for at in ([0.2, 0.8], [0.7, 0.1]))
-    first = regimes.surface
-    _visited(regimes, 100, one, rng)
-    assert regimes.changes == 0
-    _visited(regimes, 200, two, rng)
-    assert regimes.changes == 1
-    assert regimes.surface is not first
-    assert regimes.surface.hints
-    _visited(regimes, 100, one, rng)
-    assert regimes.surface is first
+    workloads = WorkloadModels(CLUSTER_KNOBS)
+    one, two = (IndicatorSummary(np.array(at), np.full(2, 1e-4)) for at in ([0.2, 0.8], [0.7, 0.1]))
+    first = workloads.surface
+    _visited(workloads, 100, one, rng)
+    assert workloads.changes == 0
+    _visited(workloads, 200, two, rng)
+    assert workloads.changes == 1
+    assert workloads.surface is not first
+    assert workloads.surface.hints
+    _visited(workloads, 100, one, rng)
+    assert workloads.surface is first
 
 
 def test_an_announced_workload_has_its_surface_again():
     rng = np.random.default_rng(1)
-    regimes = WorkloadModels(CLUSTER_KNOBS)
-    regimes.announce("mail")
-    mail = regimes.surface
-    _visited(regimes, 100, IndicatorSums(np.zeros(2), np.zeros(2)), rng)
-    regimes.announce("files")
-    assert regimes.surface is not mail
-    _visited(regimes, 300, IndicatorSums(np.zeros(2), np.zeros(2)), rng)
-    regimes.announce("mail")
-    assert regimes.surface is mail
-    regimes.announce("mail")
-    assert regimes.changes == 3
+    workloads = WorkloadModels(CLUSTER_KNOBS)
+    workloads.announce("mail")
+    mail = workloads.surface
+    _visited(workloads, 100, IndicatorSummary(np.zeros(2), np.zeros(2)), rng)
+    workloads.announce("files")
+    assert workloads.surface is not mail
+    _visited(workloads, 300, IndicatorSummary(np.zeros(2), np.zeros(2)), rng)
+    workloads.announce("mail")
+    assert workloads.surface is mail
+    workloads.announce("mail")
+    assert workloads.changes == 3

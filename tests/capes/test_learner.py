@@ -325,7 +325,7 @@ def test_a_workload_that_was_announced_has_a_surface_and_a_baseline_of_its_own(b
     assert learner.report()["workload"] == "evening"
     assert abs(system.setting["depth"] - 20) <= 6
     assert set(learner.baseline.values) == {"morning"} and learner.report()["baseline"] is None
-    names = {one.name for one in learner.brain.modern.regimes.all()}
+    names = {one.name for one in learner.brain.modern.workloads.all()}
     assert {"morning", "evening"} <= names
 
 
@@ -341,7 +341,7 @@ def test_stored_ticks_of_each_workload_go_to_its_own_surface(begin):
     )
     assert learner.recall(stored) == 60
     learner.brain.recalled()
-    names = {one.name for one in learner.brain.modern.regimes.all()}
+    names = {one.name for one in learner.brain.modern.workloads.all()}
     assert "morning" in names
     assert set(learner.baseline.values) == {"morning", ""}
     assert np.mean(learner.baseline.values["morning"]) == 700

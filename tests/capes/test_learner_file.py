@@ -33,6 +33,8 @@ from ascar.errors import InputError
             "modern.first_ticks = 1.5: must be a whole",
         ),
         ("objective = 'maximize x'\n[modern]\nbudget = nan", "modern.budget = nan"),
+        ("objective = 'maximize x'\n[modern]\nbudget = true", "modern.budget = True: must be a number"),
+        ("objective = 'maximize x'\n[modern]\nrecognition = 0", "modern.recognition: unknown key"),
         ("objective = ", "is not TOML: "),
         ("\x00", "is not TOML: "),
     ],

@@ -11,12 +11,12 @@ from ascar.capes.environments.game import Game, drawn
 from ascar.capes.knobs import Knob, initial
 from ascar.capes.modern.candidates import KnobLevels
 from ascar.capes.modern.choice import CandidateSettings, ChoiceCriteria, paying, promise
-from ascar.capes.modern.learner import Modern, ModernOptions
+from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.loss_scale import LossScale
 from ascar.capes.modern.settling import Settling
 from ascar.capes.modern.surface import REACH, Surface, VisitedSetting
-from ascar.capes.modern.workload_models import IndicatorSums, WorkloadModels
+from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 from ascar.capes.policy import TickObservation
 
 KNOBS = (Knob("a", 20, 0, 100, 1), Knob("b", 50, 0, 100, 1))
@@ -57,7 +57,7 @@ def test_a_place_keeps_the_moments_of_its_visits():
 
 def test_the_surface_finds_a_peak_in_noise():
     rng = np.random.default_rng(2)
-    surface = Surface(KNOBS, sharp=False)
+    surface = Surface(KNOBS, bends=False)
     for _ in range(40):
         a, b = (float(one) for one in rng.integers(0, 101, 2))
         truth = 100 - 0.5 * abs(a - 70) - 0.2 * abs(b - 30)
@@ -189,27 +189,31 @@ def test_ten_knobs_at_once():
     assert np.mean(values[-200:]) > 0.5 * (values[0] + 100)
 
 
-def test_a_visit_that_was_doubted_in_vain_counts():
+def test_an_outlier_without_a_shift_counts():
     """Else the model would go on promising what is not there."""
     rng = np.random.default_rng(1)
     knobs = (Knob("a", 0, 0, 100, 1),)
-    regimes = WorkloadModels(knobs)
+    workloads = WorkloadModels(knobs)
 
     def visit(at, level):
         values = level + 0.1 * rng.standard_normal(8)
-        return (float(at),), values, IndicatorSums.of(np.column_stack([values / 100, np.full(8, at / 100)]))
+        return (
+            (float(at),),
+            values,
+            IndicatorSummary.of(np.column_stack([values / 100, np.full(8, at / 100)])),
+        )
 
     for _ in range(20):
         for at, level in ((0, 50.0), (60, 90.0)):
             known = visit(at, level)
-            assert regimes.judge(*known) == "usual"
-            regimes.surface.add(*known[:2])
-    doubted = visit(60, 70.0)
-    assert [regimes.judge(*doubted), regimes.judge(*doubted)] == ["odd", "changed"]
-    regimes.recognise(*visit(0, 50.0))
-    assert regimes.changes == 0
-    assert regimes.surface.places[(60.0,)].mean == pytest.approx(70, abs=0.5)
-    assert regimes.judge(*visit(60, 70.0)) == "usual"
+            assert workloads.judge(*known) == "expected"
+            workloads.surface.add(*known[:2])
+    outlier = visit(60, 70.0)
+    assert [workloads.judge(*outlier), workloads.judge(*outlier)] == ["outlier", "shift"]
+    workloads.identify(*visit(0, 50.0))
+    assert workloads.changes == 0
+    assert workloads.surface.places[(60.0,)].mean == pytest.approx(70, abs=0.5)
+    assert workloads.judge(*visit(60, 70.0)) == "expected"
 
 
 def test_losses_are_bent_and_back():
@@ -231,10 +235,10 @@ def test_a_disaster_does_not_hide_a_small_gain():
     """One setting that loses 60% would make the model take differences of 4% for noise."""
     levels = {0: 103, 13: 106.5, 25: 100.5, 38: 100, 77: 79}
     gains = {True: [], False: []}
-    for sharp, found in gains.items():
+    for bends, found in gains.items():
         for seed in range(8):
             rng = np.random.default_rng(seed)
-            surface = Surface(KNOBS, sharp=sharp)
+            surface = Surface(KNOBS, bends=bends)
             for a, level in levels.items():
                 for b, ticks in ((0, 9), (20, 3)):
                     surface.add((a, b), level * (1 + 0.04 * rng.standard_normal(ticks)))
@@ -265,10 +269,17 @@ def test_the_guard_reckons_with_what_is_yet_to_come():
     assert not guard.fair(None)
 
 
-def _minutes(options, seed):
+class WithoutEarlyEnds(Modern):
+    """Waits until a first visit has settled, whatever it loses."""
+
+    def _trusts_ticks(self):
+        return False
+
+
+def _minutes(make, seed):
     """Means of all minutes, where every third setting costs 60%, after a delay of two ticks."""
     rng = np.random.default_rng(seed)
-    learner = Modern(KNOBS, rng, options)
+    learner = make(KNOBS, rng)
     setting, before, values = (20.0, 50.0), [(20.0, 50.0)] * 2, []
     for tick in range(700):
         before.append(setting)
@@ -279,8 +290,8 @@ def _minutes(options, seed):
 
 
 def test_no_minute_pays_more_for_first_visits_than_a_tenth():
-    with_it = min(_minutes(ModernOptions(), seed).min() for seed in range(3))
-    without = min(_minutes(ModernOptions(early=0), seed).min() for seed in range(3))
+    with_it = min(_minutes(Modern, seed).min() for seed in range(3))
+    without = min(_minutes(WithoutEarlyEnds, seed).min() for seed in range(3))
     assert with_it > 90
     assert without < with_it
 
@@ -304,15 +315,15 @@ def test_what_is_not_surely_better_is_not_worth_leaving_home():
 
 
 def test_a_knob_that_is_an_indicator_is_no_other_workload():
-    regimes = WorkloadModels(KNOBS)
+    workloads = WorkloadModels(KNOBS)
     rng = np.random.default_rng(2)
 
     def visit(at):
         looks = np.column_stack([0.5 + 0.01 * rng.standard_normal(6), np.full(6, at / 100)])
-        return (at, 50.0), 100 + rng.standard_normal(6), IndicatorSums.of(looks)
+        return (at, 50.0), 100 + rng.standard_normal(6), IndicatorSummary.of(looks)
 
     for at in (20.0, 20.0, 20.0, 24.0, 23.0, 20.0, 22.0):
         setting, values, looks = visit(at)
-        assert regimes.judge(setting, values, looks) == "usual"
-        regimes.surface.add(setting, values)
-    assert regimes.changes == 0
+        assert workloads.judge(setting, values, looks) == "expected"
+        workloads.surface.add(setting, values)
+    assert workloads.changes == 0

@@ -84,9 +84,9 @@ def _allowed(problem: str, owner: Any, path: str) -> str:
     fields = {field.name: field for field in msgspec.structs.fields(owner)} if _is_struct(owner) else {}
     if key not in fields or not problem.startswith(("Expected", "Invalid enum value")):
         return problem.removeprefix("Expected ").replace("`", "")
-    if key in _EXAMPLES:
-        return _EXAMPLES[key]
     default = fields[key].default
+    if key in _EXAMPLES and not isinstance(default, float):
+        return _EXAMPLES[key]
     info = msgspec.inspect.type_info(fields[key].type)
     kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
     words = [_words(kind, default) for kind in kinds if not isinstance(kind, msgspec.inspect.NoneType)]

@@ -13,7 +13,7 @@ from ascar.capes.environments.blind import RandomPolicy, SweepPolicy
 from ascar.capes.environments.convergence import converged_tick
 from ascar.capes.environments.game import TICKS, Game, drawn
 from ascar.capes.knobs import initial
-from ascar.capes.modern.learner import Modern, ModernOptions
+from ascar.capes.modern.learner import Modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ class LearnerContest:
         runs: how many.
         seed: of the first run; each has its own.
         hyper: of the classic learner.
-        options: of the modern one; None: the defaults.
+        modern: the class of the modern one.
     """
 
     game: GameKind
@@ -49,7 +49,7 @@ class LearnerContest:
     runs: int
     seed: int = 1
     hyper: DeepQHyperparameters = SEARCHED
-    options: ModernOptions | None = None
+    modern: type[Modern] = Modern
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _policy(game: Game, contest: LearnerContest) -> Policy:
         return SweepPolicy(game.knobs)
     if contest.algorithm == "random":
         return RandomPolicy(game.knobs, rng)
-    return Modern(game.knobs, rng, contest.options)
+    return contest.modern(game.knobs, rng)
 
 
 def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ascar.capes.knobs import units
 from ascar.capes.modern.surface import Surface, VisitedSetting
-from ascar.capes.modern.workload_models import IndicatorSums, WorkloadRecord
+from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadRecord
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,45 +24,45 @@ _PLACE = 6
 Arrays = dict[str, "NDArray[Any]"]
 
 
-class _Regime(msgspec.Struct, frozen=True):
+class _StoredWorkload(msgspec.Struct, frozen=True):
     name: str | None
     designed: int
 
 
-class StoredModels(msgspec.Struct, frozen=True):
+class StoredModels(msgspec.Struct, frozen=True, rename={"workloads": "regimes", "drifts": "wanders"}):
     """Beside the arrays.
 
     Attributes:
-        regimes: of each workload its name and how far its design is.
+        workloads: of each its name and how far its design is.
         changes: of workloads.
         moves: that it chose.
-        wanders: of indicators, that were measured.
+        drifts: how many changes of indicators from visit to visit were measured.
     """
 
-    regimes: tuple[_Regime, ...]
+    workloads: tuple[_StoredWorkload, ...]
     changes: int
     moves: int
-    wanders: float = 0.0
+    drifts: float = 0.0
 
 
 def taken_from(learner: Modern) -> tuple[StoredModels, Arrays]:
     """What a learner knows."""
     knobs = len(learner.knobs)
-    regimes = learner.regimes.all()
+    records = learner.workloads.all()
     arrays: Arrays = {"evidence": learner.settling.evidence}
-    if learner.regimes.wandered is not None:
-        arrays["wandered"] = learner.regimes.wandered
+    if learner.workloads.drift is not None:
+        arrays["wandered"] = learner.workloads.drift
     arrays["refused"] = np.array(list(learner.refused), float).reshape(-1, knobs)
-    for at, one in enumerate(regimes):
+    for at, one in enumerate(records):
         places = one.surface.places
         arrays[f"settings{at:03d}"] = np.array(list(places), float).reshape(-1, knobs)
         rows = [(p.visits, p.ticks, p.mean, p.between, p.within, p.last) for p in places.values()]
         arrays[f"places{at:03d}"] = np.array(rows, float).reshape(-1, _PLACE)
-        arrays[f"looked{at:03d}"] = np.array(list(one.looks), float).reshape(-1, knobs)
-        looks = [np.stack(look) for look in one.looks.values()]
-        arrays[f"looks{at:03d}"] = np.stack(looks) if looks else np.empty((0, 2, 0))
-    about = tuple(_Regime(one.name, one.surface.designed) for one in regimes)
-    return StoredModels(about, learner.regimes.changes, learner.moves, learner.regimes.wanders), arrays
+        arrays[f"looked{at:03d}"] = np.array(list(one.indicators), float).reshape(-1, knobs)
+        indicators = [np.stack(seen) for seen in one.indicators.values()]
+        arrays[f"looks{at:03d}"] = np.stack(indicators) if indicators else np.empty((0, 2, 0))
+    about = tuple(_StoredWorkload(one.name, one.surface.designed) for one in records)
+    return StoredModels(about, learner.workloads.changes, learner.moves, learner.workloads.drifts), arrays
 
 
 def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -71,32 +71,37 @@ def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray
     Raises:
         InputError: an array is missing, has another shape, or holds what cannot be.
     """
-    if not memory.regimes:
+    if not memory.workloads:
         raise InputError("it has no workload")
     knobs = learner.knobs
     evidence = _array(arrays, "evidence", len(learner.settling.evidence))
     refused = _array(arrays, "refused", None, len(knobs))
-    regimes = [_regime(knobs, at, one, arrays) for at, one in enumerate(memory.regimes)]
+    records = [_workload(knobs, at, one, arrays) for at, one in enumerate(memory.workloads)]
     learner.settling.evidence = evidence
     learner.refused = {one: units(knobs, one) for one in map(_setting, refused) if _inside(knobs, one)}
     learner.moves = memory.moves
-    learner.regimes.put_back(regimes, memory.changes)
+    learner.workloads.put_back(records, memory.changes)
     if "wandered" in arrays:
-        widths = {len(look.mean) for one in regimes for look in one.looks.values()}
-        wandered = _array(arrays, "wandered", None)
-        if widths - {len(wandered)} or memory.wanders < 0 or (wandered < 0).any():
+        widths = {len(seen.mean) for one in records for seen in one.indicators.values()}
+        drift = _array(arrays, "wandered", None)
+        if widths - {len(drift)} or memory.drifts < 0 or (drift < 0).any():
             raise InputError("array wandered has another shape, or holds what cannot be")
-        learner.regimes.wandered, learner.regimes.wanders = wandered, memory.wanders
+        learner.workloads.drift, learner.workloads.drifts = drift, memory.drifts
 
 
-def _regime(
-    knobs: Sequence[Knob], at: int, about: _Regime, arrays: Mapping[str, NDArray[Any]]
+def _workload(
+    knobs: Sequence[Knob], at: int, about: _StoredWorkload, arrays: Mapping[str, NDArray[Any]]
 ) -> WorkloadRecord:
     settings = _array(arrays, f"settings{at:03d}", None, len(knobs))
     rows = _array(arrays, f"places{at:03d}", len(settings), _PLACE)
-    looked = _array(arrays, f"looked{at:03d}", None, len(knobs))
-    looks = arrays.get(f"looks{at:03d}")
-    if looks is None or looks.ndim != 3 or looks.shape[:2] != (len(looked), 2) or np.isnan(looks).any():
+    measured = _array(arrays, f"looked{at:03d}", None, len(knobs))
+    indicators = arrays.get(f"looks{at:03d}")
+    if (
+        indicators is None
+        or indicators.ndim != 3
+        or indicators.shape[:2] != (len(measured), 2)
+        or np.isnan(indicators).any()
+    ):
         raise InputError(f"array looks{at:03d} is missing or has another shape")
     if (rows[:, [0, 1, 5]] < 1).any() or (rows[:, 3:5] < -1e-9 * np.abs(rows[:, 2:3])).any():
         raise InputError(f"array places{at:03d} holds what cannot be")
@@ -108,8 +113,8 @@ def _regime(
                 units(knobs, setting), int(visits), int(ticks), mean, between, within, int(last)
             )
     found = {
-        setting: IndicatorSums(look[0].astype(float), look[1].astype(float))
-        for setting, look in zip(map(_setting, looked), looks, strict=True)
+        setting: IndicatorSummary(seen[0].astype(float), seen[1].astype(float))
+        for setting, seen in zip(map(_setting, measured), indicators, strict=True)
         if _inside(knobs, setting)
     }
     return WorkloadRecord(about.name, Surface.restored(knobs, max(1, about.designed), places), found)

@@ -135,7 +135,7 @@ class Surface:
             in these units, is that of `auto`, which spends few trials on large spaces; the share of its range
             over which a knob of a storage system matters (windows from 1 to 8 of 256) may be far less.
             Where ticks are noisy it is twice as long: what looks like a narrow peak is noise there.
-        sharp: whether losses are bent and lengths taken to be short where knobs are few and ticks not noisy.
+        bends: whether losses are bent and lengths taken to be short where knobs are few and ticks not noisy.
     """
 
     knobs: Sequence[Knob]
@@ -143,7 +143,7 @@ class Surface:
     places: dict[Setting, VisitedSetting] = field(default_factory=dict["Setting", VisitedSetting])
     hints: list[Setting] = field(default_factory=list["Setting"])
     reach: float = REACH
-    sharp: bool = True
+    bends: bool = True
     _visits: int = 0
     _hyper: KernelHyperparameters | None = None
     _refit_at: float = 0.0
@@ -229,7 +229,7 @@ class Surface:
         reach = self.reach * (_NOISY_REACH if noise >= NOISY else 1)
         if self._fitted_before is not None and reach != self._fitted_before.reach:
             self._hyper = None  # its lengths are in other units
-        noisy = min((noise / NOISY) ** 2, 1.0) if self.sharp and len(self.knobs) <= _FEW else 1.0
+        noisy = min((noise / NOISY) ** 2, 1.0) if self.bends and len(self.knobs) <= _FEW else 1.0
         loss_scale = LossScale(float(expected.max()), top, min(_MOST / max(1 - noisy, 1e-9), _STRAIGHT))
         slope = np.maximum(loss_scale.slope(expected), _SLOPE_MIN) ** 2
         means, variance, between = loss_scale.bent(means), variance * slope, between * slope

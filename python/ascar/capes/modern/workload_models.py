@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ascar.capes.modern.surface import REACH, Surface
+from ascar.capes.modern.surface import Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from ascar.capes.knobs import Knob, Setting
 
-_ODD_ERRORS, _ODD_SHARE = 8.0, 0.05
+_OUTLIER_ERRORS, _OUTLIER_SHARE = 8.0, 0.05
 _APART, _STILL_APART, _ALIKE = 4.5, 3.5, 4.0
 _VISITS_MIN = 2
-_ODD_MAX = 2
+_OUTLIERS_MAX = 2
 _KEPT_MAX = 32
 _HINTS_MAX = 4
-_LOOKS_MAX = 320  # twice what a surface keeps
-# An indicator wanders by so much from visit to visit, before anything is known, and at least.
-_WANDER_FIRST, _WANDER_WEIGHT, _WANDER_MIN = 0.02, 2.0, 0.005
+_INDICATORS_MAX = 320  # twice what a surface keeps
+# Standard deviation of an indicator from visit to visit, before anything is known, and at least.
+_DRIFT_FIRST, _DRIFT_WEIGHT, _DRIFT_MIN = 0.02, 2.0, 0.005
 _NEWEST = 0.5
 
 
-class IndicatorSums(NamedTuple):
+class IndicatorSummary(NamedTuple):
     """Indicators during a visit.
 
     Attributes:
@@ -39,7 +39,7 @@ class IndicatorSums(NamedTuple):
     variance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, ticks: NDArray[np.float64]) -> IndicatorSums:
+    def of(cls, ticks: NDArray[np.float64]) -> IndicatorSummary:
         """Of the ticks' means over nodes, (ticks, indicators)."""
         count = len(ticks)
         if count < 2:
@@ -53,80 +53,76 @@ class WorkloadRecord(NamedTuple):
     Attributes:
         name: as announced; None where it was not.
         surface: its own.
-        looks: of the indicators, at settings visited.
+        indicators: at settings visited.
     """
 
     name: str | None
     surface: Surface
-    looks: dict[Setting, IndicatorSums]
+    indicators: dict[Setting, IndicatorSummary]
 
 
-Verdict = Literal["usual", "odd", "changed"]
+ShiftVerdict = Literal["expected", "outlier", "shift"]
 
 
 class WorkloadModels:
     """The surface in use, and those of workloads that were there before.
 
-    A workload has changed when two visits in a row look otherwise than this setting did before: the
+    A workload has changed when two visits in a row are outliers at their settings: the
     performance is eight standard errors away, and 5% or more; or that eighth of the indicators (means
     over the nodes, on scales from 0 to 1) that differs most is 4.5 standard deviations away. An
-    indicator's deviation is what it wanders from one visit to the next of the same setting while the
+    indicator's deviation is its drift from one visit to the next of the same setting while the
     workload stays, learnt over all workloads, with the noise of its ticks. Which workload it is now is
-    judged where all workloads were seen: at the initial setting. The one that looks most alike there is
-    taken up again, if it is within four deviations; else a new one begins, with the best settings of the
+    judged where all workloads were seen: at the initial setting. The most similar one there is taken up
+    again, if it is within four deviations; else a new one begins, with the best settings of the
     others as the first ones to try. Where workloads are announced by name, names decide.
 
     Args:
         knobs: of the surfaces.
-        reach: of the surfaces.
-        looking: whether workloads that nobody announces are looked for.
-        sharp: of the surfaces.
 
     Attributes:
         surface: of the workload that runs.
         changes: found or announced so far.
-        wandered: (indicators,), what they wandered from visit to visit, summed; None before the first.
-        wanders: how often.
+        drift: (indicators,), their squared changes from visit to visit of one setting, summed; None before
+            the first.
+        drifts: how many were summed.
     """
 
-    def __init__(
-        self, knobs: Sequence[Knob], reach: float = REACH, *, looking: bool = True, sharp: bool = True
-    ) -> None:
-        self._knobs, self._reach, self._looking, self._sharp = tuple(knobs), reach, looking, sharp
-        self.surface = Surface(self._knobs, reach=reach, sharp=sharp)
+    def __init__(self, knobs: Sequence[Knob]) -> None:
+        self._knobs = tuple(knobs)
+        self.surface = self._empty()
         self.changes = 0
         self._name = ""
         self._named: dict[str, Surface] = {}
         self._others: list[Surface] = []
-        self._odd = 0
-        self._doubted: tuple[Setting, NDArray[np.float64], IndicatorSums] | None = None
-        self._looks: dict[int, dict[Setting, IndicatorSums]] = {}
-        self.wandered: NDArray[np.float64] | None = None
-        self.wanders = 0.0
+        self._outliers = 0
+        self._outlier: tuple[Setting, NDArray[np.float64], IndicatorSummary] | None = None
+        self._indicators: dict[int, dict[Setting, IndicatorSummary]] = {}
+        self.drift: NDArray[np.float64] | None = None
+        self.drifts = 0.0
 
     def all(self) -> list[WorkloadRecord]:
         """What is known: first of the workload that runs, then of those before, the latest last."""
         known = [(self._name or None, self.surface), *[(None, one) for one in self._others]]
         known += list(self._named.items())
-        return [WorkloadRecord(name, surface, self._looks.get(id(surface), {})) for name, surface in known]
+        return [
+            WorkloadRecord(name, surface, self._indicators.get(id(surface), {})) for name, surface in known
+        ]
 
-    def put_back(self, regimes: Sequence[WorkloadRecord], changes: int) -> None:
+    def put_back(self, records: Sequence[WorkloadRecord], changes: int) -> None:
         """Know what `all` gave; at least the workload that runs."""
-        self.changes, self._odd = changes, 0
-        first, *others = regimes
+        self.changes, self._outliers = changes, 0
+        first, *others = records
         self._name, self.surface = first.name or "", first.surface
         self._others = [one.surface for one in others if one.name is None]
         self._named = {one.name: one.surface for one in others if one.name is not None}
-        self._looks = {id(one.surface): one.looks for one in regimes}
-        for one in regimes:
-            one.surface.reach, one.surface.sharp = self._reach, self._sharp
+        self._indicators = {id(one.surface): one.indicators for one in records}
 
     def announce(self, workload: str) -> None:
         """A workload has begun; where its name is known, what was learnt of it is taken up again."""
         if workload == self._name:
             return
         self.changes += 1
-        self._odd = 0
+        self._outliers = 0
         if self._name:
             self._named[self._name] = self.surface
             while len(self._named) > _KEPT_MAX:
@@ -136,91 +132,96 @@ class WorkloadModels:
         self._name = workload
         self.surface = self._named.pop(workload, None) or self._new()
 
-    def judge(self, setting: Setting, values: NDArray[np.float64], looks: IndicatorSums) -> Verdict:
-        """Whether a visit is as expected, odd, or the second odd one in a row: then another workload runs.
+    def judge(
+        self, setting: Setting, values: NDArray[np.float64], indicators: IndicatorSummary
+    ) -> ShiftVerdict:
+        """Whether a visit is as expected, an outlier, or the second outlier in a row: a shift.
 
-        After a change `recognise` says which.
+        After a change `identify` says which.
 
         Args:
             setting: that was visited.
             values: of its ticks.
-            looks: of the indicators meanwhile.
+            indicators: meanwhile.
         """
-        if self._name or not self._looking:
-            return "usual"
+        if self._name:
+            return "expected"
         errors = _errors(self.surface, setting, values)
-        apart = self._apart(self.surface, setting, looks)
-        wanted = _STILL_APART if self._odd else _APART
-        if (errors is None or errors < _ODD_ERRORS) and (apart is None or apart < wanted):
-            self._odd = 0
-            self._remember(setting, looks)
-            return "usual"
-        self._odd += 1
-        if self._odd < _ODD_MAX:
-            return "odd"
-        self._odd, self._doubted = 0, (setting, values, looks)
-        return "changed"
+        apart = self._apart(self.surface, setting, indicators)
+        wanted = _STILL_APART if self._outliers else _APART
+        if (errors is None or errors < _OUTLIER_ERRORS) and (apart is None or apart < wanted):
+            self._outliers = 0
+            self._remember(setting, indicators)
+            return "expected"
+        self._outliers += 1
+        if self._outliers < _OUTLIERS_MAX:
+            return "outlier"
+        self._outliers, self._outlier = 0, (setting, values, indicators)
+        return "shift"
 
-    def odd(self, setting: Setting, values: NDArray[np.float64], looks: IndicatorSums) -> bool:
+    def outlier(self, setting: Setting, values: NDArray[np.float64], indicators: IndicatorSummary) -> bool:
         """As `judge`, but a change is followed at once; whether the visit is to count for nothing."""
-        verdict = self.judge(setting, values, looks)
-        if verdict == "changed":
-            self.recognise(setting, values, looks)
-        return verdict == "odd"
+        verdict = self.judge(setting, values, indicators)
+        if verdict == "shift":
+            self.identify(setting, values, indicators)
+        return verdict == "outlier"
 
-    def startled(self, setting: Setting, looks: IndicatorSums) -> bool:
-        """Whether the last ticks look so unlike this setting before that the visit should be judged now."""
-        known = self._looks.get(id(self.surface), {})
-        if self._name or not self._looking or setting not in known:
+    def deviates(self, setting: Setting, indicators: IndicatorSummary) -> bool:
+        """Whether the last ticks' indicators are outliers here, so that the visit should be judged now."""
+        known = self._indicators.get(id(self.surface), {})
+        if self._name or setting not in known:
             return False
-        if known[setting].mean.shape != looks.mean.shape:
+        if known[setting].mean.shape != indicators.mean.shape:
             return False
-        return self._distance(known[setting], looks) > _APART
+        return self._distance(known[setting], indicators) > _APART
 
-    def recognise(self, setting: Setting, values: NDArray[np.float64], looks: IndicatorSums) -> None:
-        """Another workload runs, or the same again: take up the surface of the one that looks most alike.
+    def identify(self, setting: Setting, values: NDArray[np.float64], indicators: IndicatorSummary) -> None:
+        """Another workload runs, or the same again: take up the most similar one's surface.
 
         Args:
             setting: visited since; best where all workloads were.
             values: of its ticks.
-            looks: of the indicators meanwhile.
+            indicators: meanwhile.
         """
         fits: list[tuple[float, int]] = []
         known = [*self._others, self.surface]
         for at, one in enumerate(known):
             errors = _errors(one, setting, values)
-            apart = self._apart(one, setting, looks)
-            if apart is not None and apart < _ALIKE and (errors is None or errors < _ODD_ERRORS):
+            apart = self._apart(one, setting, indicators)
+            if apart is not None and apart < _ALIKE and (errors is None or errors < _OUTLIER_ERRORS):
                 fits.append((apart, at))
         if fits and known[min(fits)[1]] is self.surface:
-            self._remember(setting, looks)
-            self._believe()
+            self._remember(setting, indicators)
+            self._confirm()
             return  # a false alarm
-        self._doubted = None
+        self._outlier = None
         self.changes += 1
         found = known[min(fits)[1]] if fits else self._new()
         self._others = [one for one in known if one is not found]
         self.surface = found
-        self._remember(setting, looks)
+        self._remember(setting, indicators)
         for forgotten in self._others[:-_KEPT_MAX]:
-            self._looks.pop(id(forgotten), None)
+            self._indicators.pop(id(forgotten), None)
         del self._others[:-_KEPT_MAX]
 
-    def _believe(self) -> None:
-        """The workload is the same: the visit that was doubted counts, what was known of its place does not.
+    def _confirm(self) -> None:
+        """The workload is the same: the outlier counts, and what was known of its setting does not.
 
-        Else the model would send the learner there, and the visit be doubted, again and again.
+        Otherwise the model would send the learner there again and again, and each visit be an outlier.
         """
-        if self._doubted is not None:
-            setting, values, looks = self._doubted
+        if self._outlier is not None:
+            setting, values, indicators = self._outlier
             self.surface.forget(setting)
             self.surface.add(setting, values)
-            self._looks.setdefault(id(self.surface), {})[setting] = looks
-        self._doubted = None
+            self._indicators.setdefault(id(self.surface), {})[setting] = indicators
+        self._outlier = None
+
+    def _empty(self) -> Surface:
+        return Surface(self._knobs)
 
     def _new(self) -> Surface:
         """A surface of which nothing is known but what was best elsewhere."""
-        surface = Surface(self._knobs, reach=self._reach, sharp=self._sharp)
+        surface = self._empty()
         for one in reversed([*self._named.values(), *self._others, self.surface]):
             best = one.best()
             if best is not None and best not in surface.hints:
@@ -228,41 +229,43 @@ class WorkloadModels:
         del surface.hints[_HINTS_MAX:]
         return surface
 
-    def _remember(self, setting: Setting, looks: IndicatorSums) -> None:
-        known = self._looks.setdefault(id(self.surface), {})
+    def _remember(self, setting: Setting, indicators: IndicatorSummary) -> None:
+        known = self._indicators.setdefault(id(self.surface), {})
         before = known.get(setting)
-        if before is None or before.mean.shape != looks.mean.shape:
-            known[setting] = looks
-            if len(known) > _LOOKS_MAX:
+        if before is None or before.mean.shape != indicators.mean.shape:
+            known[setting] = indicators
+            if len(known) > _INDICATORS_MAX:
                 del known[next(iter(one for one in known if one not in self.surface.places))]
             return
-        finite = np.isfinite(looks.variance) & np.isfinite(before.variance)
-        moved = (looks.mean - before.mean) ** 2 - looks.variance - before.variance
+        finite = np.isfinite(indicators.variance) & np.isfinite(before.variance)
+        moved = (indicators.mean - before.mean) ** 2 - indicators.variance - before.variance
         if finite.all():
-            if self.wandered is None:
-                self.wandered = np.zeros(len(looks.mean))
-            self.wandered += np.maximum(moved, 0) / 2
-            self.wanders += 1
-            variance = (1 - _NEWEST) ** 2 * before.variance + _NEWEST**2 * looks.variance
-            known[setting] = IndicatorSums(before.mean + _NEWEST * (looks.mean - before.mean), variance)
+            if self.drift is None:
+                self.drift = np.zeros(len(indicators.mean))
+            self.drift += np.maximum(moved, 0) / 2
+            self.drifts += 1
+            variance = (1 - _NEWEST) ** 2 * before.variance + _NEWEST**2 * indicators.variance
+            known[setting] = IndicatorSummary(
+                before.mean + _NEWEST * (indicators.mean - before.mean), variance
+            )
 
-    def _apart(self, surface: Surface, setting: Setting, looks: IndicatorSums) -> float | None:
+    def _apart(self, surface: Surface, setting: Setting, indicators: IndicatorSummary) -> float | None:
         """How far indicators are from those of the setting before; None where it was not seen.
 
-        Of a neighbour they would differ: a knob may be an indicator, and such a one does not wander.
+        Of a neighbour they would differ: a knob may be an indicator, and such a one does not drift.
         """
-        known = self._looks.get(id(surface))
-        if not known or not len(looks.mean):
+        known = self._indicators.get(id(surface))
+        if not known or not len(indicators.mean):
             return None
-        if next(iter(known.values())).mean.shape != looks.mean.shape:
+        if next(iter(known.values())).mean.shape != indicators.mean.shape:
             return None  # another set of indicators is sampled now
-        return self._distance(known[setting], looks) if setting in known else None
+        return self._distance(known[setting], indicators) if setting in known else None
 
-    def _distance(self, before: IndicatorSums, now: IndicatorSums) -> float:
+    def _distance(self, before: IndicatorSummary, now: IndicatorSummary) -> float:
         """In standard deviations, over the eighth of the indicators that differs most."""
-        wandered = 0.0 if self.wandered is None else self.wandered
-        wander = (_WANDER_WEIGHT * _WANDER_FIRST**2 + wandered) / (_WANDER_WEIGHT + self.wanders)
-        variance = np.maximum(wander, _WANDER_MIN**2) * 2 + before.variance + now.variance
+        drift = 0.0 if self.drift is None else self.drift
+        drift_variance = (_DRIFT_WEIGHT * _DRIFT_FIRST**2 + drift) / (_DRIFT_WEIGHT + self.drifts)
+        variance = np.maximum(drift_variance, _DRIFT_MIN**2) * 2 + before.variance + now.variance
         squares = np.sort((before.mean - now.mean) ** 2 / variance)
         return float(np.sqrt(squares[-max(1, len(squares) // 8) :].mean()))
 
@@ -277,7 +280,7 @@ def _errors(surface: Surface, setting: Setting, values: NDArray[np.float64]) -> 
     if place is None or place.visits < _VISITS_MIN:
         return None
     difference = abs(float(values.mean()) - place.mean)
-    if difference <= _ODD_SHARE * abs(place.mean):
+    if difference <= _OUTLIER_SHARE * abs(place.mean):
         return 0.0
     tick = surface.tick_sd() * abs(place.mean)
     variance = tick**2 * (1 / len(values) + 1 / place.ticks) + surface.fitted().visit_sd ** 2

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from ascar.capes.classic.hyperparameters import PRESETS, DeepQHyperparameters, hyperparameters
-from ascar.capes.modern.learner import ModernOptions
+from ascar.capes.modern.options import ModernOptions
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
@@ -46,7 +46,7 @@ class LearnerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         warm: whether it first learns from the ticks that the interface has stored.
         seed: of everything it draws.
         classic: `preset` (paper, thesis, game), and any hyperparameter with another value than there.
-        modern: any option of the modern learner with another value than its default.
+        modern: `ModernOptions`.
     """
 
     session: str = "default"
@@ -167,13 +167,7 @@ def _hyper(file: LearnerFile) -> DeepQHyperparameters:
 
 
 def _options(file: LearnerFile) -> ModernOptions:
-    fields = {one.name: one for one in dataclasses.fields(ModernOptions)}
-    for key, value in file.modern.items():
-        if key not in fields:
-            raise InputError(f"modern.{key}: unknown key; allowed here: {', '.join(fields)}")
-        whole = isinstance(fields[key].default, int)
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            kind = "a whole number" if whole else "a number"
-            raise InputError(f"modern.{key} = {value!r}: must be {kind}, such as {fields[key].default!r}")
-        within(f"modern.{key}", value, 0, 1e6)
-    return ModernOptions(**file.modern)
+    options = convert(file.modern, ModernOptions, "modern")
+    for key in ModernOptions.__struct_fields__:
+        within(f"modern.{key}", getattr(options, key), 0, 1e6)
+    return options

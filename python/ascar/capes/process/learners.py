@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.modern.learner import Modern, look_of
+from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.stored_models import StoredModels, put_back, taken_from
+from ascar.capes.modern.visit import node_means
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class ModernLearner:
                 visit[0].setting, float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
             )
         self._visits += 1
-        self.modern.recall(visit[0].setting, values, np.array([look_of(one) for one in visit]))
+        self.modern.recall(visit[0].setting, values, np.array([node_means(one) for one in visit]))
 
     def _measure(self, seen: TickObservation) -> None:
         """How far a tick is from what was expected, once its setting has settled."""
