@@ -49,7 +49,7 @@ def benchmark_of(document: str, budget: str) -> Benchmark:
     learner = sources(
         "ascar.capes.modern.learner",
         "ascar.capes.environments.cluster",
-        within=("ascar.capes.", "ascar.optimizers.surrogates."),
+        within=("ascar.capes.", "ascar.surrogate."),
     )
     benchmark.build = hashlib.sha256((learner + _simulator()).encode()).hexdigest()[:12]
     return benchmark

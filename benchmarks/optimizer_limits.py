@@ -27,7 +27,7 @@ from ascar._core import Forest
 from ascar.lab import Benchmark
 from ascar.lab.problem import TableProblem
 from ascar.lab.simulation import built
-from ascar.optimizers.surrogates.columns import SpaceColumns
+from ascar.optimizers.guided.columns import SpaceColumns
 
 from . import harness
 from .harness import Piece, mean, number, table

@@ -10,12 +10,12 @@ from ascar.lab import Budget, Contender, NoiseModel, SyntheticSpecification, sim
 from ascar.lab.summary import regrets
 from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
-from ascar.optimizers.surrogates.evidence import Scale, gather
-from ascar.optimizers.surrogates.sampling import drawn
-from ascar.optimizers.surrogates.search import ModelSearch
+from ascar.optimizers.guided.evidence import Scale, gather
+from ascar.optimizers.guided.model_search import ModelSearch
 from ascar.outcome import TrialState
 from ascar.space import Guarantee, Space, categorical, integer, preset
 from ascar.space.cost import ChangeCost
+from ascar.surrogate.sampling import drawn
 from ascar.testing import branching, grid, tiny
 from ascar.testing.optimizers import sloped
 

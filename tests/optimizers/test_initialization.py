@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ascar.optimizers import Evaluation
+from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.recommendation import recommend
-from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.outcome import TrialState
 from ascar.space import Guarantee, preset
 from ascar.testing import grid, tiny

@@ -12,9 +12,9 @@ from ascar.history import History
 from ascar.loops.offline import tune
 from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
+from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.pricing import Prices, Pricing
-from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.outcome import Purpose, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study

@@ -8,6 +8,7 @@ posterior expects to be best, with the posterior's own error, and not the luckie
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -16,16 +17,16 @@ import numpy as np
 from ascar.errors import Exhausted
 from ascar.optimizers.freezing import frozen_parameters
 from ascar.optimizers.gp import gene_weights
+from ascar.optimizers.guided.fitting import Fitted, Fitter
+from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
 from ascar.optimizers.pricing import Prices, Pricing
 from ascar.optimizers.recommendation import Recommendation
-from ascar.optimizers.surrogates.acquisition import log_expected_improvement
-from ascar.optimizers.surrogates.fitting import Fitted, Fitter
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, ModelObservations
-from ascar.optimizers.surrogates.knowledge import knowledge_gradient
-from ascar.optimizers.surrogates.sampling import drawn
-from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert, within
+from ascar.surrogate.acquisition import log_expected_improvement
+from ascar.surrogate.knowledge_gradient import knowledge_gradient
+from ascar.surrogate.process import GaussianProcess
+from ascar.surrogate.sampling import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
-    from ascar.optimizers.surrogates.candidates import RankedCandidates
-    from ascar.optimizers.surrogates.evidence import ModelEvidence
+    from ascar.optimizers.guided.candidate_search import RankedCandidates
+    from ascar.optimizers.guided.evidence import ModelEvidence
     from ascar.space import Configuration, Space
 
 _CENTRES = 4
@@ -154,14 +155,14 @@ class Auto(ModelSearch):
         if self.options.acquisition == "expected-improvement":
             return self._first_fresh(found, range(len(found)))
         rows = np.flatnonzero(fitted.evidence.measured)
-        measured = process.look(fitted.evidence.observations.columns[rows], rows)
+        measured = process.joint(fitted.evidence.observations.columns[rows], rows)
         again = knowledge_gradient(process, measured, measured)
         # Gains too small to matter are not weighed against each other: something new is tried.
         least = _GAIN_MIN if self.options.remeasure else -np.inf
         again_rate = np.where(again >= least, again / prices(fitted.evidence.observations.columns[rows]), 0.0)
         least_rate = float(again_rate.max()) if self.options.remeasure else -np.inf
         fresh = (
-            knowledge_gradient(process, measured, process.look(found.columns)) if len(found) else np.empty(0)
+            knowledge_gradient(process, measured, process.joint(found.columns)) if len(found) else np.empty(0)
         )
         rate = fresh / prices(found.columns)
         order = np.argsort(-rate, kind="stable")
@@ -251,25 +252,18 @@ class Auto(ModelSearch):
             repeats[row] += self.ledger.pending.get(one, 0)
         out = [one for one in self.ledger.pending if one not in set(fitted.evidence.configurations)]
         columns = self.columns.rows(out)
-        believed = ModelObservations(
-            np.concatenate([seen.columns, columns]),
-            seen.groups,
-            np.concatenate([seen.loss, fitted.process.predict(columns)[0]]),
-            np.concatenate([seen.variance, np.zeros(len(out))]),
-            np.concatenate([repeats, np.ones(len(out))]),
-            np.concatenate([seen.scatter, np.zeros(len(out))]),
-        )
+        believed = replace(seen, repeats=repeats).believing(columns, fitted.process.predict(columns)[0])
         return GaussianProcess.condition(believed, fitted.process.hyper)
 
 
 def _guide(fitted: Fitted) -> Guide:
     rows = np.flatnonzero(fitted.evidence.measured)
-    look = fitted.process.look(fitted.evidence.observations.columns[rows], rows)
+    joint = fitted.process.joint(fitted.evidence.observations.columns[rows], rows)
     return Guide(
         fitted.process,
         fitted.evidence,
-        look.mean,
-        look.sd,
+        joint.mean,
+        joint.sd,
         gene_weights(fitted.process.hyper.weight_log),
         fitted.process.noise_variance,
     )

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from ascar.learning import QLearner, Replay, Transition
+from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.moves import Moves
 from ascar.optimizers.replay import Stateful
-from ascar.optimizers.surrogates.columns import SpaceColumns
 from ascar.study import convert, within
 
 if TYPE_CHECKING:

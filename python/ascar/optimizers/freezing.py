@@ -15,9 +15,9 @@ from ascar.importance import Factor, Observations, SelectionOptions, select
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.optimizers.surrogates.codes import Gene
-    from ascar.optimizers.surrogates.columns import SpaceColumns
-    from ascar.optimizers.surrogates.evidence import ModelEvidence
+    from ascar.optimizers.guided.codes import Gene
+    from ascar.optimizers.guided.columns import SpaceColumns
+    from ascar.optimizers.guided.evidence import ModelEvidence
 
 # What few rows say of many ranges is chance.
 _ROWS_PER_RANGE = 8

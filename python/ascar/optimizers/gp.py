@@ -1,7 +1,7 @@
 """Bayesian optimization with a Gaussian process and expected improvement (Cao 2.2, 4.4, 5.2).
 
 The thesis' BO: prior points, a Gaussian prior over the loss, and the configuration with the greatest expected
-improvement next. The kernel is one for mixed spaces, see `ascar.optimizers.surrogates.gaussian`.
+improvement next. The kernel is one for mixed spaces, see `ascar.surrogate.process`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from ascar.optimizers.guided.fitting import Fitter
+from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
-from ascar.optimizers.surrogates.acquisition import ACQUISITIONS
-from ascar.optimizers.surrogates.fitting import Fitter
-from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert, within
+from ascar.surrogate.acquisition import ACQUISITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

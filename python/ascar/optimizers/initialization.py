@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ascar.optimizers.surrogates.columns import SpaceColumns
+from ascar.optimizers.guided.columns import SpaceColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.optimizers.genes import Genes
-from ascar.optimizers.surrogates.codes import Codes
+from ascar.optimizers.guided.codes import Codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.optimizers.surrogates.codes import Gene
+    from ascar.optimizers.guided.codes import Gene
     from ascar.space import Configuration, Space, Value
 
 # A parameter of at most so many values can be set to any of them; one of more moves up and down.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess
 from ascar.outcome import TrialState
 from ascar.space import ChangeCost
+from ascar.surrogate.process import GaussianProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
+    from ascar.optimizers.guided.columns import SpaceColumns
+    from ascar.optimizers.guided.fitting import Fitted
     from ascar.optimizers.ledger import Ledger
-    from ascar.optimizers.surrogates.columns import SpaceColumns
-    from ascar.optimizers.surrogates.fitting import Fitted
     from ascar.space import Configuration
 
 # Relative spread of loads' seconds below which all are taken to last the usual time.

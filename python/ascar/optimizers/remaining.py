@@ -2,7 +2,7 @@
 
 Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds" (NeurIPS 2024), section 3: end when
 the recommendation's regret is at most epsilon with probability 1 - delta, estimated by draws from the joint
-posterior. The model is the Gaussian process of `surrogates`, whichever optimizer searches. Its
+posterior. The model is the Gaussian process of `ascar.surrogate`, whichever optimizer searches. Its
 hyperparameters are drawn from their posterior too: after few evaluations the most probable ones alone would
 be too sure that nothing is left.
 """
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.optimizers.guided.candidate_search import CandidateSearch, Reach
+from ascar.optimizers.guided.columns import SpaceColumns
+from ascar.optimizers.guided.fitting import Fitter
 from ascar.optimizers.ledger import Ledger
-from ascar.optimizers.surrogates.acquisition import log_expected_improvement
-from ascar.optimizers.surrogates.candidates import CandidateSearch, Reach
-from ascar.optimizers.surrogates.columns import SpaceColumns
-from ascar.optimizers.surrogates.fitting import Fitter
-from ascar.optimizers.surrogates.sampling import drawn
+from ascar.surrogate.acquisition import log_expected_improvement
+from ascar.surrogate.sampling import drawn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
-    from ascar.optimizers.surrogates.evidence import Scale
-    from ascar.optimizers.surrogates.fitting import Fitted
-    from ascar.optimizers.surrogates.gaussian import GaussianProcess
+    from ascar.optimizers.guided.evidence import Scale
+    from ascar.optimizers.guided.fitting import Fitted
     from ascar.space import Space
+    from ascar.surrogate.process import GaussianProcess
 
 # Before so many configurations are measured, nothing is said: a model of less has seen nothing.
 _MEASURED_MIN = 10
@@ -98,7 +98,7 @@ class RemainingGains:
         for _ in range(_MODELS):
             process = drawn(process, rng)
             models.append(process)
-        means = [one.look(fitted.evidence.observations.columns[rows], rows).mean for one in models]
+        means = [one.joint(fitted.evidence.observations.columns[rows], rows).mean for one in models]
         recommended = int(np.argmin(np.mean(means, axis=0)))
         for model, mean in zip(models, means, strict=True):
             open_ = self._open(fitted, model, mean, rng)
@@ -138,10 +138,10 @@ def _draws(
 ) -> NDArray[np.float64]:
     """(draws, measured + open): losses without noise, drawn jointly, standardised."""
     columns = np.concatenate([fitted.evidence.observations.columns[rows], open_])
-    look = model.look(columns, np.concatenate([rows, np.full(len(open_), -1, np.intp)]))
-    covariance = model.covariance(look, look)
+    joint = model.joint(columns, np.concatenate([rows, np.full(len(open_), -1, np.intp)]))
+    covariance = model.covariance(joint, joint)
     # Each one that is not measured has a rough part of its own, which the looks' deviations count in.
-    np.fill_diagonal(covariance, np.maximum(look.sd**2, 0.0))
+    np.fill_diagonal(covariance, np.maximum(joint.sd**2, 0.0))
     jitter = 1e-9 * max(float(np.trace(covariance)) / len(covariance), 1e-9)
     root: NDArray[np.float64] | None = None
     while root is None:
@@ -150,7 +150,7 @@ def _draws(
             root = np.asarray(np.linalg.cholesky(shaken), np.float64)
         except np.linalg.LinAlgError:
             jitter *= 100  # alike configurations leave rounding below zero
-    return look.mean + rng.normal(size=(_DRAWS, len(columns))) @ root.T
+    return joint.mean + rng.normal(size=(_DRAWS, len(columns))) @ root.T
 
 
 def _gains(scale: Scale, losses: NDArray[np.float64], recommended: int) -> NDArray[np.float64]:

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from ascar._core import Forest
+from ascar.optimizers.guided.evidence import gather
+from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
-from ascar.optimizers.surrogates.evidence import gather
-from ascar.optimizers.surrogates.search import Guide, ModelSearch
 from ascar.study import convert, within
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from ascar.sharp.action_model import Actions, promising
 from ascar.sharp.candidates import candidates
 from ascar.sharp.judge import RUNS, Judged
 from ascar.sharp.plan import RULES_MAX
@@ -16,7 +17,6 @@ from ascar.sharp.racing import Field, race
 from ascar.sharp.rules import Action, RuleSet
 from ascar.sharp.scouting import Scout, usual_window
 from ascar.sharp.splitting import split
-from ascar.sharp.surrogate import Actions, promising
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judge

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar.sharp.action_model import Actions
 from ascar.sharp.splitting import split
-from ascar.sharp.surrogate import Actions
 
 if TYPE_CHECKING:
     from ascar.sharp.judge import Judged

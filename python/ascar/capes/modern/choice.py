@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+
+from ascar.surrogate.acquisition import expected_improvement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +78,7 @@ def promise(
     """
     shown = sd * sd / np.sqrt(sd * sd + noise_variance + 1e-300)
     shown = np.maximum(shown, 1e-12 * max(abs(base), 1e-300))
-    z = (mean - base) / shown
-    return shown * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
+    return expected_improvement(-mean, shown, -base)
 
 
 def paying(prospects: CandidateSettings, terms: ChoiceCriteria) -> int:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.modern.surface import Surface, SurfacePosterior
     from ascar.capes.policy import TickObservation
-    from ascar.optimizers.surrogates.gaussian import Look
+    from ascar.surrogate.process import JointPrediction
 
 _LONG_VISITS, _THOMPSON_MAX = 3, 0.5
 _SHIFT_TICKS, _COSTLY_TICKS = 3, 2
@@ -256,8 +256,8 @@ class Modern:
         settings = [self.visit.setting, self._initial, *known, *hints]
         named = np.array([units(self.knobs, one) for one in settings])
         columns = np.concatenate([named, self.candidates.columns(around)])
-        look = fitted.look(columns)
-        mean, sd = fitted.of(look)
+        joint = fitted.joint(columns)
+        mean, sd = fitted.of(joint)
         plain = fitted.loss_scale.plain(mean)
         ticks = self._visit_ticks() + (self.visit.wait_ticks or self.settling.ticks)
         allowed = self.budget.allowed(plain, float(plain[1]), ticks, surface.tick_sd())
@@ -278,19 +278,19 @@ class Modern:
             best = int(np.argmax(np.where(allowed, nearness, -np.inf)))
         else:
             prospects = CandidateSettings(mean, sd, plain, allowed, len(settings))
-            best, purpose = self._promising(fitted, look, prospects)
+            best, purpose = self._promising(fitted, joint, prospects)
         if best < len(settings):
             return settings[best], purpose
         return self.candidates.setting(around[best - len(settings)]), purpose
 
     def _promising(
-        self, fitted: SurfacePosterior, look: Look, prospects: CandidateSettings
+        self, fitted: SurfacePosterior, joint: JointPrediction, prospects: CandidateSettings
     ) -> tuple[int, Purpose]:
         """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
         if self._rng.random() < self._thompson_share():
             mean, allowed = prospects.mean, prospects.allowed
             bold = min(1.0, self.thompson_ticks / max(self.surface.ticks, 1)) ** 0.5
-            drawn = mean + bold * (fitted.sample(look, self._rng) - mean)
+            drawn = mean + bold * (fitted.sample(joint, self._rng) - mean)
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
             stays = allowed[0] and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0])
             return 0 if stays else best, Purpose.MEASURE

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.capes.knobs import units
-from ascar.capes.modern.fit import process_of
 from ascar.capes.modern.loss_scale import LossScale
-from ascar.optimizers.surrogates.gaussian import (
-    GaussianProcess,
-    KernelHyperparameters,
-    Look,
-    ModelObservations,
-)
+from ascar.surrogate.fitting import most_probable
+from ascar.surrogate.hyperparameters import SHORT, WIDE, KernelHyperparameters
+from ascar.surrogate.observations import ModelObservations
+from ascar.surrogate.posterior import HyperparameterPosterior
+from ascar.surrogate.process import GaussianProcess, JointPrediction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +33,7 @@ NOISY = 0.3
 lengths taken to be twice as long and about anything, and no visit ends before it has settled."""
 _MOST, _STRAIGHT, _SLOPE_MIN = 0.15, 1e3, 0.05
 _FEW, _NOISY_REACH = 3, 2.0
+_ITERATIONS_MAX = 25
 
 
 @dataclass(slots=True)
@@ -95,26 +94,26 @@ class SurfacePosterior:
 
     def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
-        return self.of(self.look(columns))
+        return self.of(self.joint(columns))
 
     def expected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Mean of the performance, losses as they are, (m,)."""
         return self.loss_scale.plain(self.predict(columns)[0])
 
-    def look(self, columns: NDArray[np.float64]) -> Look:
+    def joint(self, columns: NDArray[np.float64]) -> JointPrediction:
         """The posterior at some places, for `of` and `sample`."""
-        return self.process.look(columns / self.reach)
+        return self.process.joint(columns / self.reach)
 
-    def of(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def of(self, joint: JointPrediction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
-        return self.centre - self.scale * look.mean, self.scale * look.sd
+        return self.centre - self.scale * joint.mean, self.scale * joint.sd
 
-    def sample(self, look: Look, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, joint: JointPrediction, rng: np.random.Generator) -> NDArray[np.float64]:
         """(m,): one surface that may be the true one, at some places."""
-        covariance = self.process.covariance(look, look)
+        covariance = self.process.covariance(joint, joint)
         covariance[np.diag_indices_from(covariance)] += 1e-6 * max(1e-9, float(np.diag(covariance).max()))
         factor = np.linalg.cholesky(covariance)
-        loss = look.mean + factor @ rng.standard_normal(len(look.mean))
+        loss = joint.mean + factor @ rng.standard_normal(len(joint.mean))
         return self.centre - self.scale * loss
 
 
@@ -148,6 +147,7 @@ class Surface:
     _hyper: KernelHyperparameters | None = None
     _refit_at: float = 0.0
     _fitted: SurfacePosterior | None = None
+    _fitted_before: SurfacePosterior | None = None
 
     @classmethod
     def restored(cls, knobs: Sequence[Knob], designed: int, places: dict[Setting, VisitedSetting]) -> Surface:
@@ -245,7 +245,7 @@ class Surface:
             between / scale**2,
         )
         if self._visits >= self._refit_at or self._hyper is None:
-            process = process_of(observations, self._hyper, short=noisy < 1)
+            process = self._most_probable(observations, short=noisy < 1)
             self._hyper = process.hyper
             self._refit_at = max(self._visits + 2, self._visits * _GROWTH)
         else:
@@ -253,4 +253,10 @@ class Surface:
         self._fitted_before = SurfacePosterior(process, centre, scale, reach, loss_scale)
         return self._fitted_before
 
-    _fitted_before: SurfacePosterior | None = None
+    def _most_probable(self, observations: ModelObservations, *, short: bool) -> GaussianProcess:
+        posterior = HyperparameterPosterior.of(observations, rough=False, lengths=SHORT if short else WIDE)
+        starts = KernelHyperparameters.starts(observations.parameters)
+        if self._hyper is not None:
+            middle = posterior.middle if short else KernelHyperparameters.prior(observations.parameters)
+            starts = (self._hyper, middle)
+        return most_probable(posterior, starts, _ITERATIONS_MAX)

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from ascar.optimizers.surrogates.acquisition import (
+from ascar.surrogate.acquisition import (
     ACQUISITIONS,
     confidence_bound,
     expected_improvement,

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.optimizers.guided.evidence import ModelEvidence, Scale, gather
 from ascar.optimizers.ledger import Ledger
-from ascar.optimizers.surrogates.evidence import ModelEvidence, Scale, gather
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters
+from ascar.surrogate.fitting import fit
+from ascar.surrogate.hyperparameters import KernelHyperparameters
 
 if TYPE_CHECKING:
-    from ascar.optimizers.surrogates.columns import SpaceColumns
+    from ascar.optimizers.guided.columns import SpaceColumns
+    from ascar.surrogate.process import GaussianProcess
 
 _GROWTH = 1.15
 _FIRST = 4
@@ -63,9 +65,7 @@ class Fitter:
             self._checkpoint, self._start = checkpoint, self._fit(checkpoint)
         sign, start = self._start
         evidence = gather(self.ledger, self.columns, sign)
-        process = GaussianProcess.fit(
-            evidence.observations, (start,), rough=self.rough, iterations_max=_REFINE_ITERATIONS
-        )
+        process = fit(evidence.observations, (start,), rough=self.rough, iterations_max=_REFINE_ITERATIONS)
         self._present = told, Fitted(evidence, process)
         return self._present[1]
 
@@ -82,7 +82,7 @@ class Fitter:
         found: list[tuple[float, int, KernelHyperparameters]] = []
         for sign in signs:
             evidence = gather(past, self.columns, sign)
-            process = GaussianProcess.fit(evidence.observations, rough=self.rough)
+            process = fit(evidence.observations, rough=self.rough)
             found.append((process.penalty - evidence.jacobian_log, sign, process.hyper))
         _, sign, hyper = min(found, key=lambda one: one[0])
         return sign, hyper

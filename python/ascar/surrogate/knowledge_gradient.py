@@ -16,12 +16,14 @@ from scipy.special import ndtri
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.optimizers.surrogates.gaussian import GaussianProcess, Look
+    from ascar.surrogate.process import GaussianProcess, JointPrediction
 
 _NODES = 9
 
 
-def knowledge_gradient(process: GaussianProcess, measured: Look, candidates: Look) -> NDArray[np.float64]:
+def knowledge_gradient(
+    process: GaussianProcess, measured: JointPrediction, candidates: JointPrediction
+) -> NDArray[np.float64]:
     """E[fall of the lowest posterior mean] by one evaluation of each candidate.
 
     The recommendation is chosen among what is measured and the candidate itself. An evaluation moves the

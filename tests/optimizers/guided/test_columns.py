@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.columns import SpaceColumns
+from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.testing import branching, continuous, grid
 
 

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ascar.optimizers.guided.candidate_search import CandidateSearch, Reach
+from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.initialization import initial
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.recommendation import Recommendation
-from ascar.optimizers.surrogates.acquisition import log_expected_improvement
-from ascar.optimizers.surrogates.candidates import CandidateSearch, Reach
-from ascar.optimizers.surrogates.columns import SpaceColumns
+from ascar.surrogate.acquisition import log_expected_improvement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.optimizers import Evaluation
+    from ascar.optimizers.guided.evidence import ModelEvidence
     from ascar.optimizers.initialization import Method
-    from ascar.optimizers.surrogates.acquisition import Acquisition
-    from ascar.optimizers.surrogates.evidence import ModelEvidence
     from ascar.space import Configuration, Space
+    from ascar.surrogate.acquisition import Acquisition
 
 _CENTRES = 4
 # What a random decision is about, for its generator.

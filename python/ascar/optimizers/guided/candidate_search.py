@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ascar.optimizers.guided.columns import SpaceColumns
     from ascar.optimizers.ledger import Ledger
-    from ascar.optimizers.surrogates.columns import SpaceColumns
     from ascar.space import Configuration
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.codes import Codes
+from ascar.optimizers.guided.codes import Codes
 from ascar.space import ChangeCost, Space, integer
 from ascar.testing import branching, continuous, grid, tiny
 

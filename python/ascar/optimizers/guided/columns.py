@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.codes import Codes, Gene
+from ascar.optimizers.guided.codes import Codes, Gene
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.gaussian import (
-    GaussianProcess,
-    KernelHyperparameters,
-    ModelObservations,
-    Posterior,
-)
+from ascar.surrogate.fitting import fit, most_probable
+from ascar.surrogate.hyperparameters import SHORT, WIDE, KernelHyperparameters
+from ascar.surrogate.observations import ModelObservations
+from ascar.surrogate.posterior import HyperparameterPosterior
+from ascar.surrogate.process import GaussianProcess
 
 
 def observed(n=12, groups=(0, 1, 1), seed=1, noise=0.0):
@@ -43,7 +42,7 @@ def test_the_gradient_is_the_derivative():
     seen = ModelObservations(
         seen.columns, seen.groups, seen.loss, np.full(12, 0.02), np.arange(1.0, 13.0), np.arange(12) / 5
     )
-    posterior = Posterior.of(seen)
+    posterior = HyperparameterPosterior.of(seen)
     at = np.array([0.3, -1.0, 0.2, -1.5, -2.0])
     _, gradient = posterior.penalty(at)
     for index, slope in enumerate(gradient):
@@ -57,9 +56,7 @@ def test_it_learns_which_parameter_matters_and_how_large_the_noise_is():
     columns = rng.random((80, 4))
     loss = np.sin(6 * columns[:, 2]) + 0.2 * rng.normal(size=80)
     loss = (loss - loss.mean()) / (spread := loss.std())
-    fitted = GaussianProcess.fit(
-        ModelObservations(columns, np.arange(4), loss, np.zeros(80), np.ones(80), np.zeros(80))
-    )
+    fitted = fit(ModelObservations(columns, np.arange(4), loss, np.zeros(80), np.ones(80), np.zeros(80)))
     assert np.argmax(fitted.hyper.weight_log) == 2
     assert fitted.hyper.weight_log[2] - np.delete(fitted.hyper.weight_log, 2).max() > np.log(20)
     # Without a repetition nothing tells noise from a configuration's own: together they are right.
@@ -81,7 +78,7 @@ def test_it_finds_a_short_length_where_a_long_one_is_a_local_optimum():
         np.ones(60),
         np.zeros(60),
     )
-    fitted = GaussianProcess.fit(seen)
+    fitted = fit(seen)
     mean, _ = fitted.predict(np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]))
     assert mean[1] < min(mean[0], mean[2]) - 0.3
 
@@ -104,7 +101,7 @@ def test_known_variance_and_repeats_count():
 def test_equal_losses_and_equal_rows_are_no_trouble():
     for columns in (np.zeros((6, 2)), np.random.default_rng(1).random((6, 2))):
         seen = ModelObservations(columns, np.arange(2), np.zeros(6), np.zeros(6), np.ones(6), np.zeros(6))
-        mean, sd = GaussianProcess.fit(seen).predict(columns)
+        mean, sd = fit(seen).predict(columns)
         assert np.isfinite(mean).all()
         assert np.isfinite(sd).all()
         assert mean == pytest.approx(0.0, abs=1e-6)
@@ -118,5 +115,32 @@ def test_repetitions_tell_the_noise_even_where_neighbours_cannot():
     loss = evaluations.mean(1)
     scatter = ((evaluations - loss[:, None]) ** 2).sum(1)
     seen = ModelObservations(columns, np.arange(1), loss, np.zeros(15), np.full(15, 4.0), scatter)
-    fitted = GaussianProcess.fit(seen)
+    fitted = fit(seen)
     assert np.exp(0.5 * fitted.hyper.noise_log) == pytest.approx(0.3, rel=0.25)
+
+
+def test_what_is_believed_counts_as_one_exact_evaluation_more():
+    seen = observed()
+    hyper = KernelHyperparameters(np.log([2.0, 0.7]), 0.0, -30.0, np.log(1e-4))
+    place = np.full((1, 3), 0.5)
+    believed = seen.believing(place, np.array([3.0]))
+    assert len(believed.loss) == 13 and believed.repeats[-1] == 1 and len(seen.loss) == 12
+    mean, sd = GaussianProcess.condition(believed, hyper).predict(place)
+    assert mean[0] == pytest.approx(3.0, abs=0.02) and sd[0] < 0.02
+    assert GaussianProcess.condition(seen, hyper).predict(place)[1][0] > 5 * sd[0]
+
+
+def test_a_prior_of_short_lengths_takes_less_for_known():
+    rng = np.random.default_rng(2)
+    columns = np.linspace(0, 1, 5)[:, None]
+    seen = ModelObservations(
+        columns, np.arange(1), 0.3 * rng.normal(size=5), np.full(5, 0.1), np.ones(5), np.zeros(5)
+    )
+    weights = []
+    for lengths in (WIDE, SHORT):
+        posterior = HyperparameterPosterior.of(seen, rough=False, lengths=lengths)
+        assert posterior.middle.weight_log[0] == pytest.approx(
+            KernelHyperparameters.prior(1).weight_log[0] + 2 * np.log(lengths.shorter)
+        )
+        weights.append(most_probable(posterior, (posterior.middle,), 40).hyper.weight_log[0])
+    assert weights[1] > weights[0]  # shorter lengths, larger weights

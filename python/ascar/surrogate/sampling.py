@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters, Posterior
+from ascar.surrogate.hyperparameters import KernelHyperparameters
+from ascar.surrogate.posterior import HyperparameterPosterior
+from ascar.surrogate.process import GaussianProcess
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +32,7 @@ def drawn(process: GaussianProcess, rng: np.random.Generator, trajectories: int 
         rng: of the random choices.
         trajectories: of the chain, each of 8 leapfrog steps.
     """
-    posterior = Posterior.of(process.observations, rough=process.hyper.rough)
+    posterior = HyperparameterPosterior.of(process.observations, rough=process.hyper.rough)
     place = process.hyper.vector()
     value, slope = posterior.penalty(place)
     for _ in range(trajectories):
@@ -39,7 +41,7 @@ def drawn(process: GaussianProcess, rng: np.random.Generator, trajectories: int 
 
 
 def _trajectory(
-    posterior: Posterior,
+    posterior: HyperparameterPosterior,
     place: NDArray[np.float64],
     value: float,
     slope: NDArray[np.float64],

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, KernelHyperparameters, ModelObservations
-from ascar.optimizers.surrogates.knowledge import knowledge_gradient
+from ascar.surrogate.hyperparameters import KernelHyperparameters
+from ascar.surrogate.knowledge_gradient import knowledge_gradient
+from ascar.surrogate.observations import ModelObservations
+from ascar.surrogate.process import GaussianProcess
 
 
 def process(noise=0.3, rough=0.05):
@@ -19,7 +21,7 @@ def process(noise=0.3, rough=0.05):
 
 
 def look_at_measured(model):
-    return model.look(model.observations.columns, np.arange(6))
+    return model.joint(model.observations.columns, np.arange(6))
 
 
 def simulated(model, row, column, draws=4000):
@@ -27,8 +29,8 @@ def simulated(model, row, column, draws=4000):
     rng = np.random.default_rng(2)
     seen = model.observations
     at = np.array([[column]])
-    look = model.look(at, np.array([row]))
-    outcomes = look.mean[0] + np.sqrt(look.sd[0] ** 2 + model.noise_variance) * rng.normal(size=draws)
+    joint = model.joint(at, np.array([row]))
+    outcomes = joint.mean[0] + np.sqrt(joint.sd[0] ** 2 + model.noise_variance) * rng.normal(size=draws)
     before = look_at_measured(model).mean.min()
     after = []
     for outcome in outcomes:
@@ -46,8 +48,8 @@ def simulated(model, row, column, draws=4000):
                 np.zeros(7),
             )
         again = GaussianProcess.condition(more, model.hyper)
-        after.append(again.look(more.columns, np.arange(len(more.loss))).mean.min())
-    fall = np.minimum(before, look.mean[0] if row < 0 else before) - np.array(after)
+        after.append(again.joint(more.columns, np.arange(len(more.loss))).mean.min())
+    fall = np.minimum(before, joint.mean[0] if row < 0 else before) - np.array(after)
     return fall.mean(), fall.std() / np.sqrt(draws)
 
 
@@ -55,7 +57,7 @@ def simulated(model, row, column, draws=4000):
 def test_of_something_new_it_is_what_simulation_finds(column):
     model = process()
     measured = look_at_measured(model)
-    told = knowledge_gradient(model, measured, model.look(np.array([[column]])))[0]
+    told = knowledge_gradient(model, measured, model.joint(np.array([[column]])))[0]
     mean, error = simulated(model, -1, column)
     assert told == pytest.approx(mean, abs=4 * error + 0.1 * abs(mean) + 2e-3)
 
@@ -77,5 +79,5 @@ def test_without_noise_and_roughness_measuring_again_is_worth_nothing():
 
 def test_it_is_never_negative_but_for_rounding():
     model = process()
-    candidates = model.look(np.linspace(0, 1, 101)[:, None])
+    candidates = model.joint(np.linspace(0, 1, 101)[:, None])
     assert (knowledge_gradient(model, look_at_measured(model), candidates) > -1e-9).all()

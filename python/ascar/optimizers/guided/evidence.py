@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.gaussian import ModelObservations
+from ascar.surrogate.observations import ModelObservations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ascar.optimizers.guided.columns import SpaceColumns
     from ascar.optimizers.ledger import ConfigurationRecord, Ledger
-    from ascar.optimizers.surrogates.columns import SpaceColumns
     from ascar.space import Configuration
 
 _SPREAD_MIN = 1e-12

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.surrogates.acquisition import expected_improvement
-from ascar.optimizers.surrogates.gaussian import GaussianProcess, ModelObservations
 from ascar.sharp.rules import Action
+from ascar.surrogate.acquisition import expected_improvement
+from ascar.surrogate.fitting import fit
+from ascar.surrogate.observations import ModelObservations
+from ascar.surrogate.process import GaussianProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +88,7 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class PromisingAction:
     """An action that seems worth trying.
 
     Attributes:
@@ -98,11 +100,12 @@ class Worth:
     improvement: float
 
 
-def promising(actions: Actions, tried: Mapping[Action, Judged], reference: Judged, count: int) -> list[Worth]:
+def promising(
+    actions: Actions, tried: Mapping[Action, Judged], reference: Judged, count: int
+) -> list[PromisingAction]:
     """The most promising actions that were not tried, together.
 
-    Each is chosen as if those before it had brought what the model expects (kriging believer: Ginsbourger,
-    Le Riche and Carraro, "Kriging is well-suited to parallelize optimization", 2010).
+    Each is chosen as if those before it had brought what the model expects (`ModelObservations.believing`).
 
     Args:
         actions: the actions to consider.
@@ -111,20 +114,20 @@ def promising(actions: Actions, tried: Mapping[Action, Judged], reference: Judge
         count: the most actions to return.
     """
     seen, scale = _observed(actions, tried, reference)
-    model = GaussianProcess.fit(seen, rough=False)
+    model = fit(seen, rough=False)
     best_tried = list(tried)[int(seen.loss.argmin())]
     considered = dict.fromkeys([*actions.every(), *actions.near(best_tried)])
     left = [one for one in considered if one not in tried]
     columns = actions.columns(left)
     best = float(model.predict(seen.columns)[0].min())
-    found: list[Worth] = []
+    found: list[PromisingAction] = []
     while left and len(found) < count:
         mean, deviation = model.predict(columns)
         worth = expected_improvement(mean, deviation, best)
         at = int(worth.argmax())
-        found.append(Worth(left.pop(at), float(worth[at]) * scale))
+        found.append(PromisingAction(left.pop(at), float(worth[at]) * scale))
         believed, columns = columns[at : at + 1], np.delete(columns, at, 0)
-        seen = _with(seen, believed, float(mean[at]))
+        seen = seen.believing(believed, mean[at : at + 1])
         best = min(best, float(mean[at]))
         model = GaussianProcess.condition(seen, model.hyper)
     return found
@@ -161,16 +164,4 @@ def _observed(
             np.array(scatter),
         ),
         scale,
-    )
-
-
-def _with(seen: ModelObservations, columns: NDArray[np.float64], loss: float) -> ModelObservations:
-    """The observations with one that is believed."""
-    return ModelObservations(
-        np.concatenate([seen.columns, columns]),
-        seen.groups,
-        np.append(seen.loss, loss),
-        np.append(seen.variance, 0.0),
-        np.append(seen.repeats, 1.0),
-        np.append(seen.scatter, 0.0),
     )

@@ -1,0 +1,1 @@
+"""Gaussian processes as models of a loss: observations, kernel, hyperparameters, prediction, gains."""
