@@ -7,6 +7,7 @@ use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
 use crate::config::Mode;
+use crate::fallback::{Event, Restore};
 use crate::history::Request;
 use crate::relay::Action;
 use crate::replay::Job;
@@ -100,14 +101,15 @@ impl Session {
                 Ok(self.refuse(&action, &format!("rejected: {}", text("why"))))
             }
             "kill" => {
-                self.killed = true;
-                self.waiting.clear();
-                self.restore_all("killed");
+                if self.fallback.on(Event::Kill) == Restore::Initial {
+                    self.waiting.clear();
+                    self.restore_all("killed");
+                }
                 self.event(json!({"event": "kill"}));
                 Ok(json!({}))
             }
             "revive" => {
-                self.killed = false;
+                self.fallback.on(Event::Revive);
                 self.remember();
                 self.event(json!({"event": "revive"}));
                 Ok(json!({}))
@@ -129,6 +131,7 @@ impl Session {
                         set,
                         why,
                         actor,
+                        falls_back: false,
                     },
                     true,
                 ))
@@ -149,7 +152,7 @@ impl Session {
                             format!("minimum = {value}: must be a number or null")
                         })?),
                     };
-                self.guard.set_floor(&metric, minimum);
+                self.service_level.set_floor(&metric, minimum);
                 Ok(json!({}))
             }
             "workload" => self.announce(&text("phase"), &text("name"), &text("job")),
@@ -234,14 +237,14 @@ impl Session {
             })
             .collect();
         let floors: Vec<Value> = self
-            .guard
+            .service_level
             .floors()
             .map(|it| json!({"metric": it.metric, "minimum": it.minimum}))
             .collect();
         let counters = &self.counters;
         json!({
-            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.killed,
-            "holding": self.holding(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
+            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
+            "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
             "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": floors,
             "setting": self.setting.current(), "defaults": self.setting.defaults(), "changed": self.setting.changed(),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),

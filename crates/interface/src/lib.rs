@@ -3,15 +3,15 @@
 //!
 //! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames; [`ticks`] gathers frames
 //! into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
-//! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`guard`] holds the
-//! service level; [`merge`] makes one database of several; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
+//! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`service_level`]
+//! knows the floors, [`fallback`] whether the setting may be changed; [`merge`] makes one database of several; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
 
 pub mod checker;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod control;
-pub mod guard;
+pub mod fallback;
 pub mod history;
 pub mod key;
 pub mod live;
@@ -22,6 +22,7 @@ pub mod prometheus;
 pub mod relay;
 pub mod replay;
 pub mod schema;
+pub mod service_level;
 pub mod session;
 pub mod setting;
 pub mod ticks;

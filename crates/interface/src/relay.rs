@@ -29,6 +29,9 @@ pub struct Action {
     /// Who.
     #[serde(default)]
     pub actor: String,
+    /// Whether the interface itself goes back to the last good setting; nobody can send that.
+    #[serde(skip)]
+    pub falls_back: bool,
 }
 
 fn version() -> u64 {
@@ -310,6 +313,12 @@ mod tests {
 
     fn before() -> Values {
         Values::from([("x".to_owned(), json!(1))])
+    }
+
+    #[test]
+    fn nobody_can_send_an_action_that_falls_back() {
+        let sent = json!({"id": "a", "set": {"x": 3}, "actor": "interface", "falls_back": true});
+        assert!(!serde_json::from_value::<Action>(sent).unwrap().falls_back);
     }
 
     #[test]

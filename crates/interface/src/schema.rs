@@ -42,7 +42,7 @@ pub fn open(path: &Path) -> Result<Connection, String> {
         // Before the first table, or never.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // A tick that was told to the learner survives the loss of power.
+        // A tick that was published survives the loss of power.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
         connection.query_row("PRAGMA user_version", [], |row| row.get(0))

@@ -19,7 +19,7 @@ pub struct Row {
     pub values: Vec<f32>,
 }
 
-/// A tick that is over.
+/// A closed tick: what comes for it later is only stored.
 #[derive(Debug)]
 pub struct Tick {
     /// Its number.
@@ -28,7 +28,7 @@ pub struct Tick {
     pub rows: BTreeMap<usize, Row>,
 }
 
-/// Ticks that are not over yet.
+/// The open ticks.
 #[derive(Debug, Default)]
 pub struct Ticks {
     open: BTreeMap<i64, BTreeMap<usize, Row>>,
@@ -42,12 +42,12 @@ pub enum Taken {
     Into(i64),
     /// Its node's clock is wrong: it is in the present tick.
     Skewed(i64),
-    /// Its tick is over and told: it can only be kept.
+    /// Its tick is closed: it can only be stored.
     Late(i64, Row),
 }
 
 impl Ticks {
-    /// The first tick that may still come.
+    /// Begins with all ticks up to one closed.
     pub fn begin(&mut self, closed: i64) {
         self.closed = Some(closed);
     }
@@ -86,12 +86,12 @@ impl Ticks {
             .flat_map(|rows| rows.keys().copied())
     }
 
-    /// The oldest tick that is not over.
+    /// The oldest open tick.
     pub fn oldest(&self, now: i64) -> i64 {
         self.closed.map_or(now, |closed| closed + 1).min(now)
     }
 
-    /// Ends the oldest tick, also one in which nothing came.
+    /// Closes the oldest tick, also one in which nothing came.
     pub fn close(&mut self, tick: i64) -> Tick {
         self.closed = Some(self.closed.map_or(tick, |closed| closed.max(tick)));
         let rows = self.open.remove(&tick).unwrap_or_default();

@@ -204,7 +204,7 @@ def test_below_the_floor_the_last_good_setting_comes_back_and_is_held(system, sy
     assert outcome(bus, 2)["verdict"] == "applied"
     breach = bus.json("events", lambda it: it["event"] == "breach")
     assert breach["metric"] == "ops_per_s" and breach["minimum"] == 50 > breach["mean"]
-    bus.json("outcomes", lambda it: it["id"].startswith("guard-") and it["verdict"] == "applied")
+    bus.json("outcomes", lambda it: it["id"].startswith("fallback-") and it["verdict"] == "applied")
     assert sysctl.read() == 5
     assert act(bus, sysctl.name, 6, 3)["reason"].startswith("holding until tick")
 

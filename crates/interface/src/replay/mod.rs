@@ -39,7 +39,7 @@ pub struct Record {
 /// Something to write.
 #[derive(Clone, Debug)]
 pub enum Job {
-    /// A tick that is over.
+    /// A closed tick.
     Tick(Arc<Record>),
     /// A verdict.
     Action {

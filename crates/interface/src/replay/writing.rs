@@ -1,4 +1,4 @@
-//! What the writer's thread does: gather jobs, write them, tell of it, clean.
+//! What the writer's thread does: gather jobs, write them, report, clean.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) struct Writing {
     reports: Sender<Report>,
     /// Jobs that are not on disk.
     waiting: VecDeque<Job>,
-    /// So many of them were told as failed already.
+    /// So many of them were reported as failed already.
     reported: usize,
     /// After a failure, until we try again.
     pause: Duration,
@@ -96,14 +96,14 @@ impl Writing {
                 let stored = ticks(self.waiting.drain(..));
                 self.reported = 0;
                 self.pause = Duration::ZERO;
-                self.tell(Report::Stored(stored));
+                self.report(Report::Stored(stored));
             }
             Err(error) => {
                 let failed = ticks(self.waiting.iter().skip(self.reported).cloned());
-                self.tell(Report::Failed(failed, error.to_string()));
+                self.report(Report::Failed(failed, error.to_string()));
                 let lost = shorten(&mut self.waiting, WAITING_BYTES_MAX);
                 if lost > 0 {
-                    self.tell(Report::Lost(lost));
+                    self.report(Report::Lost(lost));
                 }
                 self.reported = self.waiting.len();
                 self.pause = Duration::from_secs(1);
@@ -124,10 +124,10 @@ impl Writing {
             }
             Err(error) => Report::Refused(path, error),
         };
-        self.tell(report);
+        self.report(report);
     }
 
-    fn tell(&self, report: Report) {
+    fn report(&self, report: Report) {
         // Nobody listens any more when the session has ended.
         let _ = self.reports.send(report);
     }

@@ -31,11 +31,12 @@ impl Session {
         if action.set.is_empty() {
             return Ok("accepted");
         }
-        if self.killed {
-            return Err("killed: the kill switch is on: revive first".to_owned());
-        }
-        if let Some(why) = self.holding(tick) {
-            return Err(why);
+        match (self.fallback.state(tick), self.fallback.reason(tick)) {
+            (State::Killed, _) => {
+                return Err("killed: the kill switch is on: revive first".to_owned());
+            }
+            (_, Some(why)) => return Err(why.to_owned()),
+            (_, None) => {}
         }
         if let Some(id) = self.relay.busy() {
             return Err(format!("busy: {id} is on its way"));
@@ -53,16 +54,6 @@ impl Session {
             Mode::Approve => Ok("waiting"),
             Mode::Automatic => Ok("accepted"),
         }
-    }
-
-    /// Why nothing may be changed now.
-    pub(crate) fn holding(&self, tick: i64) -> Option<String> {
-        if let Some(why) = self.guard.holding(tick) {
-            return Some(why.to_owned());
-        }
-        self.storage_fault
-            .as_ref()
-            .map(|why| format!("storage: {why}"))
     }
 
     pub(super) fn situation(&self, tick: i64) -> Situation<'_> {
@@ -106,7 +97,7 @@ impl Session {
             Some(End::Applied(action, values)) => {
                 if !values.is_empty() {
                     self.setting.take(&values);
-                    self.guard.changed(tick);
+                    self.service_level.changed(tick);
                     self.remember();
                 }
                 self.record(&action, "applied", None, tick);
@@ -122,7 +113,7 @@ impl Session {
                     "outcomes",
                     &verdict(&action.id, tick, "failed", Some(&reason), &action.set),
                 );
-                if action.actor == "guard" {
+                if action.falls_back {
                     // Back to what was good it goes, as soon as the silent ones are heard again.
                     self.setting.take(&action.set);
                     self.remember();
@@ -142,37 +133,47 @@ impl Session {
         told
     }
 
-    /// The service level is broken: the last good setting, or what was there before us.
-    pub(super) fn fall_back(&mut self, breach: &Breach) {
-        let Breach {
+    /// A floor was violated: the last good setting comes back, or what was in force before the session.
+    pub(super) fn fall_back(&mut self, tick: i64, violation: &Violation) {
+        let why = violation.to_string();
+        eprintln!("ascard interface: {why}: back to the last good setting");
+        let Violation {
             metric,
             mean,
             minimum,
-        } = breach;
-        let why = format!("the mean of {metric} was {mean:.6}, less than {minimum}");
-        eprintln!("ascard interface: {why}: back to the last good setting");
+            hold_ticks,
+        } = violation;
         self.event(json!({"event": "breach", "metric": metric, "mean": mean, "minimum": minimum}));
+        let violated = Event::Violated {
+            tick,
+            hold_ticks: *hold_ticks,
+            why: why.clone(),
+        };
+        let restore = self.fallback.on(violated);
         let end = self.relay.fail(format!("breach: {why}"));
         self.finish(end);
-        let wanted = self
-            .guard
-            .last_good()
-            .unwrap_or(self.setting.defaults())
-            .clone();
+        if restore == Restore::LastGood {
+            self.restore_last_good(why);
+        }
+    }
+
+    fn restore_last_good(&mut self, why: String) {
+        let last_good = self.service_level.last_good();
+        let wanted = last_good.unwrap_or(self.setting.defaults()).clone();
         let set = self.setting.towards(&wanted);
-        if set.is_empty() || self.killed {
+        if set.is_empty() {
             return;
         }
         self.serial += 1;
         let tick = self.tick();
-        let id = format!("guard-{tick}-{}", self.serial);
         let action = Action {
             version: 1,
-            id,
+            id: format!("fallback-{tick}-{}", self.serial),
             tick,
             set,
             why,
-            actor: "guard".to_owned(),
+            actor: "interface".to_owned(),
+            falls_back: true,
         };
         self.record(&action, "accepted", None, tick);
         self.begin(action, tick, true);
@@ -185,7 +186,7 @@ impl Session {
         self.serial += 1;
         self.order_all(&json!({"op": "restore", "id": format!("restore-{}", self.serial)}));
         self.setting.restored();
-        self.guard.changed(self.tick());
+        self.service_level.changed(self.tick());
         self.remember();
     }
 

@@ -121,8 +121,9 @@ impl Session {
         // Thousands may say hello at once.
         self.unsaved = true;
         // What is on its way has its own answers.
-        let may_set =
-            self.mode != Mode::Observe && !self.killed && !self.nodes.all()[place].monitor_only;
+        let may_set = self.mode != Mode::Observe
+            && !self.fallback.killed()
+            && !self.nodes.all()[place].monitor_only;
         if !behind.is_empty() && may_set && self.relay.busy().is_none() {
             self.serial += 1;
             let order = Order {

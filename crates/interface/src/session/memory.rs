@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::{Announced, Session};
 use crate::config::Mode;
+use crate::fallback::Event;
 use crate::replay::Job;
 
 impl Session {
     /// What a new start must know: beside the database, for the disk may be full.
     pub(crate) fn remember(&mut self) {
         self.unsaved = false;
-        let state = json!({"version": 1, "setting": self.setting, "killed": self.killed, "mode": self.mode,
+        let state = json!({"version": 1, "setting": self.setting, "killed": self.fallback.killed(), "mode": self.mode,
             "workload": self.workload});
         let path = self.state_path();
         let draft = path.with_extension("draft");
@@ -35,7 +36,9 @@ impl Session {
             );
             return;
         };
-        self.killed = state["killed"] == json!(true);
+        if state["killed"] == json!(true) {
+            self.fallback.on(Event::Kill);
+        }
         // Of the file's mode and the one that somebody chose the more careful one.
         if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
             self.mode = self.mode.min(mode);

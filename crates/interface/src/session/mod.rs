@@ -1,9 +1,9 @@
-//! The interface's loop: messages in, ticks closed, written and told, actions judged and relayed.
+//! The interface's loop: messages in, ticks closed, stored and published, actions judged and relayed.
 
 mod actions;
 mod inbox;
 mod memory;
-mod telling;
+mod publishing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::checker::{Checker, Situation};
 use crate::clock::{Clock, local};
 use crate::config::{Config, Mode};
-use crate::guard::{Breach, Guard};
+use crate::fallback::{Event, Fallback, Restore, State};
 use crate::history::Reader;
 use crate::live;
 use crate::metrics::Metrics;
@@ -27,6 +27,7 @@ use crate::nodes::{Hello, Nodes, Received};
 use crate::prometheus::{Page, Text};
 use crate::relay::{Action, End, Order, Relay};
 use crate::replay::{Job, Record, Report, Writer};
+use crate::service_level::{ServiceLevel, Violation};
 use crate::setting::{Setting, Values};
 use crate::ticks::{Row, Taken, Tick, Ticks};
 
@@ -76,20 +77,20 @@ pub struct Session {
     pub(crate) config: Config,
     pub(crate) prefix: String,
     pub(crate) mode: Mode,
-    pub(crate) killed: bool,
     pub(crate) nodes: Nodes,
     ticks: Ticks,
     metrics: Metrics,
     pub(crate) metrics_now: BTreeMap<String, f64>,
     pub(crate) setting: Setting,
-    /// The setting in force as JSON, and by the tick for those that are not told yet.
+    /// The setting in force as JSON, and by the tick for closed ticks that are not published yet.
     setting_json: Arc<Value>,
     settings: BTreeMap<i64, Arc<Value>>,
-    /// What came when its tick was told already, and is kept all the same.
+    /// What came after its tick was closed, and is stored all the same.
     late: BTreeMap<i64, BTreeMap<usize, Row>>,
     pub(crate) checker: Checker,
     pub(crate) relay: Relay,
-    pub(crate) guard: Guard,
+    pub(crate) service_level: ServiceLevel,
+    pub(crate) fallback: Fallback,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     clock: Clock,
@@ -101,7 +102,6 @@ pub struct Session {
     pub(crate) database: PathBuf,
     pub(crate) waiting: BTreeMap<String, Action>,
     last_change: HashMap<String, i64>,
-    pub(crate) storage_fault: Option<String>,
     pub(crate) counters: Counters,
     page: Option<Page>,
     serial: u64,
@@ -135,7 +135,6 @@ impl Session {
         let mut session = Self {
             prefix: format!("ascar.capes.{}", config.session),
             mode: config.mode,
-            killed: false,
             nodes: Nodes::new(config.nodes_max),
             ticks,
             metrics: Metrics::new(config.metrics.clone()),
@@ -150,7 +149,8 @@ impl Session {
             late: BTreeMap::new(),
             checker,
             relay: Relay::new(config.rollout.clone(), patience_ticks),
-            guard: Guard::new(config.floors.clone()),
+            service_level: ServiceLevel::new(config.floors.clone()),
+            fallback: Fallback::default(),
             writer,
             reader: Reader::start().map_err(Fault)?,
             clock,
@@ -162,7 +162,6 @@ impl Session {
             database: config.database.clone(),
             waiting: BTreeMap::new(),
             last_change: HashMap::new(),
-            storage_fault: None,
             counters: Counters::default(),
             page,
             serial: 0,
@@ -247,10 +246,10 @@ impl Session {
                     self.set_storage_fault(None);
                     for record in records {
                         self.counters.rows_stored += record.tick.rows.len() as u64;
-                        // Not one that was told already: the disk refused it, or these rows were late.
+                        // Not one that was published already: the disk refused it, or these rows were late.
                         if self.settings.contains_key(&record.tick.tick) {
                             self.counters.ticks_stored += 1;
-                            self.tell(&record, true);
+                            self.publish_tick(&record, true);
                         }
                     }
                 }
@@ -259,7 +258,7 @@ impl Session {
                     for record in records {
                         if self.settings.contains_key(&record.tick.tick) {
                             self.counters.ticks_failed += 1;
-                            self.tell(&record, false);
+                            self.publish_tick(&record, false);
                         }
                     }
                 }
@@ -291,7 +290,7 @@ impl Session {
     }
 
     fn set_storage_fault(&mut self, fault: Option<String>) {
-        if fault.is_some() != self.storage_fault.is_some() {
+        if fault.is_none() != self.fallback.stored() {
             if let Some(error) = &fault {
                 eprintln!(
                     "ascard interface: cannot write {}: {error}",
@@ -300,10 +299,11 @@ impl Session {
             }
             self.event(json!({"event": "storage", "stored": fault.is_none(), "error": fault}));
         }
-        self.storage_fault = fault;
+        self.fallback
+            .on(fault.map_or(Event::Stored, Event::Unstored));
     }
 
-    /// Closes the ticks whose grace period is over, and those that every present node has sent.
+    /// Closes the ticks whose grace period has passed, and those for which every present node has sent a frame.
     fn close_ticks(&mut self) {
         let grace = Duration::from_secs_f64(self.config.grace_s);
         loop {
@@ -316,8 +316,9 @@ impl Session {
             let sent = places.filter(|place| nodes[*place].here).count();
             // The middle has passed, so that nobody is still to sample.
             let half = Duration::from_secs_f64(self.config.interval_s / 2.0);
-            let is_whole = here > 0 && sent == here && Instant::now() + half > self.clock.end(tick);
-            if tick > now || (!is_whole && Instant::now() < self.clock.end(tick) + grace) {
+            let is_complete =
+                here > 0 && sent == here && Instant::now() + half > self.clock.end(tick);
+            if tick > now || (!is_complete && Instant::now() < self.clock.end(tick) + grace) {
                 return;
             }
             self.close(tick);
@@ -359,11 +360,9 @@ impl Session {
             .iter()
             .map(|(name, value)| (name.to_string(), *value))
             .collect();
-        if let Some(breach) = self
-            .guard
-            .look(number, &self.metrics_now, self.setting.current())
-        {
-            self.fall_back(&breach);
+        let current = self.setting.current();
+        if let Some(violation) = self.service_level.take(number, &self.metrics_now, current) {
+            self.fall_back(number, &violation);
         }
         let (orders, end) = self.relay.tick(self.tick());
         self.send_orders(orders);

@@ -76,7 +76,7 @@ class Assembler:
         self._last = self._far = -1
 
     def take(self, document: Mapping[str, Any]) -> list[Tick]:
-        """The ticks that are whole, or over, with this message; in order."""
+        """The ticks whose last part this is, and earlier ones of which parts are missing; in order."""
         part = _read(document)
         if part is None:
             self.unreadable += 1

@@ -1,4 +1,4 @@
-"""The service level while learning: how much may be lost to trying things out."""
+"""The loss budget: how much performance exploration may lose."""
 
 from __future__ import annotations
 

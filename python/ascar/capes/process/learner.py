@@ -11,6 +11,7 @@ from ascar.capes.messages.ticks import performance_of
 from ascar.capes.policy import TickObservation
 from ascar.capes.process.action_queue import ActionQueue
 from ascar.capes.process.baseline import BaselineCollector
+from ascar.capes.process.fallback import FallbackState, Suspension
 from ascar.capes.process.learner_state import LearnerState
 from ascar.capes.process.setting_keys import position, values_of
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.observer import Observer
     from ascar.capes.process.setting_keys import SettingKey
     from ascar.capes.process.tick_history import TickHistory
-
-_BREACH = "holding"
 
 
 class LearnerProcess:
@@ -62,14 +61,14 @@ class LearnerProcess:
         self._performance = float("nan")
         self._wanted: Setting | None = None
         self._workload = ""
-        self._holding: str | None = None
+        self._suspension: Suspension | None = None
         self._fresh = -1
 
     def hear(self, tick: Tick, *, newest: bool = True) -> ActionRequest | None:
         """A tick; the action to take.
 
         Args:
-            tick: that is over.
+            tick: that was closed.
             newest: no later one is known; only after that one something is decided.
         """
         if tick.number <= self.tick:
@@ -81,19 +80,20 @@ class LearnerProcess:
         if now is None:  # a value that nobody knows: somebody else's hand
             return None
         seen = self._seen(tick.number, tick.metrics, self.observer.matrix(dict(tick.rows)), now)
-        if tick.number <= self._fresh and now != self._now:  # it was over before the last action
+        if tick.number <= self._fresh and now != self._now:  # it was closed before the last action
             self.brain.watch(seen)
             return None
         before, self._now = self._now, now
         if not self.action_queue.going:
             self.baseline.take(seen, self._workload)
-        held, self._holding = self._holding, tick.holding
-        if tick.holding is not None:
-            self._hold(before, held, now)
+        suspended, state = self._suspension, FallbackState.of(tick.holding)
+        self._suspension = Suspension.after(suspended, state, before, now)
+        if self._suspension is not None:
+            self._suspend(now)
             self.brain.watch(seen)
             return None
-        if held is not None:
-            self._released(held, now)
+        if suspended is not None:
+            self.brain.withdraw(suspended.blamed, now, refused=suspended.avoids(now, self.start))
         return self._act(seen, before, newest=newest)
 
     def told(self, document: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class LearnerProcess:
         if end is None or self._now is None:
             return
         if end.kind == "applied" and end.now is not None:
-            # Ticks that were over before it still have the old setting.
+            # Ticks that were closed before it still have the old setting.
             self._fresh = end.tick
             self._now = end.now
             if end.whole and end.now != end.wanted:
@@ -176,7 +176,7 @@ class LearnerProcess:
     @property
     def phase(self) -> str:
         """See docs/capes-protocol.md."""
-        if self._holding is not None:
+        if self._suspension is not None:
             return "holding"
         if self.action_queue.waiting:
             return "waiting"
@@ -251,17 +251,8 @@ class LearnerProcess:
         self.action_queue.target = self._wanted
         return self.action_queue.next(seen.tick, seen.setting)
 
-    def _hold(self, before: Setting | None, held: str | None, now: Setting) -> None:
+    def _suspend(self, now: Setting) -> None:
         """Nothing may be changed: what was under way is given up."""
-        if held is None:
-            self._suspect = before if before is not None and before != now else now
         target = self.action_queue.give_up()
         if target is not None:
             self.brain.withdraw(target, now, refused=False)
-
-    def _released(self, held: str, now: Setting) -> None:
-        """Changes are allowed again: a setting under which a floor broke is to be left alone."""
-        broke = held.startswith(_BREACH) and self._suspect not in (None, now, self.start)
-        self.brain.withdraw(self._suspect or now, now, refused=broke)
-
-    _suspect: Setting | None = None

@@ -1,4 +1,4 @@
-//! What is told: ticks, orders, events, our own metrics.
+//! What is published: ticks, orders, events, our own metrics.
 
 use super::*;
 
@@ -12,7 +12,7 @@ impl Session {
         }
     }
 
-    pub(super) fn tell(&mut self, record: &Record, stored: bool) {
+    pub(super) fn publish_tick(&mut self, record: &Record, stored: bool) {
         let number = record.tick.tick;
         let setting = self
             .settings
@@ -42,11 +42,7 @@ impl Session {
                 .collect(),
             setting: (*setting).clone(),
             mode: json!(self.mode),
-            holding: if self.killed {
-                Some("killed".to_owned())
-            } else {
-                self.holding(number)
-            },
+            holding: self.fallback.reason(number).map(str::to_owned),
             workload: self.workload.as_ref().map(|it| it.name.as_str()),
         };
         let Some(link) = &self.link else {
@@ -152,7 +148,7 @@ impl Session {
             (
                 "ascar_capes_late_total",
                 "counter",
-                "Frames that came when their tick was over",
+                "Frames that came after their tick was closed",
                 counters.late as f64,
             ),
             (
@@ -189,7 +185,7 @@ impl Session {
                 "ascar_capes_holding",
                 "gauge",
                 "1 when nothing may be changed",
-                f64::from(u8::from(self.holding(self.tick()).is_some() || self.killed)),
+                f64::from(u8::from(self.fallback.state(self.tick()) != State::Tuning)),
             ),
         ] {
             text.one(name, kind, help, value);

@@ -1,31 +1,45 @@
-//! The service level: where a floor is broken the last good setting comes back, and is held.
+//! The service level: floors, each for the mean of a metric over a window of ticks, and the last setting that kept them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Display, Formatter};
 
 use crate::config::Floor;
 use crate::setting::Values;
 
-/// Watches the floors.
+/// The floors, with their windows.
 #[derive(Debug)]
-pub struct Guard {
+pub struct ServiceLevel {
     floors: Vec<(Floor, VecDeque<f64>)>,
     last_good: Option<Values>,
     last_change: i64,
-    hold: Option<(i64, String)>,
 }
 
-/// A floor that was broken.
+/// A floor that was violated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Breach {
+pub struct Violation {
     /// Of which metric.
     pub metric: String,
     /// Its mean.
     pub mean: f64,
     /// The floor.
     pub minimum: f64,
+    /// For so long nothing is changed.
+    pub hold_ticks: u64,
 }
 
-impl Guard {
+impl Display for Violation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self {
+            metric,
+            mean,
+            minimum,
+            ..
+        } = self;
+        write!(f, "the mean of {metric} was {mean:.6}, less than {minimum}")
+    }
+}
+
+impl ServiceLevel {
     /// As configured.
     pub fn new(floors: Vec<Floor>) -> Self {
         Self {
@@ -35,21 +49,12 @@ impl Guard {
                 .collect(),
             last_good: None,
             last_change: i64::MIN,
-            hold: None,
         }
     }
 
-    /// The setting to come back to: the last that kept every floor for a whole window.
+    /// The last setting that kept every floor for a complete window.
     pub fn last_good(&self) -> Option<&Values> {
         self.last_good.as_ref()
-    }
-
-    /// Why nothing may be changed at this tick.
-    pub fn holding(&self, tick: i64) -> Option<&str> {
-        self.hold
-            .as_ref()
-            .filter(|(until, _)| tick < *until)
-            .map(|(_, why)| why.as_str())
     }
 
     /// The setting was changed.
@@ -87,14 +92,14 @@ impl Guard {
         self.floors.iter().map(|it| &it.0)
     }
 
-    /// Looks at a tick. Returns a breach once; then the windows are filled anew.
-    pub fn look(
+    /// Takes in a closed tick. Returns a violation once; then the windows are filled anew.
+    pub fn take(
         &mut self,
         tick: i64,
         metrics: &BTreeMap<String, f64>,
         current: &Values,
-    ) -> Option<Breach> {
-        let mut breach = None;
+    ) -> Option<Violation> {
+        let mut violation = None;
         let mut all_kept = true;
         let mut longest = 0;
         for (floor, window) in &mut self.floors {
@@ -104,7 +109,7 @@ impl Guard {
             }
             longest = longest.max(floor.window_ticks);
             let found: Vec<f64> = window.iter().copied().filter(|it| it.is_finite()).collect();
-            // Half of the ticks must tell something.
+            // Half of the ticks must have a value.
             if (window.len() as u64) < floor.window_ticks || found.len() * 2 < window.len() {
                 all_kept = false;
                 continue;
@@ -112,25 +117,20 @@ impl Guard {
             let mean = found.iter().sum::<f64>() / found.len() as f64;
             if mean < floor.minimum {
                 all_kept = false;
-                let until = tick.saturating_add(floor.hold_ticks as i64);
-                let why = format!(
-                    "holding until tick {until}: the mean of {} was {mean:.6}, less than {}",
-                    floor.metric, floor.minimum
-                );
-                self.hold = Some((until, why));
-                breach = Some(Breach {
+                violation = Some(Violation {
                     metric: floor.metric.clone(),
                     mean,
                     minimum: floor.minimum,
+                    hold_ticks: floor.hold_ticks,
                 });
             }
         }
-        if breach.is_some() {
+        if violation.is_some() {
             self.floors.iter_mut().for_each(|it| it.1.clear());
         } else if all_kept && tick.saturating_sub(self.last_change) >= longest as i64 {
             self.last_good = Some(current.clone());
         }
-        breach
+        violation
     }
 }
 
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn guard() -> Guard {
-        Guard::new(vec![Floor {
+    fn level() -> ServiceLevel {
+        ServiceLevel::new(vec![Floor {
             metric: "m".to_owned(),
             minimum: 10.0,
             window_ticks: 4,
@@ -154,34 +154,32 @@ mod tests {
 
     #[test]
     fn the_last_setting_that_kept_the_floor_for_a_window_is_good() {
-        let mut guard = guard();
+        let mut level = level();
         let (first, second) = (
             Values::from([("k".to_owned(), json!(1))]),
             Values::from([("k".to_owned(), json!(2))]),
         );
         for tick in 0..5 {
-            assert_eq!(guard.look(tick, &metrics(12.0), &first), None);
+            assert_eq!(level.take(tick, &metrics(12.0), &first), None);
         }
-        assert_eq!(guard.last_good(), Some(&first));
-        guard.changed(5);
-        let breaches: Vec<i64> = (5..12)
-            .filter(|tick| guard.look(*tick, &metrics(5.0), &second).is_some())
+        assert_eq!(level.last_good(), Some(&first));
+        level.changed(5);
+        let violations: Vec<i64> = (5..12)
+            .filter(|tick| level.take(*tick, &metrics(5.0), &second).is_some())
             .collect();
-        assert_eq!(guard.last_good(), Some(&first));
+        assert_eq!(level.last_good(), Some(&first));
         // 12, 12, 12, 5 has a mean of 10.25; 12, 12, 5, 5 of 8.5. Then the window is filled anew.
-        assert_eq!(breaches, [6, 10]);
-        assert!(guard.holding(29).unwrap().contains("less than 10"));
-        assert_eq!(guard.holding(30), None);
+        assert_eq!(violations, [6, 10]);
     }
 
     #[test]
-    fn no_values_are_no_breach_and_no_proof() {
-        let mut guard = guard();
+    fn missing_values_neither_violate_nor_keep_a_floor() {
+        let mut level = level();
         for tick in 0..20 {
-            assert_eq!(guard.look(tick, &metrics(f64::NAN), &Values::new()), None);
+            assert_eq!(level.take(tick, &metrics(f64::NAN), &Values::new()), None);
         }
-        assert_eq!(guard.last_good(), None);
-        guard.set_floor("m", None);
-        assert_eq!(guard.floors().count(), 0);
+        assert_eq!(level.last_good(), None);
+        level.set_floor("m", None);
+        assert_eq!(level.floors().count(), 0);
     }
 }
