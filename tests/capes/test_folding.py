@@ -70,11 +70,35 @@ def test_the_baseline_is_what_was_before_anything_was_turned():
     assert state.knobs[0].is_changed
     assert state.baseline.mean == pytest.approx(100.5, abs=0.2)
     assert 100 <= state.baseline.low <= state.baseline.high <= 101
-    assert state.gain == pytest.approx(1, abs=0.01)
+    assert state.gain.gain_relative == pytest.approx(1, abs=0.01)
     # Back at the default, what has not settled does not count.
     again = told(*messages, *(("ticks", tick(at, 900)) for at in range(70, 74)))
     assert again.baseline == state.baseline
     assert told(*messages, *(("ticks", tick(at, 900)) for at in range(70, 90))).baseline.mean > 300
+
+
+@pytest.mark.parametrize(
+    ("objective", "before", "after", "relative", "words"),
+    [
+        ("maximize ops_per_s", 100, 130, 0.3, "+30.0%"),
+        ("minimize ops_per_s", 100, 70, 0.3, "+30.0%"),
+        ("minimize ops_per_s", 100, 130, -0.3, "-30.0%"),
+        ("maximize -ops_per_s", 100, 70, None, "+30"),  # -100 before, -70 after: less than 0, and better
+        ("maximize -ops_per_s", 100, 130, None, "-30"),
+        ("minimize -ops_per_s", 100, 130, None, "+30"),
+        ("maximize ops_per_s - 50", 50, 130, None, "+80"),  # from zero
+    ],
+)
+def test_the_gain_of_the_last_minute_is_above_zero_where_it_is_better(
+    objective, before, after, relative, words
+):
+    messages = [("session", {**HERE, "objective": objective})]
+    messages += [("ticks", tick(at, before)) for at in range(10)]
+    messages += [("ticks", tick(at, after, depth=16)) for at in range(10, 70)]
+    state = told(*messages)
+    assert state.gain.words == words
+    assert state.gain.interval is None
+    assert state.to_dict()["gain"] == (None if relative is None else pytest.approx(relative))
 
 
 def test_nodes_that_are_silent_and_parts_of_one_tick():

@@ -146,6 +146,22 @@ class Gain(msgspec.Struct, frozen=True):
             decision=decision,
         )
 
+    @classmethod
+    def untested(cls, reference: float, candidate: float, direction: Direction) -> Gain:
+        """The gain between two means that were not measured in turns: an estimate without an interval."""
+        sign = 1 if direction == "maximize" else -1
+        is_ratio = reference > 0 and candidate > 0
+        return cls(
+            direction,
+            "ratio" if is_ratio else "difference",
+            *(sign * (candidate / reference - 1) if is_ratio else None, None, None),
+            *(sign * (candidate - reference), None, None),
+            confidence=0.0,
+            p_value=1.0,
+            pairs=0,
+            decision="open",
+        )
+
     @property
     def estimate(self) -> float:
         """The gain on the scale that was compared."""

@@ -263,7 +263,8 @@ class CapesStatusResult(
         metrics: null: cannot be told.
         performance: tick and objective, the last 600 that had one.
         now: the objective in the last tick.
-        gain: last minute over baseline, minus one; a look, and no proof.
+        gain: of the last minute over the baseline, not tested; above zero is better; null where not all
+            means are above 0.
         baseline: while every knob stood where it was: mean, 10th and 90th percentile.
         holding: why every action is refused now.
         stored: whether the last tick is on disk.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ascar.pilot.turns import Gain
+
 SUBJECTS = ("ticks", "outcomes", "events", "learner", "session")
 """What has to be listened to."""
 
@@ -224,16 +226,18 @@ class SessionState:
         return self.objective is not None and self.objective.startswith("minimize")
 
     @property
-    def gain(self) -> float | None:
-        """Mean of the last 60 ticks over the baseline's, minus one; a look, and no proof."""
+    def gain(self) -> Gain | None:
+        """Of the last 60 ticks' mean over the baseline's: an estimate, and no proof."""
         recent = [value for _, value in self.performance[-60:]]
-        if self.baseline is None or not recent or not self.baseline.mean:
+        if self.baseline is None or not recent:
             return None
-        return sum(recent) / len(recent) / self.baseline.mean - 1
+        direction = "minimize" if self.lower_is_better else "maximize"
+        return Gain.untested(self.baseline.mean, sum(recent) / len(recent), direction)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         whole = asdict(self)
         for key in ("at_default", "default_since"):
             del whole[key]
-        return {**whole, "lower_is_better": self.lower_is_better, "gain": self.gain}
+        gain = None if self.gain is None else self.gain.gain_relative
+        return {**whole, "lower_is_better": self.lower_is_better, "gain": gain}

@@ -41,7 +41,7 @@ def _facts(state: SessionState) -> Table:
     table.add_row(*_cells("now", f"{compact(state.now)}  {_bars([value for _, value in state.performance])}"))
     if state.baseline is not None:
         one = state.baseline
-        gain = "" if state.gain is None else f"; last minute {state.gain:+.1%} beside it, as it looks"
+        gain = "" if state.gain is None else f"; last minute {state.gain.words} better, not tested"
         table.add_row(
             *_cells(
                 "baseline",
