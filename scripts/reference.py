@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import python_page
 import scenario_page
 import schemas
 import typer
@@ -301,6 +302,7 @@ def pages() -> dict[Path, str]:
         DIRECTORY / "scenario-file.md": NOTE + scenario_page.page(_table),
         DIRECTORY / "spaces.md": spaces_page(),
         DIRECTORY / "errors.md": errors_page(),
+        DIRECTORY / "python.md": NOTE + python_page.page(),
         scenario_page.STUB: scenario_page.stub(),
     }
     return made | {schemas.DIRECTORY / name: text for name, text in schemas.schemas().items()}

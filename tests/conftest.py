@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from ascar.cli.threads import compute_on_one_thread
+from ascar.threads import compute_on_one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,9 @@ from ascar.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ascar.measurement import Measurement
     from ascar.outcome import Trial
+    from ascar.results.mean import Mean
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
@@ -67,6 +69,15 @@ def clock(s: float) -> str:
     minutes, rest = divmod(max(0, round(s)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def interval(measurement: Measurement | Mean) -> str:
+    """The mean with its interval, e.g. "812.4 ± 0.8% [806.1, 818.8]", or the reason why there is none."""
+    if measurement.ci_low is None or measurement.ci_high is None:
+        return f"{number(measurement.mean)} (no interval: {measurement.reason})"
+    width = measurement.ci_width_relative
+    around = "" if width is None else f" ± {width / 2:.2%}"
+    return f"{number(measurement.mean)}{around} [{number(measurement.ci_low)}, {number(measurement.ci_high)}]"
 
 
 def score(trial: Trial, unit: str) -> str:

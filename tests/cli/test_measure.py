@@ -17,8 +17,17 @@ import pytest
 from rich.console import Console
 
 from ascar.cli.measure_progress import showing
-from ascar.cli.measure_result import MeasureResult
-from ascar.pilot import CommandRunner, Goal, MeasurementPlan, Round, Sampler, WorkAmounts, run_session
+from ascar.cli.measure_result import MeasureOutput
+from ascar.pilot import (
+    CommandRunner,
+    Goal,
+    Measured,
+    MeasurementPlan,
+    Round,
+    Sampler,
+    WorkAmounts,
+    run_session,
+)
 
 SPEEDS = """
 import random, sys
@@ -139,7 +148,7 @@ def test_people_see_the_speed_and_the_start(capfd):
     )
     with Sampler() as sampler:
         pass
-    MeasureResult(runner, plan, session, sampler.used, None).show()
+    MeasureOutput(Measured(tuple(runner.argv), plan, session, sampler.used, None)).show()
     out = capfd.readouterr().out
     assert "done: every goal is reached" in out
     assert "from the durations of rounds of different work amounts (WPS)" in out

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ascar.cli.progress import Progress
-from ascar.cli.progress.lines import line_of
 from ascar.cli.progress.live import LiveProgress
 from ascar.objective import Objective
 from ascar.outcome import Abandonment, Event, Failure, Purpose, TrialState
+from ascar.progress import StudyProgress, line_of
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def events(space, trial_of):
 
 
 def _after(events, count=None, objective="maximize throughput_ops_per_s"):
-    progress = Progress(Objective.parse(objective))
+    progress = StudyProgress(Objective.parse(objective))
     for event in events[:count]:
         progress.take(event)
     return progress
@@ -89,7 +88,7 @@ def test_readings_are_those_of_the_current_trial_and_not_endless(events):
 
 
 def test_every_trial_has_one_line_and_readings_have_none(events):
-    progress = Progress(Objective.parse("maximize throughput_ops_per_s"))
+    progress = StudyProgress(Objective.parse("maximize throughput_ops_per_s"))
     lines: list[str] = []
     for event in events:
         progress.take(event)

@@ -145,8 +145,8 @@ def _read(
 
 
 def _emit(found: _Found) -> None:
-    from ascar.cli.goals import judged
     from ascar.cli.output import emit
+    from ascar.pilot.measured import judged
     from ascar.results.analyze import AnalyzeResult, PhaseFound
     from ascar.results.mean import mean_keys
 

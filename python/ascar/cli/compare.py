@@ -153,13 +153,13 @@ def _plan(metric: str, wanted: _Wanted, limits: tuple[str, int], order: tuple[in
 def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Outputs) -> int:
     from functools import partial
 
-    from ascar.cli.compare_result import live
+    from ascar.cli.compare_result import CompareOutput
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.measure_progress import contest_line, showing
     from ascar.errors import AscarError, WorkError
-    from ascar.pilot import Sampler, run_contest
+    from ascar.pilot import Compared, Sampler, run_contest
 
-    sampler = Sampler()
+    sampler, contestants = Sampler(), tuple(zip(found.labels, found.commands, strict=True))
     with showing(partial(contest_line, plan, found.labels), quiet=outputs.quiet) as told:
         try:
             with sampler:
@@ -168,7 +168,8 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
             # With --json there is one document, the error's; people see what was measured until then.
             if told.last is not None and told.last.blocks and not outputs.json:
                 told.close()
-                live(found, plan, told.last, wanted.confidence, sampler.used).show()
+                partial_result = Compared.of(contestants, plan, told.last, wanted.confidence, sampler.used)
+                CompareOutput(partial_result).show()
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted("interrupted; nothing of the commands is left running") from None
             raise
@@ -177,17 +178,16 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
             f"not one round of each that counts has ended: {session.ended}; raise --budget, or lower "
             "--warm-up"
         )
-    result = live(found, plan, session, wanted.confidence, sampler.used)
-    outputs.deliver(result)
+    compared = Compared.of(contestants, plan, session, wanted.confidence, sampler.used)
+    outputs.deliver(CompareOutput(compared))
     return 0 if session.reached else 3
 
 
 def _rank(found: Recordings, wanted: _Wanted, outputs: Outputs) -> int:
-    from ascar.cli.compare_result import recorded
+    from ascar.cli.compare_result import CompareOutput, recorded
     from ascar.pilot import rank
 
     terms = wanted.terms(found.metric)
     ranking = rank([one.values for one in found.series], terms, wanted.confidence)
-    result = recorded(found, terms, ranking)
-    outputs.deliver(result)
+    outputs.deliver(CompareOutput(recorded(found, terms, ranking)))
     return 0

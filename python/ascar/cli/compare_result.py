@@ -6,18 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.measured import interval, limit_line
+from ascar.cli.measured import limit_line
 from ascar.cli.sheets import TextTable, write_sheet
-from ascar.render import number, p_value
+from ascar.pilot import Compared, Contestant
+from ascar.render import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from ascar.cli.contestants import Contestants, Recordings
-    from ascar.measurement import Measurement
-    from ascar.pilot import ComparisonTerms, ContestPlan, ContestSession, Pair, Ranking, Resources, Standing
-    from ascar.results.compare import ComparedPair, Ranked
+    from ascar.cli.contestants import Recordings
+    from ascar.pilot import ComparisonTerms, Pair, Ranking
 
 _SHEET = (
     *("rank", "name", "mean", "ci_low", "ci_high", "confidence", "n", "next", "ratio_to_next"),
@@ -27,45 +26,14 @@ _LABEL_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One that was compared.
+class CompareOutput:
+    """What a comparison came to, for people and in files.
 
     Attributes:
-        label: what it is called.
-        command: that was run; None: readings of a file.
-        file: that was read; None: a command.
-        measurement: its mean on its own.
-        readings: (n,) what was read, in order.
+        compared: the comparison.
     """
 
-    label: str
-    command: tuple[str, ...] | None
-    file: str | None
-    measurement: Measurement
-    readings: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class CompareResult:
-    """What a comparison came to.
-
-    Attributes:
-        metric: what was compared.
-        terms: what telling apart meant.
-        entries: in the order they were given.
-        standing: the ranking.
-        session: of rounds; None: recorded readings.
-        plan: of the session, or None.
-        used: of the machine meanwhile, or None.
-    """
-
-    metric: str
-    terms: ComparisonTerms
-    entries: tuple[Entry, ...]
-    standing: Standing
-    session: ContestSession | None = None
-    plan: ContestPlan | None = None
-    used: Resources | None = None
+    compared: Compared
 
     def write(self, export: Path | None, plot: Path | None, readings: Path | None) -> None:
         """Write the files that were asked for."""
@@ -76,36 +44,19 @@ class CompareResult:
         if plot is not None:
             from ascar.cli.contest_plot import Bar, write_contest_plot
 
-            ranked = [self.entries[index] for index in self.standing.order]
-            bars = [Bar(_short(one.label), one.measurement, one.readings) for one in ranked]
-            write_contest_plot(plot, self.metric, bars, [self._line(pair) for pair in self.standing.pairs])
+            bars = [Bar(_short(one.label), one.measurement, one.readings) for one in self.compared.ranked]
+            write_contest_plot(
+                plot,
+                self.compared.metric,
+                bars,
+                [self.compared.line(pair) for pair in self.compared.standing.pairs],
+            )
 
     def emit(self) -> None:
         """Print the one JSON document."""
         from ascar.cli.output import emit
-        from ascar.pilot import bottlenecks
-        from ascar.results.compare import CompareResult
-        from ascar.results.measure import UsedUp
 
-        session, plan = self.session, self.plan
-        used = () if self.used is None else bottlenecks(self.used)
-        result = CompareResult(
-            mode="recorded" if session is None else "live",
-            metric=self.metric,
-            lower_is_better=self.terms.lower_is_better,
-            p=self.terms.p,
-            margin=self.terms.margin,
-            verdict="decided" if self.standing.decided else "undecided",
-            ended="" if session is None else session.ended,
-            seconds=None if session is None else session.seconds,
-            rounds=None if session is None else len(session.blocks),
-            warm_up=None if plan is None else plan.warm_up,
-            seed=None if plan is None else plan.seed,
-            ranking=tuple(self._ranked(place) for place in range(len(self.entries))),
-            pairs=tuple(self._pair(pair) for pair in self.standing.pairs),
-            bottlenecks=tuple(UsedUp(resource=one.resource, used=one.used) for one in used),
-        )
-        emit("compare", result)
+        emit("compare", self.compared.result())
 
     def show(self) -> None:
         """Print it for people."""
@@ -115,177 +66,79 @@ class CompareResult:
         from ascar.pilot import bottlenecks
 
         console = people()
-        style = "bold green" if self.standing.decided else "bold yellow"
+        style = "bold green" if self.compared.standing.decided else "bold yellow"
         console.print(self._headline(), style=style, markup=False, soft_wrap=True)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for heading in ("rank", "", f"mean {self.metric}", "n", "against the next"):
+        for heading in ("rank", "", f"mean {self.compared.metric}", "n", "against the next"):
             table.add_column(_plain(heading), justify="right" if heading in ("rank", "n") else "left")
-        for place, (rank, index) in enumerate(zip(self.standing.ranks, self.standing.order, strict=True)):
-            entry = self.entries[index]
-            pair = self._pair_at(place)
+        ranked = zip(self.compared.standing.ranks, self.compared.ranked, strict=True)
+        for place, (rank, entry) in enumerate(ranked):
+            pair = self.compared.pair_at(place)
             table.add_row(
                 *(str(rank), _plain(_short(entry.label)), _plain(interval(entry.measurement))),
-                *(f"{entry.measurement.n:,}", _plain(self._line(pair)) if pair else ""),
+                *(f"{entry.measurement.n:,}", _plain(self.compared.line(pair)) if pair else ""),
             )
         console.print(table)
-        better = "lower" if self.terms.lower_is_better else "higher"
+        better = "lower" if self.compared.terms.lower_is_better else "higher"
         console.print(f"{better} is better; {self._basis()}", style="dim", markup=False)
-        if self.used is not None:
-            limits = ", ".join(map(limit_line, bottlenecks(self.used)))
+        if self.compared.used is not None:
+            limits = ", ".join(map(limit_line, bottlenecks(self.compared.used)))
             console.print(f"limited by: {limits or 'no resource that is watched'}", style="dim", markup=False)
 
     def _headline(self) -> str:
-        session = self.session
+        session = self.compared.session
         if session is None:
-            return f"{self.metric} of {len(self.entries)} recordings"
+            return f"{self.compared.metric} of {len(self.compared.entries)} recordings"
         rounds = f"{len(session.blocks)} rounds of each, {session.seconds:.1f} s"
         if session.reached:
             return f"done: {session.ended}; {rounds}"
         return f"PARTIAL: {session.ended or 'interrupted'} before everything was decided; {rounds}"
 
     def _basis(self) -> str:
-        confidence = self.entries[0].measurement.confidence
-        looks = ", valid at every look" if self.session is not None else ""
+        confidence = self.compared.entries[0].measurement.confidence
+        looks = ", valid at every look" if self.compared.session is not None else ""
         return (
             f"intervals of means {confidence:.4g}{looks}; probability of any wrong verdict at most "
-            f"{self.terms.p:g}; margin {self.terms.margin:.3g}"
-        )
-
-    def _pair_at(self, place: int) -> Pair | None:
-        """The entry at a place against the next."""
-        return self.standing.pairs[place] if place < len(self.standing.pairs) else None
-
-    def _line(self, pair: Pair) -> str:
-        return pair_line(pair, self.terms, self.metric, "rounds" if self.session else "readings")
-
-    def _ranked(self, place: int) -> Ranked:
-        from ascar.results.compare import Ranked
-        from ascar.results.mean import mean_keys
-
-        entry, pair = self.entries[self.standing.order[place]], self._pair_at(place)
-        return Ranked(
-            rank=self.standing.ranks[place],
-            name=entry.label,
-            command=entry.command,
-            file=entry.file,
-            readings=len(entry.readings),
-            **mean_keys(entry.measurement),
-            verdict="last" if pair is None else pair.verdict,
-        )
-
-    def _pair(self, pair: Pair) -> ComparedPair:
-        from ascar.results.compare import ComparedPair
-
-        return ComparedPair(
-            better=self.entries[pair.better].label,
-            worse=self.entries[pair.worse].label,
-            ratio=pair.ratio,
-            ratio_low=pair.ratio_low,
-            ratio_high=pair.ratio_high,
-            p_value=pair.p_value,
-            samples=pair.samples,
-            verdict=pair.verdict,
-            verdict_line=self._line(pair),
-            method=pair.method,
-            more=pair.more,
+            f"{self.compared.terms.p:g}; margin {self.compared.terms.margin:.3g}"
         )
 
     def _rows(self) -> Iterator[tuple[float | int | str | None, ...]]:
-        for place, index in enumerate(self.standing.order):
-            entry, pair = self.entries[index], self._pair_at(place)
+        for place, index in enumerate(self.compared.standing.order):
+            entry, pair = self.compared.entries[index], self.compared.pair_at(place)
             own = entry.measurement
             yield (
-                *(self.standing.ranks[place], entry.label, own.mean, own.ci_low, own.ci_high),
+                *(self.compared.standing.ranks[place], entry.label, own.mean, own.ci_low, own.ci_high),
                 *(own.confidence, own.n),
                 *((None,) * 7 if pair is None else self._cells(pair)),
             )
 
     def _cells(self, pair: Pair) -> tuple[float | int | str | None, ...]:
         return (
-            *(self.entries[pair.worse].label, pair.ratio, pair.ratio_low, pair.ratio_high),
-            *(pair.p_value, pair.verdict, self._line(pair)),
+            *(self.compared.entries[pair.worse].label, pair.ratio, pair.ratio_low, pair.ratio_high),
+            *(pair.p_value, pair.verdict, self.compared.line(pair)),
         )
 
     def _readings(self) -> Iterator[dict[str, Any]]:
         """Every reading; of rounds with the block that it was taken in."""
-        if self.session is None:
-            for entry in self.entries:
-                yield from ({"name": entry.label, self.metric: float(value)} for value in entry.readings)
+        metric = self.compared.metric
+        if self.compared.session is None:
+            for entry in self.compared.entries:
+                yield from ({"name": entry.label, metric: float(value)} for value in entry.readings)
             return
-        for number_, block in enumerate(self.session.blocks):
+        for number_, block in enumerate(self.compared.session.blocks):
             for index, value in block.items():
-                yield {"block": number_, "name": self.entries[index].label, self.metric: value}
+                yield {"block": number_, "name": self.compared.entries[index].label, metric: value}
 
 
-def live(
-    found: Contestants, plan: ContestPlan, session: ContestSession, confidence: float, used: Resources
-) -> CompareResult:
-    """The result of running commands."""
-    contest = session.contest
-    entries = tuple(
-        Entry(label, command, None, contest.measurement(index, confidence), contest.values(index).tolist())
-        for index, (label, command) in enumerate(zip(found.labels, found.commands, strict=True))
-    )
-    return CompareResult(plan.metric, plan.terms, entries, session.standing, session, plan, used)
-
-
-def recorded(found: Recordings, terms: ComparisonTerms, ranking: Ranking) -> CompareResult:
+def recorded(found: Recordings, terms: ComparisonTerms, ranking: Ranking) -> Compared:
     """The result of comparing recordings."""
     entries = tuple(
-        Entry(label, None, file, measurement, series.values.tolist())
+        Contestant(label, None, file, measurement, series.values.tolist())
         for label, file, measurement, series in zip(
             found.labels, found.files, ranking.measurements, found.series, strict=True
         )
     )
-    return CompareResult(found.metric, terms, entries, ranking.standing)
-
-
-def pair_line(pair: Pair, terms: ComparisonTerms, metric: str, of: str) -> str:
-    """How one stands against the next, e.g. "1.9% to 2.4% faster", "no difference above 1%".
-
-    Args:
-        pair: the two.
-        terms: of the comparison.
-        metric: what was compared.
-        of: what more of would decide: "rounds" or "readings".
-    """
-    if pair.verdict == "equivalent":
-        return f"no difference above {100 * terms.margin:.3g}%"
-    if pair.verdict == "no-interval":
-        return "cannot be told: one of them has no honest interval"
-    if pair.verdict == "undecided":
-        more = "" if pair.more is None else f": about {pair.more:,} more {of} would do"
-        return f"not separated yet{more}" if of == "rounds" else f"not separated{more}"
-    return _lead(pair, terms, metric)
-
-
-def _lead(pair: Pair, terms: ComparisonTerms, metric: str) -> str:
-    """By how much one is better."""
-    from ascar.pilot import lower_is_better
-
-    low, high = pair.ratio_low, pair.ratio_high
-    # Of means below zero the smaller has the larger ratio, and shares of it mean nothing.
-    backwards = pair.ratio is not None and (pair.ratio > 1) == terms.lower_is_better
-    if low is None or high is None or low <= 0 or backwards:
-        return f"better, {p_value(pair.p_value)}"
-    if not terms.lower_is_better:
-        return _gain(low, high, "higher", "high")
-    if lower_is_better(metric):
-        return _gain(1 / high, 1 / low, "faster", "fast")
-    return f"{_span(1 - high, 1 - low)} lower"
-
-
-def _gain(low: float, high: float, more: str, as_much: str) -> str:
-    """A factor's interval in words."""
-    if low >= 2:
-        return f"{number(low, 3)} to {number(high, 3)} times as {as_much}"
-    return f"{_span(low - 1, high - 1)} {more}"
-
-
-def _span(low: float, high: float) -> str:
-    """An interval of shares, with digits enough to tell its ends apart."""
-    digits = 1 if high - low >= 0.002 else 2
-    return f"{max(low, 0.0):.{digits}%} to {high:.{digits}%}"
+    return Compared(found.metric, terms, entries, ranking.standing)
 
 
 def _short(label: str) -> str:

@@ -187,12 +187,12 @@ def _run(runner: CommandRunner, plan: MeasurementPlan, outputs: Outputs) -> int:
 
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.measure_progress import progress_line, showing
-    from ascar.cli.measure_result import MeasureResult
-    from ascar.errors import AscarError, WorkError
-    from ascar.pilot import Sampler, run_session
+    from ascar.cli.measure_result import MeasureOutput
+    from ascar.errors import AscarError
+    from ascar.pilot import Measured, Sampler, run_session
     from ascar.pilot.command import start_cost_s
 
-    cost_s = start_cost_s()
+    command, cost_s = tuple(runner.argv), start_cost_s()
     sampler = Sampler()
     with showing(partial(progress_line, plan), quiet=outputs.quiet) as told:
         try:
@@ -202,21 +202,11 @@ def _run(runner: CommandRunner, plan: MeasurementPlan, outputs: Outputs) -> int:
             # With --json there is one document, the error's; people see what was measured until then.
             if told.last is not None and told.last.used and not outputs.json:
                 told.close()
-                MeasureResult(runner, plan, told.last, sampler.used, cost_s).show()
+                MeasureOutput(Measured(command, plan, told.last, sampler.used, cost_s)).show()
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted("interrupted; nothing of the command is left running") from None
             raise
-    if not session.used:
-        raise WorkError(
-            f"no round was long enough to be used: {session.ended}; allow more work, a longer --budget, or a "
-            "shorter --short-round"
-            if session.rounds
-            else f"not one round ended: {session.ended}; raise --budget"
-        )
-    result = MeasureResult(runner, plan, session, sampler.used, cost_s)
-    if not result.measurements():
-        raise WorkError(
-            f"{len(session.used)} rounds that count are too few to tell a speed: {session.ended}; raise that"
-        )
-    outputs.deliver(result)
+    measured = Measured(command, plan, session, sampler.used, cost_s)
+    measured.check()
+    outputs.deliver(MeasureOutput(measured))
     return 0 if session.reached else 3

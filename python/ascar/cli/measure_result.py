@@ -6,10 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.goals import judged
-from ascar.cli.measured import interval, limit_line, lines_of, sheet_of
-from ascar.measurement import Measurement
-from ascar.render import number
+from ascar.cli.measured import limit_line, lines_of, sheet_of
+from ascar.render import interval, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,72 +16,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.pilot import (
-        CommandRunner,
-        Finding,
-        Indicator,
-        MeasurementPlan,
-        Phase,
-        Resources,
-        Session,
-        Speed,
-    )
-    from ascar.results.measure import IndicatorMean, MeasuredRound, Overhead, ResourceUse, SpeedMean
-
-SPEED = "work_per_s"
-
-
-def measurement_of(speed: Speed) -> Measurement:
-    """A WPS speed in the form of every other mean; its readings are rounds."""
-    return Measurement(
-        mean=speed.work_per_s,
-        ci_low=speed.ci_low,
-        ci_high=speed.ci_high,
-        confidence=speed.confidence,
-        n=speed.rounds,
-        independent_samples=speed.rounds,
-        autocorrelation=speed.autocorrelation,
-        subsession_size=1,
-        stable_start=0,
-        stable_end=speed.rounds,
-        method="work per second",
-        reason=speed.reason,
-    )
+    from ascar.measurement import Measurement
+    from ascar.pilot import Finding, Indicator, Measured, Phase, Session, Speed
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureResult:
-    """What a session came to.
+class MeasureOutput:
+    """What a session came to, for people and in files.
 
     Attributes:
-        runner: ran its rounds.
-        plan: what was wanted.
-        session: what was found.
-        used: of the machine, meanwhile.
-        start_cost_s: what starting a program adds to a round; None: unknown.
+        measured: the session.
     """
 
-    runner: CommandRunner
-    plan: MeasurementPlan
-    session: Session
-    used: Resources
-    start_cost_s: float | None
+    measured: Measured
 
-    def measurements(self) -> dict[str, Measurement]:
-        """Every mean by name, the one that decided first."""
-        found = {
-            finding.indicator.name: finding.measurement
-            for finding in self._findings()
-            if finding.measurement is not None
-        }
-        speed = {} if self.session.speed is None else {SPEED: measurement_of(self.session.speed)}
-        return {**speed, **found} if self.session.speed_decides else {**found, **speed}
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self.measured.session
 
     def write(self, export: Path | None, plot: Path | None, readings: Path | None) -> None:
         """Write the files that were asked for."""
         if export is not None:
-            found = self.measurements()
-            write_sheet_of(export, found, [self._word(name) for name in found])
+            found = self.measured.means
+            write_sheet_of(export, found, [self.measured.word(name) for name in found])
         if readings is not None:
             readings.write_text("".join(f"{json.dumps(line)}\n" for line in self._readings()), "utf-8")
         if plot is not None:
@@ -92,67 +48,8 @@ class MeasureResult:
     def emit(self) -> None:
         """Print the one JSON document."""
         from ascar.cli.output import emit
-        from ascar.pilot import bottlenecks
-        from ascar.results.mean import mean_keys
-        from ascar.results.measure import MeasureResult, UsedUp
 
-        session, found = self.session, self.measurements()
-        name, main = next(iter(found.items()))
-        result = MeasureResult(
-            command=tuple(self.runner.argv),
-            name=name,
-            **mean_keys(main),
-            **judged(self._verdict(name, main), self.plan.goal),
-            reached=session.reached,
-            ended=session.ended,
-            seconds=session.seconds,
-            indicators=tuple(self._indicator(finding) for finding in self._findings()),
-            speed=None if session.speed is None else self._speed(session.speed),
-            rounds=self._rounds(),
-            bottlenecks=tuple(UsedUp(resource=one.resource, used=one.used) for one in bottlenecks(self.used)),
-            resources=self._resources(),
-            overhead=self._overhead(),
-        )
-        emit("measure", result)
-
-    def _rounds(self) -> tuple[MeasuredRound, ...]:
-        from ascar.results.measure import MeasuredRound
-
-        used = set(self.session.used)
-        return tuple(
-            MeasuredRound(
-                seconds=done.seconds,
-                work_amount=done.work_amount,
-                used=index in used,
-                readings=dict(done.readings),
-                unit_readings={metric: len(values) for metric, values in done.unit_readings.items()},
-            )
-            for index, done in enumerate(self.session.rounds)
-        )
-
-    def _resources(self) -> ResourceUse:
-        from ascar.results.measure import ResourceUse
-
-        return ResourceUse(
-            cpu=self.used.cpu,
-            cpu_busiest=self.used.cpu_busiest,
-            programs_cores=self.used.programs_cores,
-            cores=self.used.cores,
-            run_queue_mean=self.used.run_queue_mean,
-            memory_available_min=self.used.memory_available_min,
-            disk=dict(self.used.disk),
-            network=dict(self.used.network),
-            pressure=dict(self.used.pressure),
-        )
-
-    def _overhead(self) -> Overhead:
-        from ascar.results.measure import Overhead
-
-        return Overhead(
-            own_cores=self.used.own_cores,
-            between_rounds=self._between_rounds(),
-            start_cost_s=self.start_cost_s,
-        )
+        emit("measure", self.measured.result())
 
     def show(self) -> None:
         """Print it for people."""
@@ -181,7 +78,7 @@ class MeasureResult:
         from ascar.pilot import bottlenecks
 
         session = self.session
-        found = self.measurements()
+        found = self.measured.means
         for name, measurement in found.items():
             finding = next((one for one in session.findings if one.indicator.name == name), None)
             yield "", ""
@@ -191,67 +88,18 @@ class MeasureResult:
                 yield name, f"from {finding.basis}"
                 yield from lines_of(measurement, finding.readings)
                 yield "removed", _removed(finding)
-            yield "verdict", self._word(name) + _line(self._verdict(name, measurement).line)
+            yield "verdict", self.measured.word(name) + _line(self.measured.verdict(name, measurement).line)
         yield "", ""
         short = len(session.rounds) - len(session.used)
         yield "rounds", f"{len(session.rounds)}" + (f", {short} set aside as too short" if short else "")
-        limits = ", ".join(map(limit_line, bottlenecks(self.used)))
+        limits = ", ".join(map(limit_line, bottlenecks(self.measured.used)))
         yield "limited by", limits or "no resource that is watched was near its limit"
-        start = "" if self.start_cost_s is None else f"; starting a program {1000 * self.start_cost_s:.1f} ms"
-        own = f"{self.used.own_cores:.1%} of a core; {self._between_rounds():.1%} of the time between rounds"
+        measured = self.measured
+        cost_s = measured.start_cost_s
+        start = "" if cost_s is None else f"; starting a program {1000 * cost_s:.1f} ms"
+        between = f"{measured.between_rounds:.1%} of the time between rounds"
+        own = f"{measured.used.own_cores:.1%} of a core; {between}"
         yield "measuring cost", own + start
-
-    def _findings(self) -> list[Finding]:
-        return [finding for finding in self.session.findings if finding.measurement is not None]
-
-    def _verdict(self, name: str, measurement: Measurement) -> Any:
-        from ascar.pilot import verdict_on
-
-        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
-        return verdict_on(measurement, goals.get(name) or self.plan.goal)
-
-    def _word(self, name: str) -> str:
-        """The verdict in a word; "reported" for what decides nothing."""
-        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
-        decides = name == SPEED if self.session.speed_decides else goals.get(name) is not None
-        return self._verdict(name, self.measurements()[name]).word if decides else "reported"
-
-    def _indicator(self, finding: Finding) -> IndicatorMean:
-        from ascar.results.mean import mean_keys
-        from ascar.results.measure import IndicatorMean
-
-        assert finding.measurement is not None
-        name = finding.indicator.name
-        return IndicatorMean(
-            name=name,
-            kind=finding.indicator.kind.value,
-            decides=finding.indicator.goal is not None and not self.session.speed_decides,
-            basis=finding.basis,
-            readings=finding.readings,
-            removed=finding.removed,
-            rounds_unstable=finding.rounds_unstable,
-            **mean_keys(finding.measurement),
-            verdict=self._verdict(name, finding.measurement).word,
-        )
-
-    @staticmethod
-    def _speed(speed: Speed) -> SpeedMean:
-        from ascar.results.measure import SpeedMean
-
-        return SpeedMean(
-            work_per_s=speed.work_per_s,
-            ci_low=speed.ci_low,
-            ci_high=speed.ci_high,
-            confidence=speed.confidence,
-            alpha_s=speed.alpha_s,
-            rounds=speed.rounds,
-            reason=speed.reason,
-        )
-
-    def _between_rounds(self) -> float:
-        """Share of the session in which no round ran."""
-        ran_s = sum(done.seconds for done in self.session.rounds)
-        return max(0.0, 1 - ran_s / self.session.seconds) if self.session.seconds > 0 else 0.0
 
     def _readings(self) -> Iterator[dict[str, Any]]:
         """Every reading, in order."""
@@ -269,7 +117,7 @@ class MeasureResult:
         from ascar.cli.series_plot import write_plot
         from ascar.pilot import phases_of
 
-        finding = self._findings()[0] if self._findings() else None
+        finding = self.measured.findings[0] if self.measured.findings else None
         if finding is None or finding.measurement is None:
             return
         name, used = finding.indicator.name, [self.session.rounds[index] for index in self.session.used]
@@ -328,7 +176,7 @@ def _removed(finding: Finding) -> str:
 def _speed_lines(speed: Speed | None, measurement: Measurement) -> Iterator[tuple[str, str]]:
     """What is known of a WPS speed, as headings and facts."""
     assert speed is not None, "a speed was found"
-    yield SPEED, "from the durations of rounds of different work amounts (WPS)"
+    yield "work_per_s", "from the durations of rounds of different work amounts (WPS)"
     yield "mean", f"{interval(measurement)}, {measurement.confidence:.4g} confidence"
     yield "rounds", f"{speed.rounds} that the line rests on, autocorrelation {speed.autocorrelation:.2f}"
     yield "alpha", f"{number(speed.alpha_s)} s of a round are set-up, warm-up and cool-down"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.sheets import TextTable
-from ascar.render import number
+from ascar.render import interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +27,6 @@ _SHEET = (
     "method",
     "verdict",
 )
-
-
-def interval(measurement: Measurement) -> str:
-    """The mean with its interval, e.g. "812.4 ± 0.8% [806.1, 818.8]", or the reason why there is none."""
-    if measurement.ci_low is None or measurement.ci_high is None:
-        return f"{number(measurement.mean)} (no interval: {measurement.reason})"
-    width = measurement.ci_width_relative
-    around = "" if width is None else f" ± {width / 2:.2%}"
-    return f"{number(measurement.mean)}{around} [{number(measurement.ci_low)}, {number(measurement.ci_high)}]"
 
 
 def lines_of(measurement: Measurement, readings: int) -> Iterator[tuple[str, str]]:

@@ -34,8 +34,8 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
-    from ascar.cli.threads import compute_on_one_thread
     from ascar.study import Study, duration
+    from ascar.threads import compute_on_one_thread
 
     study = Study.read(path)
     # A mistake in the file is told before the numeric libraries are loaded, which takes longer than all else.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ascar.extension import load
@@ -10,10 +11,50 @@ from ascar.extension import load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ascar.optimizers.annealing import SimulatedAnnealing
+    from ascar.optimizers.auto import Auto
+    from ascar.optimizers.dqn import DeepQNetwork
+    from ascar.optimizers.genetic import GeneticAlgorithm
+    from ascar.optimizers.gp import GaussianSearch
+    from ascar.optimizers.random import RandomSearch
+    from ascar.optimizers.trees import TreesSearch
     from ascar.outcome import TrialState
     from ascar.space import Configuration, Space
 
-__all__ = ["Evaluation", "Optimizer", "open_optimizer"]
+__all__ = [
+    "Auto",
+    "DeepQNetwork",
+    "Evaluation",
+    "GaussianSearch",
+    "GeneticAlgorithm",
+    "Optimizer",
+    "RandomSearch",
+    "SimulatedAnnealing",
+    "TreesSearch",
+    "open_optimizer",
+]
+
+# Loaded when first asked for: each brings libraries of its own.
+_HOMES = {
+    "Auto": "auto",
+    "DeepQNetwork": "dqn",
+    "GaussianSearch": "gp",
+    "GeneticAlgorithm": "genetic",
+    "RandomSearch": "random",
+    "SimulatedAnnealing": "annealing",
+    "TreesSearch": "trees",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from ascar.pilot.batches import Batch, Batches
     from ascar.pilot.callables import measure
     from ascar.pilot.command import CommandRunner
+    from ascar.pilot.compared import Compared, Contestant
     from ascar.pilot.comparison import Comparison, compare, runs_needed
     from ascar.pilot.contest import ComparisonTerms, Contest, Pair, Standing
     from ascar.pilot.direction import lower_is_better
     from ascar.pilot.findings import Finding
     from ascar.pilot.indicator import Indicator, Kind
     from ascar.pilot.interleaving import ContestPlan, ContestSession, run_contest
+    from ascar.pilot.measured import Measured
     from ascar.pilot.nodes import Combined, combine
     from ascar.pilot.phases import Phase, PhaseKind, phases_of
     from ascar.pilot.presets import PRESETS, Goal
@@ -35,11 +37,13 @@ __all__ = [
     "Bottleneck",
     "Combined",
     "CommandRunner",
+    "Compared",
     "Comparison",
     "ComparisonTerms",
     "Contest",
     "ContestPlan",
     "ContestSession",
+    "Contestant",
     "Finding",
     "Goal",
     "GoalVerdict",
@@ -47,6 +51,7 @@ __all__ = [
     "Kind",
     "LevelSegment",
     "Limits",
+    "Measured",
     "MeasurementPlan",
     "Method",
     "Pair",
@@ -86,12 +91,14 @@ _MODULES = {
     "ascar.pilot.batches": ("Batch", "Batches"),
     "ascar.pilot.callables": ("measure",),
     "ascar.pilot.command": ("CommandRunner",),
+    "ascar.pilot.compared": ("Compared", "Contestant"),
     "ascar.pilot.comparison": ("Comparison", "compare", "runs_needed"),
     "ascar.pilot.contest": ("Contest", "Pair", "Standing", "ComparisonTerms"),
     "ascar.pilot.direction": ("lower_is_better",),
     "ascar.pilot.findings": ("Finding",),
     "ascar.pilot.indicator": ("Indicator", "Kind"),
     "ascar.pilot.interleaving": ("ContestPlan", "ContestSession", "run_contest"),
+    "ascar.pilot.measured": ("Measured",),
     "ascar.pilot.nodes": ("Combined", "combine"),
     "ascar.pilot.phases": ("Phase", "PhaseKind", "phases_of"),
     "ascar.pilot.presets": ("PRESETS", "Goal"),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ascar._core import WorkAmounts
     from ascar.pilot.round import Runner
 
+TIMED = "seconds_per_call"
+"""The reading of a function that returns nothing."""
+
 # A round of a quick function is so many calls that the clock and the loop no longer matter.
 _ROUND_MIN_S = 0.01
 _ROUND_SURE_S = 1.0
@@ -52,42 +55,53 @@ def measure(
         InputError: the goal is unknown, or the function returns something else.
     """
     wanted = Goal.of(goal) if isinstance(goal, str) else goal
-    timed = False
+    name = "value"
     if work is None:
-        first = function()
-        timed = first is None
-        run = _timed(function) if timed else _called(function, first)
+        run, names = rounds_of(function)
+        name = names[0] if names == (TIMED,) else name
     else:
         run = _working(function)
     if not indicators:
-        name = "seconds_per_call" if timed else "value"
         indicators = (Indicator(name, Kind.ORDINARY, wanted),)
     plan = MeasurementPlan(indicators, wanted, work, limits or Limits())
     deciding = [indicator.name for indicator in indicators if indicator.goal is not None]
-    return run_session(_telling(run, deciding), plan, on_round)
+    return run_session(checked(run, deciding), plan, on_round)
 
 
-def _telling(run: Runner, names: Sequence[str]) -> Runner:
+def rounds_of(function: Callable[[], Any]) -> tuple[Runner, tuple[str, ...]]:
+    """The rounds of a function without arguments, and the names of what it tells; it is called once for that.
+
+    Raises:
+        InputError: it returns something else than `measure` allows.
+    """
+    first = function()
+    if first is None:
+        return _timed(function), (TIMED,)
+    told = _round_of(first, 0.0, None)
+    return _called(function), tuple(dict.fromkeys((*told.readings, *told.unit_readings)))
+
+
+def checked(run: Runner, names: Sequence[str]) -> Runner:
     """The same rounds, refused where a reading that decides is missing: a session would wait for it in vain.
 
     Rounds of adjustable work that tell nothing are none the worse: their speed is what is measured then.
     """
 
-    def checked(work_amount: float | None, left_s: float) -> Round | None:
+    def told(work_amount: float | None, left_s: float) -> Round | None:
         done = run(work_amount, left_s)
         if done is None:
             return None
-        told = {*done.readings, *done.unit_readings}
-        missing = [name for name in names if name not in told]
-        if missing and (told or work_amount is None):
-            shown = ", ".join(sorted(told)) or "None"
+        found = {*done.readings, *done.unit_readings}
+        missing = [name for name in names if name not in found]
+        if missing and (found or work_amount is None):
+            shown = ", ".join(sorted(found)) or "None"
             raise InputError(
                 f"the measured function returned no {missing[0]!r}, only {shown}: name in `indicators` what "
                 "it returns"
             )
         return done
 
-    return checked
+    return told
 
 
 def _timed(function: Callable[[], Any]) -> Runner:
@@ -98,7 +112,7 @@ def _timed(function: Callable[[], Any]) -> Runner:
 
     def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
         taken_s = _seconds(function, calls)
-        return Round(taken_s, None, {"seconds_per_call": taken_s / calls})
+        return Round(taken_s, None, {TIMED: taken_s / calls})
 
     return run
 
@@ -121,9 +135,8 @@ def _seconds(function: Callable[[], Any], calls: int) -> float:
     return time.perf_counter() - started_s
 
 
-def _called(function: Callable[[], Any], first: Any) -> Runner:
-    """Rounds of a function that returns readings; what the first call returned is checked, and not used."""
-    _round_of(first, 0.0, None)
+def _called(function: Callable[[], Any]) -> Runner:
+    """Rounds of a function that returns readings."""
 
     def run(work_amount: float | None, left_s: float) -> Round:  # noqa: ARG001
         started_s = time.perf_counter()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from ascar.errors import ExpressionError, SpaceError
 from ascar.expression import RESERVED, Expression, parse
+from ascar.space.cost import ChangeCost
 from ascar.space.domain import Choices, Domain, Range, Value, same
 from ascar.space.guarantee import Guarantee, Weaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ascar.space.cost import ChangeCost
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RELATION = re.compile(r"(<=|>=|<|>) *(-?[0-9]+(?:\.[0-9]+)?)")
@@ -158,11 +158,12 @@ class Traits(TypedDict, total=False):
     """What the constructors below take besides the values; see `Parameter`.
 
     `when` is the condition's text. `weaker` maps a value, or a relation like ">5", to the guarantees that it
-    weakens. `special` maps a value to its meaning.
+    weakens. `special` maps a value to its meaning. `cost` is that of a program's setting which changes while
+    it runs, unless it is given.
     """
 
     default: Required[Value]
-    cost: Required[ChangeCost]
+    cost: ChangeCost
     when: str
     weaker: Mapping[Any, str | Sequence[str]]
     special: Mapping[Any, str]
@@ -219,7 +220,7 @@ def build(name: str, domain: Domain, traits: Traits) -> Parameter:
         name=name,
         domain=domain,
         default=traits["default"],
-        cost=traits["cost"],
+        cost=traits.get("cost", ChangeCost.DYN_APP),
         condition=condition,
         weaker=_labels(name, domain, traits.get("weaker", {})),
         special=tuple(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,11 +26,14 @@ from ascar.study.sections import (
     check_verify,
 )
 from ascar.study.stop import StopSection, check_stop, targets_of
+from ascar.toml import toml_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
+    from os import PathLike
 
     from ascar.expression import Expression
+    from ascar.space import Configuration, Space
 
 FILE_BYTES_MAX = 1_000_000
 
@@ -95,6 +101,69 @@ class Study(msgspec.Struct, frozen=True):
         return cls.parse(study_text(path, "make one with `ascar init`"))
 
     @classmethod
+    def of(
+        cls, source: Study | Mapping[str, Any] | str | PathLike[str], /, **tables: Mapping[str, Any]
+    ) -> Study:
+        """A study from Python.
+
+        Args:
+            source: a study, the path of a study file, or its tables by name.
+            tables: keys that take the place of the source's, by table: `stop={"trials": 50}`.
+
+        Raises:
+            StudyError: the file cannot be read, or a key is wrong.
+        """
+        if isinstance(source, Study):
+            study = source
+        elif isinstance(source, Mapping):
+            study = cls.parse(_toml_of(source))
+        else:
+            study = cls.read(Path(source))
+        if not tables:
+            return study
+        known = tomllib.loads(study.text)
+        given = {name: known.get(name, {}) | dict(keys) for name, keys in tables.items()}
+        changed = cls.parse(_toml_of(known | given))
+        # A Python function is no text, and goes along.
+        return msgspec.structs.replace(changed, target={**study.target, **changed.target})
+
+    @classmethod
+    def of_function(
+        cls,
+        function: Callable[[Configuration], Any],
+        space: Space,
+        objective: str | Sequence[str] = "maximize value",
+        budget: str = "1 min",
+        **tables: Mapping[str, Any],
+    ) -> Study:
+        """A study whose system is a Python function (see `ascar.targets.function`).
+
+        Args:
+            function: called with a configuration; returns a number (the metric `value`) or numbers by metric,
+                or yields them.
+            space: the configurations that it can be called with.
+            objective: "maximize FORMULA" or "minimize FORMULA" over its metrics, or several of those.
+            budget: time for the whole study.
+            tables: further keys of a study file, by table: `study={"name": "cache", "seed": 1}`.
+
+        Raises:
+            StudyError: a key is wrong.
+        """
+        from ascar.space import space_key  # only here: what reads a study file does without
+
+        called = str(getattr(function, "__name__", type(function).__name__))
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", called).strip("-._")[:80] or "function"
+        table = {
+            **tables,
+            "study": {"name": name, "objective": objective, "budget": budget, **tables.get("study", {})},
+            "target": {"kind": "function", "name": called, "space": space_key(space)},
+        }
+        study = cls.parse(_toml_of(table))
+        return msgspec.structs.replace(
+            study, target={**study.target, "function": function, "search_space": space}
+        )
+
+    @classmethod
     def parse(cls, text: str) -> Study:
         """Read a study from TOML text.
 
@@ -135,6 +204,18 @@ class Study(msgspec.Struct, frozen=True):
             digest=hashlib.sha256(canonical).hexdigest(),
             text=text,
         )
+
+
+def _toml_of(tables: Mapping[str, Any]) -> str:
+    """The text of a study file with these tables.
+
+    Raises:
+        StudyError: a value is one that TOML does not have.
+    """
+    try:
+        return toml_text(tables)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise StudyError(f"study: {error}; use numbers, texts, booleans, lists and tables") from error
 
 
 def _objectives(texts: str | tuple[str, ...]) -> tuple[Objective, ...]:

@@ -7,6 +7,7 @@ tell is known already. Studies of it name no `[workload]`.
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,6 +49,18 @@ class VirtualClock:
         self._now_s += seconds
 
 
+class WallClock(VirtualClock):
+    """The machine's own clock, for a system that needs the time that it takes."""
+
+    def __call__(self) -> float:
+        """Seconds, monotonic."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
 class VirtualSystem:
     """What targets on paper share: a clock, an empty directory, changes that take their time.
 
@@ -59,13 +72,19 @@ class VirtualSystem:
     Args:
         space: its parameters.
         change_s: seconds that a change takes, by category of Cao's Table 9.1 (0 to 3).
+        clock: the clock of the system's time; None: a virtual one.
     """
 
     default_workload: str | None = None
 
-    def __init__(self, space: Space, change_s: tuple[float, ...] = (0.0,) * CATEGORIES) -> None:
+    def __init__(
+        self,
+        space: Space,
+        change_s: tuple[float, ...] = (0.0,) * CATEGORIES,
+        clock: VirtualClock | None = None,
+    ) -> None:
         self.space = space
-        self.clock = VirtualClock()
+        self.clock = clock or VirtualClock()
         self._known = space
         self._change_s = change_s
         self._directory: tempfile.TemporaryDirectory[str] | None = None

@@ -27,7 +27,7 @@ def game(
     for the window, with a delay. A run takes 3,600 ticks of a second. In the hard game a run has converged at
     the first tick from which to the end at least 90% of the ticks are within 10% of the ideal, noise aside.
     """
-    from ascar.cli.threads import compute_on_one_thread
+    from ascar.threads import compute_on_one_thread
 
     compute_on_one_thread()
     from ascar.capes.environments.contest import LearnerContest, play

@@ -25,7 +25,7 @@ def train(
 
     Goes on from its state, which it writes now and then and at its end. Knobs stay as they are when it ends.
     """
-    from ascar.cli.threads import compute_on_one_thread
+    from ascar.threads import compute_on_one_thread
 
     compute_on_one_thread()
     from ascar.capes.process.learner_file import read_plan

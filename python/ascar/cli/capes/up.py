@@ -38,7 +38,7 @@ def up(
 
     Exit status: 0 ended as asked, 1 something was given up, 2 bad input (nothing was touched).
     """
-    from ascar.cli.threads import compute_on_one_thread
+    from ascar.threads import compute_on_one_thread
 
     compute_on_one_thread()
     import msgspec

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ascar.cli.output import notes
-from ascar.cli.progress.lines import line_of
-from ascar.cli.progress.state import Progress
+from ascar.progress import StudyProgress, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.outcome import Event, Listener
 
-__all__ = ["Progress", "showing"]
+__all__ = ["showing"]
 
 
 @contextmanager
@@ -26,7 +25,7 @@ def showing(objective: Objective, *, quiet: bool = False) -> Generator[Listener]
         objective: gives the score's direction and unit.
         quiet: show nothing.
     """
-    progress = Progress(objective)
+    progress = StudyProgress(objective)
     console = notes()
     if quiet:
         yield progress.take

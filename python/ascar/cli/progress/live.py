@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ascar.cli.progress.state import READINGS_SHOWN
 from ascar.outcome import Purpose, TrialState
+from ascar.progress import READINGS_SHOWN
 from ascar.render import clock, score, sparkline
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from ascar.cli.progress.state import Progress
     from ascar.outcome import Event
+    from ascar.progress import StudyProgress
 
 # Drawing costs processor time that the load under test may want: twice a second is often enough.
 _REFRESH_PER_S = 2
@@ -37,7 +37,7 @@ class LiveProgress:
         console: where.
     """
 
-    def __init__(self, progress: Progress, console: Console) -> None:
+    def __init__(self, progress: StudyProgress, console: Console) -> None:
         self._progress = progress
         self._unicode = console.encoding.lower().startswith("utf")
         self._taken_s = time.monotonic()

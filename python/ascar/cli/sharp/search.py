@@ -80,7 +80,7 @@ def search(
     interval of the system at work (20 s, or --duration); what was in force before is so again at the end:
     `ascar sharp deploy` puts what was found in force.
     """
-    from ascar.cli.threads import compute_on_one_thread
+    from ascar.threads import compute_on_one_thread
 
     compute_on_one_thread()
     from ascar.cli.file_output import check_new, write_new

@@ -16,7 +16,7 @@ READINGS_SHOWN = 60
 
 
 @dataclass(slots=True)
-class Progress:
+class StudyProgress:
     """A study as far as its events tell.
 
     Attributes:

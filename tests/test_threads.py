@@ -9,7 +9,7 @@ import sys
 PROGRAM = """
 import os
 before = dict(os.environ)
-from ascar.cli.threads import compute_on_one_thread
+from ascar.threads import compute_on_one_thread
 compute_on_one_thread()
 import numpy as np
 from scipy import linalg
@@ -20,10 +20,23 @@ print(len(os.listdir("/proc/self/task")))
 """
 
 
-def threads(**environment: str) -> int:
+PUBLIC = """
+import os
+import ascar
+space = ascar.Space((ascar.integer("depth", (1, 400), default=4),))
+ascar.tune(lambda c: c["depth"], space, budget="2 s", stop={"trials": 2}, history=ascar.History("sqlite://"))
+import numpy as np
+from scipy import linalg
+matrix = np.random.default_rng(1).normal(size=(700, 700))
+linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+def threads(program: str = PROGRAM, **environment: str) -> int:
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
         env={**clean, **environment}, capture_output=True, text=True, timeout=400, check=True,
     )  # fmt: skip
     return int(done.stdout)
@@ -34,3 +47,7 @@ def test_one_thread_unless_the_environment_says_otherwise():
     if len(os.sched_getaffinity(0)) > 1:  # on one processor they start none
         # Both libraries, NumPy's and SciPy's, start theirs.
         assert threads(OPENBLAS_NUM_THREADS="2") > 1
+
+
+def test_the_public_surface_computes_on_one_thread_too():
+    assert threads(PUBLIC) == 1

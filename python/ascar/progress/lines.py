@@ -10,11 +10,11 @@ from ascar.outcome import TrialState
 from ascar.render import count, duration, p_value, score, seconds
 
 if TYPE_CHECKING:
-    from ascar.cli.progress.state import Progress
     from ascar.outcome import Event, Trial
+    from ascar.progress.state import StudyProgress
 
 
-def line_of(progress: Progress, event: Event) -> str:
+def line_of(progress: StudyProgress, event: Event) -> str:
     """The line for an event that `progress` has already taken; empty for what is not worth one."""
     match event.kind:
         case "study-started":
@@ -29,7 +29,7 @@ def line_of(progress: Progress, event: Event) -> str:
             return ""
 
 
-def _started(progress: Progress, event: Event) -> str:
+def _started(progress: StudyProgress, event: Event) -> str:
     parts = [f"study {progress.study}, run {progress.run_id}"]
     if progress.valid_configurations is not None:
         parts.append(f"{progress.valid_configurations:,} valid configurations")
@@ -41,7 +41,7 @@ def _started(progress: Progress, event: Event) -> str:
     return ", ".join(parts)
 
 
-def _compared(progress: Progress, event: Event) -> str:
+def _compared(progress: StudyProgress, event: Event) -> str:
     known = msgspec.convert(event.data, _Compared)
     gain, limits = progress.objective.gained(known), progress.objective.gained_between(known)
     if not gain:
@@ -65,7 +65,7 @@ class _Compared(msgspec.Struct, frozen=True):
     p_value: float | None = None
 
 
-def _finished(progress: Progress, trial: Trial) -> str:
+def _finished(progress: StudyProgress, trial: Trial) -> str:
     unit = progress.objective.unit
     parts = [f"trial {trial.number} ({trial.purpose.value})"]
     if trial.state is TrialState.COMPLETE:
