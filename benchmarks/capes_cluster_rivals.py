@@ -25,7 +25,7 @@ from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS
 from ascar.errors import Exhausted
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.sharp import About, Journal, Judge, SearchLimits, SearchPlan, SimulatedBench, objective_of, search
 from ascar.sharp.rulesets import ruleset
 from ascar.simulation import with_control, with_rule_text, with_settings

@@ -22,7 +22,7 @@ from ascar.capes.environments.contest import Algorithm, LearnerContest, play_all
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.options import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Space, space_from_table
 
 from .harness import Benchmark, Piece, mean, percent, sources, table

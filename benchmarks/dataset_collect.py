@@ -20,12 +20,12 @@ from ascar.datasets import dataset_file
 from ascar.history import History
 from ascar.history.exchange import read_runs, write_runs
 from ascar.history.record import run_record
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 SERIES = "throughput_ops_per_s"
 DIGITS = 6

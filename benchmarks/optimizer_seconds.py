@@ -24,7 +24,7 @@ from ascar.errors import Exhausted
 from ascar.lab import NoiseModel, TableSpecification
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.targets.recording_columns import TableColumns
 

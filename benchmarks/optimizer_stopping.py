@@ -27,7 +27,7 @@ from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.stopping import AnyOf, RemainingGain, TrialLimit, WindowWithoutGain, progress_of
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 
 from . import harness
 from .harness import Piece, table

@@ -22,10 +22,10 @@ from benchmarks.harness import Benchmark, Piece, mean, percent, share, table
 from benchmarks.synthetic import autoregressive
 
 from ascar.abandonment import Lookout, Rival
-from ascar.measurement import Series
 from ascar.objective import Objective
-from ascar.outcome import Purpose, Trial, TrialState
 from ascar.pilot import PRESETS, analyze, verdict_on
+from ascar.results.measurement import Series
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 
 if TYPE_CHECKING:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ascar.abandonment import READINGS_MIN, Lookout, Rival, Shortfall, run_margin
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.measurement import Series
 from ascar.objective import Objective
-from ascar.outcome import Event, Purpose, Trial, TrialState
 from ascar.pilot import analyze
+from ascar.results.measurement import Series
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 from ascar.study import Study
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from ascar.events import Event
 
     Values = NDArray[np.float64]
 

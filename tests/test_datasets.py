@@ -13,7 +13,7 @@ from ascar.errors import InputError
 from ascar.history import History
 from ascar.lab import NoiseModel, TableSpecification
 from ascar.loops.offline import tune
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.study import Study
 from ascar.sweep import SweepPlan, passes
 from ascar.targets.recording import MeasurementTable

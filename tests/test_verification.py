@@ -10,14 +10,17 @@ import pytest
 
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.outcome import Event, Purpose, Trial, TrialState, Verdict
 from ascar.pilot.turns import Gain, mean_at_any_time
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 from ascar.study import Study
 from ascar.verification import Pairs, compared, conclude
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ascar.events import Event
+    from ascar.results.verdict import Verdict
 
 BEST, DEFAULT = Configuration({"depth": 64}), Configuration({"depth": 1})
 

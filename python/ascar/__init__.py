@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from ascar.api.tuning import TuneOutcome, tune
     from ascar.errors import AscarError, InputError, Refused, WorkError
     from ascar.history import History
-    from ascar.measurement import Measurement
     from ascar.objective import Objective
     from ascar.optimizers import Evaluation
-    from ascar.outcome import Trial, TrialState, Verdict
     from ascar.pilot.analysis import analyze
+    from ascar.results.measurement import Measurement
+    from ascar.results.trial import Trial, TrialState
+    from ascar.results.verdict import Verdict
     from ascar.space import (
         ChangeCost,
         Configuration,
@@ -85,10 +86,11 @@ _MODULES = {
     "ascar.api.tuning": ("TuneOutcome", "tune"),
     "ascar.errors": ("AscarError", "InputError", "Refused", "WorkError"),
     "ascar.history": ("History",),
-    "ascar.measurement": ("Measurement",),
+    "ascar.results.measurement": ("Measurement",),
     "ascar.objective": ("Objective",),
     "ascar.optimizers": ("Evaluation", "optimizers"),
-    "ascar.outcome": ("Trial", "TrialState", "Verdict"),
+    "ascar.results.trial": ("Trial", "TrialState"),
+    "ascar.results.verdict": ("Verdict",),
     "ascar.pilot.analysis": ("analyze",),
     "ascar.space": (
         *("ChangeCost", "Configuration", "Guarantee", "Parameter", "Space"),

@@ -23,26 +23,27 @@ up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import chdtri, ndtr, stdtrit
 
 from ascar import _core
-from ascar.outcome import Purpose
 from ascar.pilot import analyze
+from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from ascar.measurement import Measurement, Series
     from ascar.objective import Objective
-    from ascar.outcome import Trial
+    from ascar.results.measurement import Measurement, Series
+    from ascar.results.trial import Trial
     from ascar.space import Configuration
 
 READINGS_MIN = 8

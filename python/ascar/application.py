@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ascar.errors import Refused, StudyError
+from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.targets.administration import DEVICE, MOUNTPOINT, command_lines
 from ascar.targets.holders import holder_of
@@ -34,47 +35,6 @@ _ALIKE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A knob that is to be set.
-
-    Attributes:
-        parameter: that it belongs to.
-        knob: as the keeper calls it.
-        path: its file.
-        before: what is in force.
-        after: what is to be.
-    """
-
-    parameter: str
-    knob: str
-    path: str
-    before: str
-    after: str
-
-    @property
-    def command(self) -> str:
-        """What an administrator would type."""
-        if self.knob.startswith("vm."):
-            return f"sysctl -w {self.knob}={self.after}"
-        return f"echo {self.after} > {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What ascar does not do.
-
-    Attributes:
-        parameters: that it would set.
-        why: one line.
-        commands: what an administrator would type.
-    """
-
-    parameters: tuple[str, ...]
-    why: str
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Application:
     """A plan, and its carrying out.
 
@@ -84,8 +44,8 @@ class Application:
         warnings: where this machine is not what the result is valid for.
     """
 
-    settings: tuple[Setting, ...]
-    left: tuple[Left, ...]
+    settings: tuple[AppliedSetting, ...]
+    left: tuple[LeftToUser, ...]
     warnings: tuple[str, ...]
 
     @classmethod
@@ -107,7 +67,7 @@ class Application:
         chosen = run.space.departures(configuration)
         recipe = recipe_of(configuration, run.space)
         homeless: list[str] = []
-        located: list[Setting] = []
+        located: list[AppliedSetting] = []
         for parameter, knob, value in _settings(recipe, chosen):
             setting = _located(parameter, knob, value, place)
             if setting is None:
@@ -142,7 +102,7 @@ class Application:
                 raise
 
 
-def _refuse_held(settings: Iterable[Setting]) -> None:
+def _refuse_held(settings: Iterable[AppliedSetting]) -> None:
     for setting in settings:
         holder = holder_of([setting.knob])
         if holder is not None:
@@ -162,7 +122,7 @@ def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, st
             yield parameter, knob, str(values[knob])
 
 
-def _located(parameter: str, knob: str, value: str, place: Place) -> Setting | None:
+def _located(parameter: str, knob: str, value: str, place: Place) -> AppliedSetting | None:
     """A knob here; None where it belongs to a device or a file system that was not named."""
     kind, _, rest = knob.partition(".")
     if kind == "vm":
@@ -175,8 +135,8 @@ def _located(parameter: str, knob: str, value: str, place: Place) -> Setting | N
     return _setting(parameter, knob.replace("DEV", name), path, value)
 
 
-def _setting(parameter: str, knob: str, path: Path, value: str) -> Setting:
-    return Setting(parameter, knob, str(path), _present(path), value)
+def _setting(parameter: str, knob: str, path: Path, value: str) -> AppliedSetting:
+    return AppliedSetting(parameter, knob, str(path), _present(path), value)
 
 
 def _present(path: Path) -> str:
@@ -194,12 +154,12 @@ def _left(
     chosen: tuple[str, ...],
     place: Place,
     homeless: tuple[str, ...],
-) -> Iterator[Left]:
+) -> Iterator[LeftToUser]:
     """What has to be done by hand, the most expensive first."""
     if homeless:
         what = "belong to a device" if place.device is None else f"do not exist on {place.device}"
         why = f"{what}: name it with --device or --mountpoint" if place.device is None else what
-        yield Left(homeless, why, ())
+        yield LeftToUser(homeless, why, ())
     by_cost = {cost: tuple(name for name in chosen if space[name].cost is cost) for cost in ChangeCost}
     again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
     named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
@@ -216,11 +176,11 @@ def _left(
         why = "a new file system: everything on the device is lost; back up first, restore afterwards"
         if place.in_use:
             why += f"; {place.device} is in use, mounted at {', '.join(place.in_use)}"
-        yield Left(named, why, commands)
+        yield LeftToUser(named, why, commands)
     elif again:
-        yield Left(named, "unmount and mount again", commands)
+        yield LeftToUser(named, "unmount and mount again", commands)
     elif remount:
-        yield Left(named, "remount", commands)
+        yield LeftToUser(named, "remount", commands)
 
 
 def _here(line: str, place: Place, where: str) -> str:

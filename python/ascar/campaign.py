@@ -9,10 +9,14 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from ascar.abandonment import Rival
 from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
-from ascar.outcome import Event, Failure, Purpose, Trial, TrialState, saved_s
+from ascar.events import Event
+from ascar.results.outcome import saved_s
+from ascar.results.trial import Failure, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.targets import Adopting, Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
@@ -20,8 +24,8 @@ from ascar.workloads import Workload, open_workload
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ascar.events import Listener
     from ascar.history import History, Run
-    from ascar.outcome import Listener
     from ascar.space import Configuration, Space
     from ascar.study import Study
     from ascar.targets import Target
@@ -148,7 +152,7 @@ class Campaign:
         try:
             trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:
-            self.run.finish_trial(replace(trial, state=TrialState.INTERRUPTED))
+            self.run.finish_trial(msgspec.structs.replace(trial, state=TrialState.INTERRUPTED))
             raise
         self._keep(trial)
         self.listener(Event("trial-finished", {"trial": trial.number, "left_s": self.left_s}, trial))
@@ -219,7 +223,7 @@ class Campaign:
         failure = Failure("machine", "the machine went down twice while this configuration was in force")
         running = Trial(self.run.next_number(), configuration, Purpose.SEARCH, TrialState.RUNNING)
         self.run.start_trial(running)
-        self._keep(replace(running, state=TrialState.QUARANTINED, failure=failure))
+        self._keep(msgspec.structs.replace(running, state=TrialState.QUARANTINED, failure=failure))
 
     def _keep(self, trial: Trial) -> None:
         self.run.finish_trial(trial)

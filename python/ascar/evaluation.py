@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ascar.abandonment import Lookout
 from ascar.errors import ExpressionError, InputError, StageFailed
-from ascar.measurement import Measurement, Series
+from ascar.events import Event
 from ascar.objective import unmet
-from ascar.outcome import Abandonment, Event, Failure, Trial, TrialState
 from ascar.pilot import PRESETS, Goal, analyze, verdict_on
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
 from ascar.workspace import LoadTiming
 
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from ascar.abandonment import Rival, Shortfall
-    from ascar.measurement import Readings
+    from ascar.events import Listener
     from ascar.objective import Objective
-    from ascar.outcome import Listener
+    from ascar.results.measurement import Readings
+    from ascar.results.trial import Change
     from ascar.study import Study
     from ascar.targets import Target
     from ascar.workloads import Workload
-    from ascar.workspace import Change
 
 Clock = Callable[[], float]
 

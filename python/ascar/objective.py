@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ascar.errors import ExpressionError, StudyError
 from ascar.expression import Expression, parse
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

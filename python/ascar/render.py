@@ -10,9 +10,8 @@ from ascar.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.measurement import Measurement
-    from ascar.outcome import Trial
-    from ascar.results.mean import Mean
+    from ascar.results.measurement import Measurement
+    from ascar.results.trial import Trial
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
@@ -71,7 +70,7 @@ def clock(s: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def interval(measurement: Measurement | Mean) -> str:
+def interval(measurement: Measurement) -> str:
     """The mean with its interval, e.g. "812.4 ± 0.8% [806.1, 818.8]", or the reason why there is none."""
     if measurement.ci_low is None or measurement.ci_high is None:
         return f"{number(measurement.mean)} (no interval: {measurement.reason})"

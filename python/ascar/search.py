@@ -16,7 +16,7 @@ from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.several import SeveralObjectives
 from ascar.optimizers.starting import start_configurations
 from ascar.optimizers.stopping import criterion_of, progress_of
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 from ascar.space import change_budget
 from ascar.study.stop import walk
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ascar.campaign import Campaign
     from ascar.history import History
     from ascar.optimizers import Optimizer
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
     from ascar.study import Study
 

@@ -13,7 +13,11 @@ import numpy as np
 
 from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.errors import InputError
-from ascar.outcome import Event, Outcome, Purpose, TrialState, Verdict
+from ascar.events import Event
+from ascar.results.encode import json_ready
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Purpose, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import Choices
 
 if TYPE_CHECKING:
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
 
     from ascar.campaign import Campaign
     from ascar.evaluation import Clock
+    from ascar.events import Listener
     from ascar.history import History
-    from ascar.outcome import Listener
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
@@ -133,7 +137,7 @@ def sweep(
         outcome = _outcome(campaign, stopped)
         if not stopped:
             campaign.run.finish(outcome)
-    listener(Event("study-finished", outcome.to_dict()))
+    listener(Event("study-finished", json_ready(outcome)))
     return outcome
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from ascar.outcome import Event, ObjectiveGain, Purpose, TrialState, Verdict
+from msgspec.structs import replace
+
+from ascar.events import Event
 from ascar.pilot import compare
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
+from ascar.results.trial import Purpose, TrialState
+from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.targets import Reusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.campaign import Campaign
-    from ascar.outcome import Trial
     from ascar.pilot.turns import InTurns, Scores
+    from ascar.results.trial import Trial
     from ascar.space import Configuration
     from ascar.study import Study
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from ascar.measurement import Series
+    from ascar.results.measurement import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,6 @@ class Workspace:
     memory_bytes: int | None = None
     user: str | None = None
     admit: Callable[[int], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What putting a configuration in force took.
-
-    Attributes:
-        parameters: names whose values changed.
-        category: highest cost category touched (0-3, Cao Table 9.1), -1 when nothing changed.
-        step_s: seconds by step ("format", "mount", "knobs", ...).
-        filled: the workspace already holds the load's files, as they were after the last fill.
-    """
-
-    parameters: tuple[str, ...]
-    category: int
-    step_s: Mapping[str, float]
-    filled: bool = False
-
-    @property
-    def total_s(self) -> float:
-        """Seconds that the whole change took."""
-        return sum(self.step_s.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ascar.history import History
-from ascar.measurement import Measurement, Series
 from ascar.objective import Objective
-from ascar.outcome import Failure, Outcome, Purpose, Trial, TrialState, Verdict
+from ascar.results.measurement import Measurement, Series
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Change, Failure, Purpose, Trial, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import ChangeCost, Configuration, Space, boolean, categorical, integer
 from ascar.study import Study
-from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

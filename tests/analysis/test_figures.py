@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ascar.analysis import figures
 from ascar.analysis.drawing import COLOURS, Drawing, svg
 from ascar.analysis.frames import trials_frame
 from ascar.analysis.marginals import marginal_figure, marginals
-from ascar.measurement import Measurement, Series
 from ascar.objective import Objective
-from ascar.outcome import Purpose, Verdict
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Purpose
+from ascar.results.verdict import Verdict
 from ascar.space import ChangeCost, Configuration, Space, categorical
 
 SVG = "{http://www.w3.org/2000/svg}"

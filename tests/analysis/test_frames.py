@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from ascar.analysis import trials_frame
 from ascar.objective import Objective
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 
 
 def test_what_follows_from_the_order(space, objective, make):

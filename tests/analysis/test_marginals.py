@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ascar.analysis.marginals import marginals
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 from ascar.space import ChangeCost, Configuration, Space, categorical, floating, integer, ordinal
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.analysis.pareto import ParetoPoint, pareto_set, points_of
+from ascar.analysis.pareto import pareto_set, points_of
 from ascar.errors import InputError
 from ascar.objective import Objective
-from ascar.outcome import Purpose, Trial, TrialState
+from ascar.results.pareto import ParetoPoint
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 
 UP, DOWN = Objective.parse("maximize ops"), Objective.parse("minimize ms")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from ascar.analysis.report import commands_for, report_page, write_report
 from ascar.errors import HistoryError
-from ascar.outcome import Failure, Purpose, TrialState
+from ascar.results.trial import Failure, Purpose, TrialState
 from ascar.space import ChangeCost, Configuration, Space, categorical
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ascar.analysis.variation_advice import advice_of
 from ascar.analysis.variation_checks import LEVEL, checks_of
 from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_summary import spread_of
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from ascar.analysis.drawing import Drawing, svg
 from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_study import FIGURES, VariationRequest, examined, figures_of
 from ascar.errors import InputError
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 
 def study(readings=True, latencies=True, loads=("mail", "web"), seed=0):

@@ -9,7 +9,7 @@ from ascar.analysis.variation_latency import correlated, is_latency, latency_ran
 from ascar.analysis.variation_runs import FrameLayout, runs_of
 from ascar.analysis.variation_summary import spread_of
 from ascar.analysis.variation_time import cumulative, parts, settled_s, settling, throughput_n, windowed
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 
 def every(values, step_s=1.0):

@@ -10,7 +10,7 @@ import pytest
 
 import ascar
 from ascar.results.documents import struct_of
-from ascar.results.encode import encoded
+from ascar.results.encode import json_ready
 
 
 def sleepy():
@@ -50,10 +50,10 @@ def test_a_metric_is_read_from_what_a_command_prints():
 
 def test_the_result_is_the_document_of_the_command(check_document):
     result = ascar.measure(sleepy, preset="quick", rounds_max=30)
-    check_document("measure", encoded(result))
-    assert encoded(result).keys() >= {*struct_of("measure").__struct_fields__}
+    check_document("measure", json_ready(result))
+    assert json_ready(result).keys() >= {*struct_of("measure").__struct_fields__}
     ranking = ascar.compare({"a": lambda: 1.0, "b": lambda: 2.0}, preset="quick")
-    check_document("compare", encoded(ranking))
+    check_document("compare", json_ready(ranking))
 
 
 def test_functions_are_compared_by_what_they_return():

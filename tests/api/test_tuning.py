@@ -8,7 +8,7 @@ import pytest
 
 import ascar
 from ascar.errors import StudyError
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 
 SPACE = ascar.Space((ascar.integer("depth", (1, 64), default=4), ascar.boolean("compress", default=False)))
 SIMULATED = {

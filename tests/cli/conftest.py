@@ -6,17 +6,18 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from ascar.cli import main
-from ascar.measurement import Measurement
-from ascar.outcome import Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 
 if TYPE_CHECKING:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ascar.history import History
-from ascar.outcome import Outcome, Purpose, TrialState, Verdict
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Purpose, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import preset
 from ascar.study import Study
 from ascar.targets.keeper import Keeper

@@ -18,7 +18,7 @@ from ascar.capes.session.files import users
 from ascar.capes.session.folder import Folder, Running
 from ascar.history import History
 from ascar.messaging import MessageServer
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 from ascar.space import preset
 from ascar.study import Study
 

@@ -5,14 +5,16 @@ import json
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
+from msgspec.structs import replace
 
 from ascar.errors import StudyError
 from ascar.history import History
-from ascar.outcome import Failure, Outcome, Purpose, TrialState, Verdict
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Failure, Purpose, TrialState
+from ascar.results.verdict import Verdict
 from ascar.study import Study
 
 TEXT = """

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from ascar.history import History
-from ascar.outcome import Failure, TrialState
+from ascar.results.trial import Failure, TrialState
 from ascar.study import Study
 
 

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from ascar.cli.progress.live import LiveProgress
+from ascar.events import Event
 from ascar.objective import Objective
-from ascar.outcome import Abandonment, Event, Failure, Purpose, TrialState
 from ascar.progress import StudyProgress, line_of
+from ascar.results.trial import Abandonment, Failure, Purpose, TrialState
 
 
 @pytest.fixture

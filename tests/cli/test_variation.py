@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from ascar.history import History
-from ascar.measurement import Series
-from ascar.outcome import Purpose, TrialState
+from ascar.results.measurement import Series
+from ascar.results.trial import Purpose, TrialState
 from ascar.study import Study
 
 NAMES = [

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from ascar.history import History, WriteContext
-from ascar.measurement import Measurement, Series
-from ascar.outcome import Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Change, Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Configuration, Space, categorical, integer
 from ascar.study import Study
-from ascar.workspace import Change
 
 TEXT = """
 [study]

@@ -14,8 +14,8 @@ import pytest
 
 from ascar.errors import HistoryError, Refused
 from ascar.history import History
-from ascar.measurement import Series
-from ascar.outcome import Purpose, Trial, TrialState
+from ascar.results.measurement import Series
+from ascar.results.trial import Purpose, Trial, TrialState
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from ascar.errors import HistoryError, InputError
 from ascar.history import History
 from ascar.history.table import trials_table
-from ascar.outcome import Failure, Outcome, TrialState, Verdict
+from ascar.results.encode import json_ready
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Failure, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import Configuration
 
 SUFFIXES = [".json", ".parquet", ".csv"]
@@ -60,7 +63,7 @@ def test_several_runs_and_an_empty_one(history, full, tmp_path, suffix, same):
             old, copy = history.run(old_id), other.run(new_id)
             assert same(tuple(copy.trials()), tuple(old.trials()))
             assert copy.state is old.state
-            assert {**copy.outcome().to_dict(), "run_id": 0} == {**old.outcome().to_dict(), "run_id": 0}
+            assert {**json_ready(copy.outcome()), "run_id": 0} == {**json_ready(old.outcome()), "run_id": 0}
             assert copy.machine == old.machine
         with pytest.raises(InputError, match="here already, as run"):
             other.import_runs(file)

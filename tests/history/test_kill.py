@@ -13,7 +13,7 @@ import pytest
 
 from ascar.errors import Refused
 from ascar.history import History, RunState
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.study import Study
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ WRITER = textwrap.dedent(
     from pathlib import Path
     import numpy as np
     from ascar.history import History
-    from ascar.measurement import Series
-    from ascar.outcome import Purpose, Trial, TrialState
+    from ascar.results.measurement import Series
+    from ascar.results.trial import Purpose, Trial, TrialState
     from ascar.space import ChangeCost, Configuration, Space, integer
     from ascar.study import Study
 

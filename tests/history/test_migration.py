@@ -16,7 +16,7 @@ from ascar.errors import HistoryError
 from ascar.history import SCHEMA_VERSION, History
 from ascar.history.migration import MIGRATIONS
 from ascar.history.schema import metadata
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Configuration
 from ascar.space.document import space_to_json
 

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ascar.history import History
-from ascar.measurement import Measurement, Series
-from ascar.outcome import Failure, Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Change, Failure, Purpose, Trial, TrialState
 from ascar.space import Configuration
-from ascar.workspace import Change
 
 ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import History, RunState, default_path
-from ascar.outcome import Failure, Outcome, Purpose, TrialState, Verdict
+from ascar.results.encode import json_ready
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Failure, Purpose, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import Configuration
 from ascar.study import Study
 
@@ -45,7 +48,7 @@ def test_an_outcome_is_rebuilt_from_the_history(history, study, space, default, 
         run.finish(outcome)
     read = history.run("mail.server_1")
     assert read.state is RunState.COMPLETE
-    assert read.outcome().to_dict() == outcome.to_dict()
+    assert json_ready(read.outcome()) == json_ready(outcome)
     assert read.outcome().verdict == VERDICT
     assert read.outcome().recommended == configuration
     assert read.study == study

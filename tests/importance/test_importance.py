@@ -107,7 +107,7 @@ def test_the_order_of_known_effects_is_found():
     assert found.stop_reason == "rsd" and found.rsd_left < 0.005 < found.rsd
     assert found.stability == 1.0
     b = found.ranking[1]
-    assert b.conditional_on == ("a",) and b.importance > 1.5 * b.alone
+    assert b.conditional_on == ("a",) and b.importance > 1.5 * b.importance_alone
     assert [one.conditional_on for one in found.ranking] == [(), ("a",), ("a", "b"), ("a", "b", "c")]
     assert not found.ranking[3].selected
 

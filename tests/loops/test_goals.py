@@ -9,7 +9,7 @@ import pytest
 from ascar.errors import InputError, StudyError
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 from ascar.search import search_optimizer
 from ascar.space import study_space
 from ascar.study import Study

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ascar.errors import InputError, WorkError
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.outcome import Event, Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 from ascar.study import Study
+
+if TYPE_CHECKING:
+    from ascar.events import Event
 
 STUDY = """
 [study]

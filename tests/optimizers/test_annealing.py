@@ -7,7 +7,7 @@ import pytest
 from ascar.errors import StudyError
 from ascar.optimizers import Evaluation
 from ascar.optimizers.annealing import AnnealingOptions, SimulatedAnnealing
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.testing import branching, grid
 from ascar.testing.optimizers import sloped
 

@@ -12,7 +12,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.guided.evidence import Scale, gather
 from ascar.optimizers.guided.model_search import ModelSearch
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Guarantee, Space, categorical, integer, preset
 from ascar.space.cost import ChangeCost
 from ascar.surrogate.sampling import drawn

@@ -9,7 +9,7 @@ from ascar.errors import StudyError
 from ascar.optimizers import Evaluation
 from ascar.optimizers.dqn import DeepQNetwork
 from ascar.optimizers.moves import Moves
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import ChangeCost, Range, Space, floating, integer
 from ascar.testing.optimizers import sloped
 from ascar.testing.spaces import branching, continuous, grid, tiny

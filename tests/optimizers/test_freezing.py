@@ -10,7 +10,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.auto import Auto
 from ascar.optimizers.freezing import frozen_parameters
 from ascar.optimizers.guided.evidence import gather
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Space, boolean, categorical, integer
 from ascar.space.cost import ChangeCost
 

@@ -10,7 +10,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.genes import Genes, free_parameters, other_value, random_value, step
 from ascar.optimizers.genetic import GeneticAlgorithm
 from ascar.optimizers.stopping import Diversity, progress_of
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.testing import branching, continuous, grid
 from ascar.testing.optimizers import sloped
 

@@ -14,7 +14,7 @@ from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.recommendation import recommend
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Guarantee, preset
 from ascar.testing import grid, tiny
 from ascar.testing.spaces import branching, continuous

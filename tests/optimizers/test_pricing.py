@@ -15,7 +15,7 @@ from ascar.optimizers.auto import Auto
 from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.pricing import Prices, Pricing
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
 from ascar.testing import branching, grid

@@ -9,7 +9,7 @@ from ascar.optimizers import Evaluation
 from ascar.optimizers.gp import GaussianSearch
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.rationing import Rationed
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import ChangeCost, Space, categorical, change_budget, change_costs_s, ordinal
 from ascar.space.study_table import space_from_table
 

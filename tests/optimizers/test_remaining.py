@@ -8,7 +8,7 @@ import pytest
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.stopping import RemainingGain, progress_of
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Space, integer
 
 

@@ -11,7 +11,7 @@ from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.genetic import GeneticAlgorithm
 from ascar.optimizers.random import RandomSearch
 from ascar.optimizers.several import SeveralObjectives, nondominated, tchebycheff
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Space, integer, ordinal
 from ascar.testing.optimizers import OptimizerContract
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ascar.errors import InputError
-from ascar.measurement import Series
 from ascar.pilot import combine
+from ascar.results.measurement import Series
 
 
 def test_rates_of_nodes_add_up_however_their_readings_lie():

@@ -10,8 +10,8 @@ import pytest
 from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.errors import InputError
 from ascar.objective import Objective
-from ascar.outcome import Purpose, Trial, TrialState
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns, drawn, taking_turns
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.sharp import About, Action, Journal, Judge, RuleSet, verify
 from ascar.sharp.bench import FRESH, RuleRun
 from ascar.sharp.library import RuleWatcher, WatchOptions

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from ascar.results.documents import DOCUMENTS, struct_of
-from ascar.results.encode import encoded
+from ascar.results.encode import json_ready
 from ascar.results.schema import schema_of
 
 
@@ -47,7 +47,7 @@ def test_keys_are_required_closed_and_described_by_docstrings_of_the_class_and_i
 
 
 def test_nan_and_infinities_are_null():
-    told = encoded(Whole(share=math.nan, parts=(Part(share=math.inf), Part(share=0.5))))
+    told = json_ready(Whole(share=math.nan, parts=(Part(share=math.inf), Part(share=0.5))))
     assert told == {
         "schema": "ascar/whole/3",
         "share": None,

@@ -6,7 +6,7 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.optimizers import Evaluation, open_optimizer
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.knobs import knobs, space_of, with_values
 from ascar.sharp.ranges import FIELDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from localfs_support import ROOT
@@ -10,8 +11,11 @@ from localfs_support import ROOT
 from ascar.errors import Refused
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.outcome import Outcome, Purpose
+from ascar.results.trial import Purpose
 from ascar.study import Study
+
+if TYPE_CHECKING:
+    from ascar.results.outcome import Outcome
 
 pytestmark = [*ROOT, pytest.mark.machine]
 

@@ -11,8 +11,8 @@ import pytest
 from explorer_page import serving
 
 from ascar.history import History, WriteContext
-from ascar.measurement import Measurement
-from ascar.outcome import Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement
+from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
 from ascar.web import HistorySubject

@@ -13,7 +13,7 @@ from ascar.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ascar.measurement import Readings
+    from ascar.results.measurement import Readings
 
 
 @pytest.fixture

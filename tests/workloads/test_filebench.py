@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from ascar.measurement import Readings
+    from ascar.results.measurement import Readings
 
 WML = """
 define fileset name=f,entries=50,size=8k,prealloc

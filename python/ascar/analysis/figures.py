@@ -11,8 +11,8 @@ from matplotlib.transforms import blended_transform_factory
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label, number, percent, seconds
-from ascar.outcome import Purpose
 from ascar.pilot.turns import mean_at_any_time
+from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.objective import Objective
-    from ascar.outcome import Trial, Verdict
+    from ascar.results.trial import Trial
+    from ascar.results.verdict import Verdict
     from ascar.space import Configuration
 
 STAGES = ("load", "change", "fill", "settle", "measurement", "other")

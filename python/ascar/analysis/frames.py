@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ascar.history.table import trials_table
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.objective import Objective
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 
 def trials_frame(trials: Sequence[Trial], objective: Objective) -> pl.DataFrame:

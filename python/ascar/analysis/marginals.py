@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label, number, short
-from ascar.outcome import Purpose
+from ascar.results.trial import Purpose
 from ascar.space.domain import Choices
 from ascar.space.parameter import value_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.objective import Objective
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
     from ascar.space import Space
     from ascar.space.domain import Value
 

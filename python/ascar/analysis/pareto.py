@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.special import stdtrit
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
+from ascar.results.pareto import ParetoPoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,30 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.objective import Objective
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
     from ascar.space import Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class ParetoPoint:
-    """A configuration in the space of the objectives.
-
-    Attributes:
-        configuration: the measured configuration.
-        scores: means over its trials, one an objective.
-        trials: the numbers of its trials.
-        intervals: 95% intervals of the scores, one an objective: between trials where there are several, else
-            of the one trial's unit readings; None where nothing says.
-    """
-
-    configuration: Configuration
-    scores: tuple[float, ...]
-    trials: tuple[int, ...]
-    intervals: tuple[tuple[float, float] | None, ...] = ()
-
-
-def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[ParetoPoint]:
+def points_of(
+    trials: Iterable[Trial], objectives: Sequence[Objective], default: Configuration | None = None
+) -> list[ParetoPoint]:
     """Every configuration that was measured and met the constraints, in the order first tried.
+
+    Args:
+        trials: the trials of a run.
+        objectives: the objectives of the points.
+        default: the default configuration, whose point is marked; None marks none.
 
     Raises:
         InputError: an objective names a metric that was not measured, or is no number somewhere.
@@ -50,11 +39,11 @@ def points_of(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[
     for trial in trials:
         if trial.usable:
             known.setdefault(trial.configuration, []).append(trial)
-    return [_point(one, made, objectives) for one, made in known.items()]
+    return [_point(one, made, objectives, is_default=one == default) for one, made in known.items()]
 
 
 def _point(
-    configuration: Configuration, made: Sequence[Trial], objectives: Sequence[Objective]
+    configuration: Configuration, made: Sequence[Trial], objectives: Sequence[Objective], *, is_default: bool
 ) -> ParetoPoint:
     scores = [np.array([_score(objective, trial) for trial in made]) for objective in objectives]
     return ParetoPoint(
@@ -64,6 +53,7 @@ def _point(
         tuple(
             _interval(values, objective, made) for values, objective in zip(scores, objectives, strict=True)
         ),
+        is_default,
     )
 
 

@@ -17,7 +17,7 @@ from ascar.analysis.several import several_section
 from ascar.analysis.spectra_section import importance_section
 from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 from ascar.space import study_space
 from ascar.targets import open_target
 from ascar.units import format_duration
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ascar.analysis.drawing import Drawing
     from ascar.history import Run
     from ascar.objective import Objective
-    from ascar.outcome import Outcome, Trial
+    from ascar.results.outcome import Outcome
+    from ascar.results.trial import Trial
 
 _MARGINALS_SHOWN = 8
 # Nothing is loaded from anywhere, whatever a name in the study says.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ascar.analysis.figures import STAGES
 from ascar.analysis.labels import metric_label, number, percent
 from ascar.analysis.markup import Html, each, tag
-from ascar.outcome import Trial, TrialState
 from ascar.render import p_value
+from ascar.results.trial import Trial, TrialState
 from ascar.space.parameter import value_text
 from ascar.units import format_duration, format_size
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ascar.objective import Objective
-    from ascar.outcome import Outcome, Verdict
+    from ascar.results.outcome import Outcome
+    from ascar.results.verdict import Verdict
     from ascar.space import Configuration, Space
     from ascar.space.domain import Value
 

@@ -14,9 +14,10 @@ from ascar.objective import Objective
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.analysis.pareto import ParetoPoint
     from ascar.history import Run
-    from ascar.outcome import Outcome, Trial
+    from ascar.results.outcome import Outcome
+    from ascar.results.pareto import ParetoPoint
+    from ascar.results.trial import Trial
 
 
 def several_section(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:

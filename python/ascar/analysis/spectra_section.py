@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ascar.history import Run
     from ascar.importance import Selection
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 _TRIALS_MIN = 16  # of fewer every order is chance
 _FIXED = 3
@@ -87,7 +87,7 @@ def _rows(selection: Selection) -> list[list[str]]:
         if one.ci_low is not None and one.ci_high is not None:
             low, high = (end / selection.variance for end in (one.ci_low, one.ci_high))
             interval = f"{percent(low)} to {percent(high)}"
-        share, alone = one.importance / selection.variance, one.alone / selection.variance
+        share, alone = one.importance / selection.variance, one.importance_alone / selection.variance
         rows.append([one.parameter, percent(share), interval, percent(alone), ", ".join(one.same_as)])
     return rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ascar.errors import InputError
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.measurement import Series
+    from ascar.results.measurement import Series
 
 _NAMES_SHOWN = 40
 _LARGEST = 1e100  # its square is a number too

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ascar.analysis.variation_study import Variation
     from ascar.history import Run
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 _RUNS_MIN = 6  # of fewer nothing is known
 _FIRST = ("boxes", "bands", "cumulative", "range-mean")

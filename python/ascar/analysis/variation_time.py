@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.analysis.variation_runs import Runs
-    from ascar.measurement import Series
+    from ascar.results.measurement import Series
 
 _READINGS_MIN = 4
 _WINDOWS_SHOWN = (20, 8, 4, 2, 1)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ascar.analysis.variation_latency import Correlated, Percentiles
     from ascar.analysis.variation_runs import Runs
     from ascar.analysis.variation_time import RunLength, Windowed
-    from ascar.measurement import Series
+    from ascar.results.measurement import Series
 
 _RUNS_MAX = 12
 _PANELS_MAX = 4

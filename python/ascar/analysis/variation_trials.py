@@ -10,8 +10,8 @@ import polars as pl
 from ascar.analysis.variation_runs import FrameLayout
 from ascar.errors import StudyError
 from ascar.history.table import trials_table
-from ascar.measurement import Series
-from ascar.outcome import Purpose, TrialState
+from ascar.results.measurement import Series
+from ascar.results.trial import Purpose, TrialState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ascar.history import Run
     from ascar.objective import Objective
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
     from ascar.study import Study
 
 SETUP = "#setup"

@@ -8,8 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ascar.events import Event, Listener
     from ascar.objective import Objective
-    from ascar.outcome import Event, Listener
 
 _EVERY_S = 0.5
 

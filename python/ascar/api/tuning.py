@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import InputError
-from ascar.outcome import Outcome, Trial
+from ascar.results.encode import extended
+from ascar.results.outcome import Outcome
 from ascar.study import Study
 from ascar.threads import compute_on_one_thread
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from ascar.history import History
     from ascar.objective import Objective
+    from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
 
-@dataclass(frozen=True, slots=True)
-class TuneOutcome(Outcome):
+class TuneOutcome(Outcome, frozen=True, kw_only=True):
     """What a study came to; in a notebook it shows its verdict, its configuration and its plots.
 
     Attributes:
@@ -29,9 +29,9 @@ class TuneOutcome(Outcome):
         space: the space that was searched.
     """
 
-    objective: Objective | None = None
-    trials: tuple[Trial, ...] = ()
-    space: Space | None = None
+    objective: Objective
+    trials: tuple[Trial, ...]
+    space: Space
 
     def _repr_html_(self) -> str:
         from ascar.api.pages import outcome_page
@@ -108,5 +108,6 @@ def _study_of(
 
 def _with_trials(outcome: Outcome, history: History) -> TuneOutcome:
     run = history.run(outcome.run_id)
-    known = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
-    return TuneOutcome(**known, objective=run.objective, trials=tuple(run.trials()), space=run.space)
+    return extended(
+        TuneOutcome, outcome, objective=run.objective, trials=tuple(run.trials()), space=run.space
+    )

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.measurement import Measurement
     from ascar.pilot import Goal, GoalVerdict, Phase
+    from ascar.results.measurement import Measurement
 
 EXAMPLES = examples(
     "ascar analyze run.csv --column throughput_mb_per_s",
@@ -118,9 +118,9 @@ def _read(
 ) -> tuple[str, NDArray[np.float64], str]:
     """The readings' name, the readings, and a note on them."""
     from ascar.errors import InputError
-    from ascar.measurement import Series
     from ascar.pilot import combine
     from ascar.pilot.sources import read_column
+    from ascar.results.measurement import Series
 
     recorded = [read_column(path, column, time) for path in files]
     first = recorded[0]
@@ -148,17 +148,18 @@ def _emit(found: _Found) -> None:
     from ascar.cli.output import emit
     from ascar.pilot.measured import judged
     from ascar.results.analyze import AnalyzeResult, PhaseFound
-    from ascar.results.mean import mean_keys
+    from ascar.results.encode import extended
 
     phases = tuple(
         PhaseFound(start=one.start, end=one.end, mean=one.mean, kind=one.kind.value, reason=one.reason)
         for one in found.phases
     )
-    result = AnalyzeResult(
+    result = extended(
+        AnalyzeResult,
+        found.measurement,
         files=tuple(str(path) for path in found.files),
         name=found.name,
         readings=len(found.values),
-        **mean_keys(found.measurement),
         phases=phases,
         **judged(found.verdict, found.goal),
         note=found.note,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ascar.cli.options import (
@@ -48,7 +47,7 @@ def apply(
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
-    from ascar.outcome import json_ready
+    from ascar.results.machine import ApplyResult
     from ascar.targets.place import Place
 
     place = Place.named(device, mountpoint)
@@ -59,16 +58,15 @@ def apply(
     if not dry_run:
         application.carry_out(f"apply {found.name}")
     if json:
-        settings = [{**asdict(one), "command": one.command} for one in application.settings]
-        document = {
-            "run_id": found.id,
-            "dry_run": dry_run,
-            "configuration": json_ready(chosen),
-            "settings": settings,
-            "left_to_you": [json_ready(asdict(left)) for left in application.left],
-            "warnings": list(application.warnings),
-        }
-        emit("apply", document)
+        result = ApplyResult(
+            run_id=found.id,
+            dry_run=dry_run,
+            configuration=chosen,
+            settings=application.settings,
+            left_to_you=application.left,
+            warnings=application.warnings,
+        )
+        emit("apply", result)
     else:
         _print(people(), application, dry_run=dry_run)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.render import number
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.analysis.pareto import ParetoPoint
     from ascar.history import Run
     from ascar.objective import Objective
-    from ascar.outcome import Outcome
+    from ascar.results.outcome import Outcome
+    from ascar.results.pareto import ParetoPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ class Front:
     @property
     def default(self) -> ParetoPoint | None:
         """The default configuration's point."""
-        default = self.run.space.default()
-        return next((one for one in self.points if one.configuration == default), None)
+        return next((one for one in self.points if one.is_default), None)
 
 
 def front_of(run: Run, objectives: Sequence[Objective]) -> Front:
@@ -49,19 +48,8 @@ def front_of(run: Run, objectives: Sequence[Objective]) -> Front:
     """
     from ascar.analysis.pareto import pareto_set, points_of
 
-    points = points_of(run.trials(), objectives)
+    points = points_of(run.trials(), objectives, run.space.default())
     return Front(run, objectives, points, pareto_set(points, objectives))
-
-
-def point_document(point: ParetoPoint, default: object) -> dict[str, Any]:
-    """A point as JSON."""
-    return {
-        "configuration": dict(point.configuration),
-        "scores": list(point.scores),
-        "intervals": [None if one is None else list(one) for one in point.intervals],
-        "trials": list(point.trials),
-        "is_default": point.configuration == default,
-    }
 
 
 def print_front(console: Console, front: Front, recommended: object = None) -> None:

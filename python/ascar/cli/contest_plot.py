@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ascar.measurement import Measurement
+    from ascar.results.measurement import Measurement
 
 _DOTS_MAX = 500
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ascar.cli.options import Json, examples
@@ -13,19 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ascar.cli.machine import Need
+    from ascar.results.machine import Machine, Need, TargetReadiness
 
 EXAMPLES = examples("ascar doctor", "ascar doctor --json | jq '.missing_debian_packages'")
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A target kind, and whether it could be tuned here."""
-
-    kind: str
-    ready: bool
-    missing: list[str]
-    problem: str | None
 
 
 def doctor(json: Json = False) -> int:
@@ -33,28 +22,19 @@ def doctor(json: Json = False) -> int:
 
     Nothing is changed. Exit status 0, whatever is missing.
     """
-    from ascar.cli import machine
     from ascar.cli.output import emit, people
-    from ascar.extension import kinds
+    from ascar.readiness import readiness
 
-    needs = machine.needs()
-    debian, fedora = machine.missing_packages(needs)
-    targets = [_target(kind, needs) for kind in kinds("ascar.targets")]
+    found = readiness()
     if json:
-        document = {
-            "machine": machine.describe(),
-            "targets": [asdict(target) for target in targets],
-            "needs": [need.to_dict() for need in needs],
-            "missing_debian_packages": debian,
-            "missing_fedora_packages": fedora,
-        }
-        emit("doctor", document)
+        emit("doctor", found)
         return 0
     console = people()
-    console.print(_headline(machine.describe()), soft_wrap=True)
-    console.print(_table(needs))
+    console.print(_headline(found.machine), soft_wrap=True)
+    console.print(_table(found.needs))
     console.print()
-    _print_targets(console, targets)
+    _print_targets(console, found.targets)
+    debian, fedora = found.missing_debian_packages, found.missing_fedora_packages
     if debian:
         console.print("\nto get what is missing:")
         console.print(f"  Debian: apt-get install {' '.join(debian)}", soft_wrap=True)
@@ -62,27 +42,13 @@ def doctor(json: Json = False) -> int:
     return 0
 
 
-def _target(kind: str, needs: Sequence[Need]) -> _Target:
-    """Ready if its package can be imported and nothing that it needs is missing."""
-    from ascar.errors import EnvironmentLacks
-    from ascar.extension import load
-
-    missing = [need.name for need in needs if kind in need.targets and not need.found]
-    problem = None
-    try:
-        load("ascar.targets", kind, "target.kind")
-    except EnvironmentLacks as error:
-        problem = error.message
-    return _Target(kind, not missing and problem is None, missing, problem)
-
-
-def _headline(facts: dict[str, object]) -> str:
+def _headline(machine: Machine) -> str:
     from ascar.units import format_size
 
-    memory, disk = (format_size(int(str(facts[key]))) for key in ("memory_bytes", "free_disk_bytes"))
     return (
-        f"{facts['system']}, kernel {facts['kernel']} ({facts['architecture']}), Python {facts['python']}, "
-        f"{facts['cpus']} CPUs, {memory} memory, {disk} free here"
+        f"{machine.system}, kernel {machine.kernel} ({machine.architecture}), Python {machine.python}, "
+        f"{machine.cpus} CPUs, {format_size(machine.memory_bytes)} memory, "
+        f"{format_size(machine.free_disk_bytes)} free here"
     )
 
 
@@ -93,13 +59,13 @@ def _table(needs: Sequence[Need]) -> Table:
     for heading in ("", "for", "found"):
         table.add_column(heading)
     for need in needs:
-        style = "" if need.found else "red" if need.targets else "yellow"
-        get = f"package {need.debian}" if need.debian else need.remedy
+        style = "" if need.found else "red" if need.needed_by else "yellow"
+        get = f"package {need.debian_package}" if need.debian_package else need.remedy
         table.add_row(need.name, need.purpose, need.found or f"missing: {get}", style=style)
     return table
 
 
-def _print_targets(console: Console, targets: Sequence[_Target]) -> None:
+def _print_targets(console: Console, targets: Sequence[TargetReadiness]) -> None:
     for target in targets:
         why = ", ".join(target.missing) or target.problem
         text = "ready" if target.ready else f"cannot be tuned here: {why}"

@@ -119,18 +119,22 @@ def _first(subject: Subject) -> Exploration | None:
 
 def _announce(url: str, whole: Exploration | None, *, as_json: bool) -> None:
     from ascar.cli.output import emit, notes, people
+    from ascar.results.tuning import ExploreResult
 
     rows = 0 if whole is None else whole.rows
     varied = [] if whole is None else [one.name for one in whole.dimensions if one.varies]
     if as_json:
-        found = {
-            "configurations": 0 if whole is None else int(whole.configurations.max()) + 1,
-            "dimensions": varied,
-            "metrics": [] if whole is None else [one.name for one in whole.metrics],
-            "objective": whole and whole.objective,
-            "direction": whole and ("min" if whole.minimize else "max"),
-        }
-        emit("explore", {"url": url, "name": whole and whole.name, "rows": rows, **found})
+        result = ExploreResult(
+            url=url,
+            name=whole and whole.name,
+            rows=rows,
+            configurations=0 if whole is None else int(whole.configurations.max()) + 1,
+            dimensions=tuple(varied),
+            metrics=() if whole is None else tuple(one.name for one in whole.metrics),
+            objective=whole and whole.objective,
+            direction=whole and ("min" if whole.minimize else "max"),
+        )
+        emit("explore", result)
     else:
         people().out(url)
         size = "" if whole is None else f"{rows} rows, {len(varied)} dimensions; "

@@ -26,7 +26,7 @@ def export(
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
-    from ascar.outcome import json_ready
+    from ascar.results.machine import ExportResult
     from ascar.targets import open_target
 
     with History.existing() as history:
@@ -35,16 +35,10 @@ def export(
         chosen = found.space.departures(values)
         lines = list(open_target(found.study.target).commands(values, chosen).get(form.value, []))
     if json:
-        emit(
-            "export",
-            {
-                "run_id": found.id,
-                "form": form.value,
-                "configuration": json_ready(values),
-                "chosen": list(chosen),
-                "lines": lines,
-            },
+        result = ExportResult(
+            run_id=found.id, form=form.value, configuration=values, chosen=tuple(chosen), lines=tuple(lines)
         )
+        emit("export", result)
     elif lines:
         people().out("\n".join(lines))
     elif chosen:

@@ -26,7 +26,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from ascar.cli.importance_output import ImportanceResult
+    from ascar.cli.importance_output import RankedImportance
     from ascar.cli.importance_source import ImportanceSource
     from ascar.importance import SelectionOptions
 
@@ -108,9 +108,9 @@ def _source(run: str | None, table: Path | None, columns: _Columns) -> Importanc
 
 def _ranked(
     source: ImportanceSource, samples: int | None, rules: SelectionOptions, rng: np.random.Generator
-) -> ImportanceResult:
+) -> RankedImportance:
     from ascar.analysis.spectra import observations_of, sampled_rows
-    from ascar.cli.importance_output import ImportanceResult
+    from ascar.cli.importance_output import RankedImportance
     from ascar.importance import select
 
     observations = observations_of(source.frame, source.objective, source.sheet)
@@ -118,4 +118,4 @@ def _ranked(
     if samples is not None:
         observations = observations.rows(sampled_rows(observations, samples, rng))
     selection = select(observations, rules, rng)
-    return ImportanceResult(source.name, source.objective, failed, observations, selection, source.direction)
+    return RankedImportance(source.name, source.objective, failed, observations, selection, source.direction)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ImportanceResult:
+class RankedImportance:
     """Everything that is shown.
 
     Attributes:
@@ -42,45 +42,30 @@ class ImportanceResult:
         return best_values(self.observations, self.selection.selected, maximize=self.direction == "max")
 
 
-def emit_importance(found: ImportanceResult, drawn: list[Path]) -> None:
+def emit_importance(found: RankedImportance, drawn: list[Path]) -> None:
     """The document."""
     from ascar.cli.output import emit
     from ascar.importance import correlation
-    from ascar.outcome import json_ready
+    from ascar.results.importance import ImportanceResult
 
     selection = found.selection
-    emit(
-        "importance",
-        {
-            "source": found.name,
-            "objective": found.objective,
-            "rows": selection.rows,
-            "rows_failed": found.failed,
-            "mean": selection.mean,
-            "variance": selection.variance,
-            "rsd": json_ready(selection.rsd),
-            "rsd_left": json_ready(selection.rsd_left),
-            "ranking": [
-                {
-                    "parameter": one.parameter,
-                    "importance": one.importance,
-                    "ci_low": one.ci_low,
-                    "ci_high": one.ci_high,
-                    "conditional_on": list(one.conditional_on),
-                    "importance_alone": one.alone,
-                    "first_share": one.first_share,
-                    "selected": one.selected,
-                    "same_as": list(one.same_as),
-                }
-                for one in selection.ranking
-            ],
-            "stop_reason": selection.stop_reason,
-            "rank_stability": selection.stability,
-            "r_squared": correlation(found.observations),
-            "best_values": found.best_values(),
-            "plots": [str(path) for path in drawn],
-        },
+    result = ImportanceResult(
+        source=found.name,
+        objective=found.objective,
+        rows=selection.rows,
+        rows_failed=found.failed,
+        mean=selection.mean,
+        variance=selection.variance,
+        rsd=selection.rsd,
+        rsd_left=selection.rsd_left,
+        ranking=selection.ranking,
+        stop_reason=selection.stop_reason,
+        rank_stability=selection.stability,
+        r_squared=correlation(found.observations),
+        best_values=found.best_values(),
+        plots=tuple(str(path) for path in drawn),
     )
+    emit("importance", result)
 
 
 _REASONS = {
@@ -92,7 +77,7 @@ _REASONS = {
 }
 
 
-def print_importance(found: ImportanceResult, drawn: list[Path]) -> None:
+def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
     """The ranking as a table, what matters, and what was drawn."""
     from ascar.cli.output import people
 
@@ -139,14 +124,14 @@ def _ranking(selection: Selection) -> Table:
             Text(one.parameter),
             f"{one.importance / whole:.1%}",
             interval,
-            f"{one.alone / whole:.1%}",
+            f"{one.importance_alone / whole:.1%}",
             "-" if one.first_share is None else f"{one.first_share:.0%}",
             Text(", ".join(one.same_as)),
         )
     return table
 
 
-def draw_importance(found: ImportanceResult, directory: Path) -> list[Path]:
+def draw_importance(found: RankedImportance, directory: Path) -> list[Path]:
     """Write the ranking, and means against deviations, as figures.
 
     Raises:

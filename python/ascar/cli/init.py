@@ -42,6 +42,7 @@ def init(
     from ascar.cli.output import emit, people
     from ascar.cli.starter import study_text
     from ascar.cli.starter_online import ONLINE, online_study_text
+    from ascar.results.tuning import InitResult
 
     is_online = target == ONLINE
     text = online_study_text() if is_online else study_text(target)
@@ -52,7 +53,7 @@ def init(
         people().out(text, end="")
         return 0
     if json:
-        emit("init", {"target": target, "file": None if str(path) == "-" else str(path), "text": text})
+        emit("init", InitResult(target=target, file=None if str(path) == "-" else str(path), text=text))
     else:
         command = "capes up" if is_online else "tune"
         people().print(f"{path}: edit it, then run `ascar {command} {path}`", soft_wrap=True, markup=False)

@@ -55,7 +55,9 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
     say(f"error: {problem.message}")
     if as_json:
         with contextlib.suppress(OSError):
-            emit("error", {"error": problem.to_dict()})
+            from ascar.results.problem import ErrorResult
+
+            emit("error", ErrorResult(error=problem))
     return problem.exit_status
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ascar.cli.measured import limit_line, lines_of, sheet_of
 from ascar.render import interval, number
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.measurement import Measurement
     from ascar.pilot import Finding, Indicator, Measured, Phase, Session, Speed
+    from ascar.results.measurement import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,9 @@ def _rounds_in_a_row(
             for phase in phases_of(values, found)
         ]
         start += len(values)
-    whole = replace(measurement, stable_start=0, stable_end=start, change_points=tuple(changes))
+    whole = msgspec.structs.replace(
+        measurement, stable_start=0, stable_end=start, change_points=tuple(changes)
+    )
     return np.concatenate(rounds), whole, phases
 
 

@@ -10,8 +10,8 @@ from ascar.render import interval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ascar.measurement import Measurement
     from ascar.pilot import Bottleneck, Phase
+    from ascar.results.measurement import Measurement
 
 _SHEET = (
     "name",

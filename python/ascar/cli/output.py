@@ -61,12 +61,12 @@ def _whole(name: str, document: Mapping[str, Any] | msgspec.Struct) -> dict[str,
     from collections.abc import Mapping
 
     from ascar.results.documents import struct_of
-    from ascar.results.encode import encoded
+    from ascar.results.encode import json_ready
 
     if isinstance(document, Mapping):
         return {"schema": struct_of(name).__struct_config__.tag, **document}
     assert type(document) is struct_of(name), "a document is told as its struct"
-    return encoded(document)
+    return json_ready(document)
 
 
 def people() -> Console:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ascar.cli.interrupts import Interrupted
 from ascar.errors import AscarError
+
+if TYPE_CHECKING:
+    from ascar.results.problem import Problem
 
 INTERRUPTED = 130
 """Exit status: interrupted, with everything put back."""
@@ -27,25 +30,6 @@ _WORDS = (
     ("Input should be ", "must be "),
 )
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What went wrong.
-
-    Attributes:
-        kind: the error's class in `ascar.errors`, "UsageError", "Interrupted", or another exception's class.
-        message: one line.
-        exit_status: what the command ends with.
-    """
-
-    kind: str
-    message: str
-    exit_status: int
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON-ready values."""
-        return {"kind": self.kind, "message": self.message, "exit_status": self.exit_status}
 
 
 def explain(error: BaseException) -> Problem:
@@ -67,7 +51,9 @@ def explain(error: BaseException) -> Problem:
             message = f"cannot write {error.filename or 'the output'}: {error.strerror}; free some space"
         case _:
             kind, message, status = type(error).__name__, _crash(error), 1
-    return Problem(kind, " ".join(message.split()), status)
+    from ascar.results.problem import Problem
+
+    return Problem(kind=kind, message=" ".join(message.split()), exit_status=status)
 
 
 def _is_interrupted(error: BaseException) -> bool:

@@ -17,12 +17,13 @@ def report(
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_run
     from ascar.history import History
+    from ascar.results.tuning import ReportResult
 
     with History.existing() as history:
         found = find_run(history, run)
         page = write_report(found, found.outcome(), out)
     if json:
-        emit("report", {"run_id": found.id, "page": str(page)})
+        emit("report", ReportResult(run_id=found.id, page=str(page)))
     else:
         people().out(page)
     return 0

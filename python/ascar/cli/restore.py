@@ -21,23 +21,19 @@ def restore(
     something could not be put back.
     """
     from ascar.cli.output import emit, people
+    from ascar.results.encode import extended
+    from ascar.results.machine import RestoreResult
     from ascar.targets.keeper import restore_all
 
     report = restore_all(everything=not keep_applied)
-    left_alone = [
-        {"target": left.target, "expected": left.expected, "found": left.found} for left in report.left_alone
-    ]
     if json:
-        emit(
-            "restore",
-            {"restored": list(report.restored), "left_alone": left_alone, "failed": list(report.failed)},
-        )
+        emit("restore", extended(RestoreResult, report))
         return 1 if report.failed else 0
     console = people()
     for restored in report.restored:
         console.print(f"restored: {restored}", soft_wrap=True, markup=False)
-    for left in left_alone:
-        line = f"left alone: {left['target']}: is {left['found']}, not {left['expected']} as ascar left it"
+    for left in report.left_alone:
+        line = f"left alone: {left.target}: is {left.found}, not {left.expected} as ascar left it"
         console.print(f"{line}: someone else changed it", soft_wrap=True, markup=False, style="yellow")
     for failed in report.failed:
         console.print(f"not restored: {failed}", soft_wrap=True, markup=False, style="red")

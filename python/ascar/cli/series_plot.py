@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.measurement import Measurement
     from ascar.pilot import Phase
+    from ascar.results.measurement import Measurement
 
 ENDINGS = (".svg", ".png")
 # More points than a page has pixels show nothing more: of each stretch its least and greatest reading stay.

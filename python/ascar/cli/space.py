@@ -43,19 +43,19 @@ def space(
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_space, is_study_file
-    from ascar.outcome import json_ready
+    from ascar.results.tuning import SpaceResult
     from ascar.space import space_to_document
 
     found = find_space(named)
     count = found.count()
     if json:
-        document = {
+        result = SpaceResult(
             **space_to_document(found),
-            "default_configuration": json_ready(found.default()),
-            "valid_configurations": count,
-            "valid_configurations_without_weaker": found.permit_weaker([]).count(),
-        }
-        emit("space", document)
+            default_configuration=found.default(),
+            valid_configurations=count,
+            valid_configurations_without_weaker=found.permit_weaker([]).count(),
+        )
+        emit("space", result)
     else:
         _print(people(), found, count, everything=not is_study_file(named))
     return 0

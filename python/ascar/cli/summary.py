@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
-from ascar.outcome import TrialState
 from ascar.render import duration, number, p_value, plain, score
+from ascar.results.trial import TrialState
 from ascar.units import format_size
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from ascar.history import Run
     from ascar.objective import Objective
-    from ascar.outcome import Outcome, Trial
+    from ascar.results.outcome import Outcome
+    from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
 _STAGES = ("load", "change", "fill", "settle", "measurement", "other")

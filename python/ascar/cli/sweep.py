@@ -71,8 +71,11 @@ def sweep(
             history.export([outcome.run_id], out)
     complete = outcome.stopped == ""
     if json:
-        document = {**outcome.to_dict(), "complete": complete, "file": None if out is None else str(out)}
-        emit("sweep", document)
+        from ascar.results.encode import extended
+        from ascar.results.tuning import SweepResult
+
+        file = None if out is None else str(out)
+        emit("sweep", extended(SweepResult, outcome, complete=complete, file=file))
     else:
         print_sweep(people(), outcome, wanted.objective.unit)
         if out is not None:

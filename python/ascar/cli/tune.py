@@ -8,7 +8,7 @@ from ascar.cli.options import BudgetOrNone, FormatDevice, Json, Quiet, Resume, S
 
 if TYPE_CHECKING:
     from ascar.history import History
-    from ascar.outcome import Outcome
+    from ascar.results.outcome import Outcome
 
 EXAMPLES = examples(
     "ascar tune study.toml",
@@ -48,9 +48,11 @@ def tune(
 
 
 def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
-    from ascar.cli.compromise import front_of, point_document
+    from ascar.cli.compromise import front_of
     from ascar.cli.output import emit, people
     from ascar.cli.summary import print_outcome
+    from ascar.results.encode import extended
+    from ascar.results.tuning import TuneResult
 
     run = history.run(outcome.run_id)
     if not as_json:
@@ -58,5 +60,4 @@ def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
         return
     several = run.objectives
     chosen = front_of(run, several).chosen if len(several) > 1 else ()
-    default = run.space.default()
-    emit("tune", {**outcome.to_dict(), "pareto": [point_document(one, default) for one in chosen]})
+    emit("tune", extended(TuneResult, outcome, pareto=tuple(chosen)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ascar.analysis.labels import number
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.analysis.variation_study import Variation
-    from ascar.analysis.variation_summary import Group
 
 _SHOWN, _LISTED_MAX = 10, 1_000
 _CORRELATIONS_SHOWN = 8
@@ -229,130 +227,7 @@ def _table(
 
 def emit_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]) -> None:
     """One document."""
+    from ascar.analysis.variation_result import result_of
     from ascar.cli.output import emit
-    from ascar.outcome import json_ready
 
-    runs, spread = found.runs, found.spread
-    configurations: list[dict[str, object]] = []
-    for place in map(int, spread.order[:_LISTED_MAX]):
-        estimate = deviation_of(runs, place)
-        configurations.append(
-            {
-                "configuration": json_ready(runs.configuration(place)),
-                "group": found.names[int(found.of[place])],
-                "runs": int(runs.counts[place]),
-                "mean": float(spread.mean[place]),
-                "low": float(spread.low[place]),
-                "high": float(spread.high[place]),
-                "rsd": estimate.value,
-                "rsd_ci_low": estimate.low,
-                "rsd_ci_high": estimate.high,
-                "range": float(spread.range[place]),
-            }
-        )
-    emit(
-        "variation",
-        {
-            "source": name,
-            "objective": runs.objective,
-            "configurations": len(runs),
-            "runs": len(runs.scores),
-            "left_out": {"measured_once": runs.alone, "runs_failed": runs.failed, "mean_zero": runs.zero},
-            "by": found.by,
-            "groups": [_group(one) for one in found.groups],
-            "goes_with": [
-                {
-                    "parameter": one.parameter,
-                    "h": one.statistic,
-                    "groups": one.groups,
-                    "p_value": one.p_value,
-                    "p_adjusted": one.p_adjusted,
-                }
-                for one in found.links
-            ],
-            "most_varying": configurations,
-            "tolerance": found.asked.tolerance,
-            **_times(found),
-            "correlations": [
-                {
-                    "group": one.group,
-                    "operation": one.operation,
-                    "configurations": one.configurations,
-                    "correlation": one.estimate.value,
-                    "ci_low": one.estimate.low,
-                    "ci_high": one.estimate.high,
-                }
-                for one in found.correlations
-            ],
-            "level": LEVEL,
-            "checks": [
-                {
-                    "cause": one.cause,
-                    "statistic": one.result.statistic,
-                    "statistic_name": one.result.name,
-                    "sample": one.result.sample,
-                    "p_value": one.result.p_value,
-                    "p_adjusted": one.p_adjusted,
-                    "effect": one.effect,
-                    "held": one.held,
-                }
-                for one in found.checks
-            ],
-            "advice": [asdict(one) for one in found.advice],
-            "figures": [
-                {
-                    "name": key,
-                    "path": None if isinstance(path, str) else str(path),
-                    "left_out": path if isinstance(path, str) else None,
-                }
-                for key, path in drawn.items()
-            ],
-            "note": runs.note,
-        },
-    )
-
-
-def _group(one: Group) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "configurations": one.configurations,
-        "runs_min": one.runs[0],
-        "runs_max": one.runs[1],
-        "mean_min": one.mean[0],
-        "mean_max": one.mean[1],
-        "rsd": _quantiles(one.rsd),
-        "range": _quantiles(one.range),
-        "large_share": one.large,
-        "range_coverage": one.coverage,
-    }
-
-
-def _times(found: Variation) -> dict[str, object]:
-    return {
-        "settling": [
-            {
-                "group": one.group,
-                "runs": one.runs,
-                "run_s": one.run_s,
-                "median_s": one.median_s,
-                "p90_s": one.most_s,
-                "late_share": one.late,
-            }
-            for one in found.settled
-        ],
-        "windows": [
-            {
-                "group": one.group,
-                "window_s": one.window_s,
-                "configurations": one.configurations,
-                "windows": len(one.ranges),
-                "idle_windows": one.idle,
-                "range": _quantiles(one.quantiles),
-            }
-            for one in found.windows
-        ],
-    }
-
-
-def _quantiles(values: Sequence[float]) -> dict[str, float]:
-    return dict(zip(("median", "p90", "max"), values, strict=True))
+    emit("variation", result_of(name, found, drawn))

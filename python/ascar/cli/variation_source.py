@@ -22,7 +22,7 @@ from ascar.analysis.variation_trials import (
 )
 from ascar.cli.importance_source import column_names
 from ascar.errors import AscarError, InputError
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,29 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 import numpy as np
 
 from ascar.errors import HistoryError
-from ascar.measurement import Measurement, Series
-from ascar.outcome import Abandonment, Failure, Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Abandonment, Change, Failure, Purpose, Trial, TrialState
 from ascar.space import Configuration
-from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _T = TypeVar("_T")
-
-
-class _Change(msgspec.Struct, frozen=True):
-    parameters: tuple[str, ...]
-    category: int
-    step_s: dict[str, float]
-    filled: bool = False
 
 
 def dump(value: Any, *, ordered: bool = False) -> str:
@@ -37,7 +28,7 @@ def dump(value: Any, *, ordered: bool = False) -> str:
     and those (lone surrogates) no database would take as they are.
 
     Args:
-        value: mappings, sequences, dataclasses, text and numbers.
+        value: mappings, sequences, structs, text and numbers.
         ordered: keys stay in their order; else they are sorted, so that equal values give equal text.
     """
     return json.dumps(
@@ -77,8 +68,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Sequence):
         return [plain(item) for item in cast("Sequence[Any]", value)]
     if hasattr(value, "item"):  # a NumPy scalar
@@ -174,7 +165,6 @@ def trial_of(
     Raises:
         HistoryError: a column holds what no version of ascar wrote.
     """
-    change = _maybe(row.change, _Change, where)
     try:
         purpose, state = Purpose(row.purpose), TrialState(row.state)
     except ValueError as error:
@@ -188,9 +178,7 @@ def trial_of(
         measurement=_maybe(row.measurement, Measurement, where),
         metrics=metrics,
         series=series,
-        change=None
-        if change is None
-        else Change(change.parameters, change.category, change.step_s, change.filled),
+        change=_maybe(row.change, Change, where),
         stage_s=decode(load(row.stage_s, where), dict[str, float], where),
         unmet=decode(load(row.unmet, where), tuple[str, ...], where),
         failure=_maybe(row.failure, Failure, where),

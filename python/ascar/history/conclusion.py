@@ -9,7 +9,9 @@ import msgspec
 
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
-from ascar.outcome import Outcome, Purpose, Trial, TrialState, Verdict, saved_s
+from ascar.results.outcome import Outcome, saved_s
+from ascar.results.trial import Purpose, Trial, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import Configuration
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 _FILE_BYTES_MAX = 4 * 2**30
 _SUFFIXES = (".json", ".parquet", ".csv")

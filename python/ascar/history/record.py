@@ -11,11 +11,10 @@ import msgspec
 from ascar.errors import InputError
 from ascar.history import codec
 from ascar.history.conclusion import check_outcome
-from ascar.measurement import Measurement, Series
 from ascar.objective import Objective
-from ascar.outcome import Abandonment, Failure, Purpose, Trial, TrialState
+from ascar.results.measurement import Measurement, Series
+from ascar.results.trial import Abandonment, Change, Failure, Purpose, Trial, TrialState
 from ascar.space.document import space_from_document
-from ascar.workspace import Change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

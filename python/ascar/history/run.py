@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
 from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
 from ascar.history.trials import RunTrials
 from ascar.objective import Objective
-from ascar.outcome import Failure, Purpose, TrialState
+from ascar.results.trial import Failure, Purpose, TrialState
 from ascar.space.document import space_from_json
 from ascar.space.parameter import value_text
 from ascar.study import Study
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from ascar.history.database import Database
     from ascar.history.latest import Latest
     from ascar.history.lock import StudyLock
-    from ascar.outcome import Outcome, Trial
+    from ascar.results.outcome import Outcome
+    from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
 _trial, _study = schema.trial, schema.study

@@ -24,14 +24,15 @@ from ascar.history.lock import StudyLock, holder
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Run, RunState, WriteContext
 from ascar.history.trials import RunTrials
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space.document import space_to_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from ascar.outcome import Trial, Verdict
+    from ascar.results.trial import Trial
+    from ascar.results.verdict import Verdict
     from ascar.space import Space
     from ascar.study import Study
 

@@ -9,7 +9,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 _INT64 = range(-(2**63), 2**63)
 

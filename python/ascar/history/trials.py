@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from ascar.history import codec, schema
 
 if TYPE_CHECKING:
-    from ascar.measurement import Series
-    from ascar.outcome import Trial
+    from ascar.results.measurement import Series
+    from ascar.results.trial import Trial
 
 _trial, _metric, _reading = schema.trial, schema.metric, schema.reading
 

@@ -18,11 +18,10 @@ from ascar.importance.measures import (
     relative_deviation,
 )
 from ascar.importance.observations import Factor, Observations
-from ascar.importance.selection import Importance, Selection, SelectionOptions, select
+from ascar.importance.selection import Selection, SelectionOptions, select
 
 __all__ = [
     "Factor",
-    "Importance",
     "Observations",
     "Selection",
     "SelectionOptions",

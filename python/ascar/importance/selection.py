@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from ascar.importance.measures import chance, relative_deviation, relative_deviations
 from ascar.importance.sums import Blocks, Parts, Sums, centred
+from ascar.results.importance import RankedParameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,35 +53,6 @@ class SelectionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Importance:
-    """How much a parameter matters.
-
-    Attributes:
-        parameter: the parameter's name.
-        importance: reduction in variance, in the objective's unit squared: PI, or CPI given `conditional_on`.
-        ci_low: lower end of its interval; None without resampling. The interval allows for the bias of few
-            rows, which make any parameter look important: it may lie below `importance`.
-        ci_high: upper end.
-        conditional_on: the parameters that were chosen before it.
-        alone: PI, whatever was chosen before; where it is much less than `importance`, the parameter
-            interacts with those.
-        first_share: share of the resamples in which it is first among those left; None without resampling.
-        selected: whether it was chosen; those after the end are ranked by what they had then.
-        same_as: parameters that split the rows in the same way: the data cannot tell them apart.
-    """
-
-    parameter: str
-    importance: float
-    ci_low: float | None
-    ci_high: float | None
-    conditional_on: tuple[str, ...]
-    alone: float
-    first_share: float | None = None
-    selected: bool = False
-    same_as: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """What came of it.
 
@@ -97,7 +70,7 @@ class Selection:
         rsd_left: the greatest of any combination of the chosen ones' values.
     """
 
-    ranking: tuple[Importance, ...]
+    ranking: tuple[RankedParameter, ...]
     stop_reason: StopReason
     stability: float | None
     rows: int
@@ -126,7 +99,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
     blocks = Blocks.draw(len(values), rules.resamples, rng) if rules.resamples else None
     field = _Field(values, blocks, rules, float(values.var()))
     left = observations.factors
-    parts, chosen, alone = Parts.by(observations, ()), list[Importance](), dict[str, float]()
+    parts, chosen, alone = Parts.by(observations, ()), list[RankedParameter](), dict[str, float]()
     agreed = np.ones(rules.resamples, bool)
     ranked, firsts = field.rank(left, parts, (), alone)
     stable = firsts
@@ -168,7 +141,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
 
 
 def _reason(
-    rules: SelectionOptions, ranked: Sequence[Importance], chosen: int, least: float
+    rules: SelectionOptions, ranked: Sequence[RankedParameter], chosen: int, least: float
 ) -> StopReason | None:
     """Why no other parameter is chosen although the rows are not alike; None: one is."""
     if rules.count_max is not None and chosen >= rules.count_max:
@@ -195,10 +168,10 @@ class _Field:
 
     def rank(
         self, left: Sequence[Factor], parts: Parts, given: tuple[str, ...], alone: dict[str, float]
-    ) -> tuple[list[Importance], NDArray[np.bool_]]:
+    ) -> tuple[list[RankedParameter], NDArray[np.bool_]]:
         """The parameters left, the most important first; and in which resamples the first one is."""
         across, resamples = self.rules.across, self.rules.resamples
-        found: list[Importance] = []
+        found: list[RankedParameter] = []
         drawn: dict[str, Floats] = {}
         for factor in left:
             sums = Sums.of(factor, parts, self.values, self.blocks)
@@ -208,7 +181,7 @@ class _Field:
                 drawn[factor.name] = sums.resampled(self.blocks, across)
                 low, high = self._interval(estimate, drawn[factor.name])
             alone.setdefault(factor.name, estimate)
-            found.append(Importance(factor.name, estimate, low, high, given, alone[factor.name]))
+            found.append(RankedParameter(factor.name, estimate, low, high, given, alone[factor.name]))
         # Equals, but for rounding, stay in the order of the columns.
         found.sort(key=lambda one: -float(_rounded(one.importance, self.variance)))
         if self.blocks is None or not found:

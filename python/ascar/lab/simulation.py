@@ -17,7 +17,7 @@ from ascar.extension import load
 from ascar.optimizers import Evaluation, Optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.stopping import Diversity
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,15 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.campaign import PreparedStudy, ignore, take_up
-from ascar.outcome import Event, Outcome
+from ascar.events import Event
+from ascar.results.encode import json_ready
+from ascar.results.outcome import Outcome
 from ascar.search import Search, best_of_similar
 from ascar.verification import verify
 
 if TYPE_CHECKING:
     from ascar.campaign import Campaign
     from ascar.evaluation import Clock
+    from ascar.events import Listener
     from ascar.history import History
-    from ascar.outcome import Listener, Trial, Verdict
+    from ascar.results.trial import Trial
+    from ascar.results.verdict import Verdict
     from ascar.study import Study
 
 
@@ -58,7 +62,7 @@ def tune(
         verdict = verify(campaign, best)
         outcome = _outcome(campaign, default, best, verdict, stopped)
         campaign.run.finish(outcome)
-    listener(Event("study-finished", outcome.to_dict()))
+    listener(Event("study-finished", json_ready(outcome)))
     return outcome
 
 

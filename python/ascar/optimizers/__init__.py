@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.optimizers.gp import GaussianSearch
     from ascar.optimizers.random import RandomSearch
     from ascar.optimizers.trees import TreesSearch
-    from ascar.outcome import TrialState
+    from ascar.results.trial import TrialState
     from ascar.space import Configuration, Space
 
 __all__ = [

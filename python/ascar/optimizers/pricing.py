@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import ChangeCost
 from ascar.surrogate.process import GaussianProcess
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascar.errors import Exhausted
 from ascar.optimizers.recommendation import recommend
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

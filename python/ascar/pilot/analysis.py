@@ -8,7 +8,7 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError
-from ascar.measurement import Measurement
+from ascar.results.measurement import Measurement
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

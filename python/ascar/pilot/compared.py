@@ -9,15 +9,15 @@ from ascar.pilot.direction import lower_is_better
 from ascar.pilot.measured import used_up
 from ascar.render import number, p_value
 from ascar.results.compare import ComparedPair, CompareResult, Ranked
-from ascar.results.mean import mean_keys
+from ascar.results.encode import extended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.measurement import Measurement
     from ascar.pilot.contest import ComparisonTerms, Pair, Standing
     from ascar.pilot.interleaving import ContestPlan, ContestSession
     from ascar.pilot.resources import Resources
+    from ascar.results.measurement import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +123,14 @@ class Compared:
 
     def _ranked(self, place: int) -> Ranked:
         entry, pair = self.entries[self.standing.order[place]], self.pair_at(place)
-        return Ranked(
+        return extended(
+            Ranked,
+            entry.measurement,
             rank=self.standing.ranks[place],
             name=entry.label,
             command=entry.command,
             file=entry.file,
             readings=len(entry.readings),
-            **mean_keys(entry.measurement),
             verdict="last" if pair is None else pair.verdict,
         )
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError
-from ascar.measurement import Measurement
 from ascar.pilot.analysis import analyze
+from ascar.results.measurement import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

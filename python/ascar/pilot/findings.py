@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from ascar.measurement import Measurement
+from ascar.results.measurement import Measurement
 
 if TYPE_CHECKING:
     from ascar._core import FindingValues, MeasurementValues

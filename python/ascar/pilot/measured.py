@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import WorkError
-from ascar.measurement import Measurement
 from ascar.pilot.resources import bottlenecks
 from ascar.pilot.verdict import verdict_on
-from ascar.results.mean import Goal as WantedGoal
-from ascar.results.mean import mean_keys
+from ascar.results.encode import extended
 from ascar.results.measure import (
     IndicatorMean,
     MeasuredRound,
@@ -20,6 +18,7 @@ from ascar.results.measure import (
     SpeedMean,
     UsedUp,
 )
+from ascar.results.measurement import Measurement, RequestedGoal
 
 if TYPE_CHECKING:
     from ascar._core import Speed
@@ -33,8 +32,8 @@ SPEED = "work_per_s"
 
 
 def judged(verdict: GoalVerdict, goal: Goal) -> dict[str, Any]:
-    """A verdict and its goal, by the keys that `JudgedMean` adds to `Mean`."""
-    wanted = WantedGoal(
+    """A verdict and its goal, by the keys that `JudgedMeasurement` adds to `Measurement`."""
+    wanted = RequestedGoal(
         interval_width_relative=goal.interval_width,
         readings_min=goal.readings_min,
         confidence=goal.confidence,
@@ -135,10 +134,11 @@ class Measured:
         """The result as a value."""
         session = self.session
         name, main = next(iter(self.means.items()))
-        return MeasureResult(
+        return extended(
+            MeasureResult,
+            main,
             command=self.command,
             name=name,
-            **mean_keys(main),
             **judged(self.verdict(name, main), self.plan.goal),
             reached=session.reached,
             ended=session.ended,
@@ -171,7 +171,9 @@ class Measured:
     def _indicator(self, finding: Finding) -> IndicatorMean:
         assert finding.measurement is not None, "findings without a mean are left out"
         name = finding.indicator.name
-        return IndicatorMean(
+        return extended(
+            IndicatorMean,
+            finding.measurement,
             name=name,
             kind=finding.indicator.kind.value,
             decides=finding.indicator.goal is not None and not self.session.speed_decides,
@@ -179,7 +181,6 @@ class Measured:
             readings=finding.readings,
             removed=finding.removed,
             rounds_unstable=finding.rounds_unstable,
-            **mean_keys(finding.measurement),
             verdict=self.verdict(name, finding.measurement).word,
         )
 

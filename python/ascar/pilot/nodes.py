@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ascar.errors import InputError
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.measurement import Measurement
+    from ascar.results.measurement import Measurement
 
 
 class PhaseKind(StrEnum):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ascar.measurement import Measurement
+    from ascar.results.measurement import Measurement
 
 _POWER = 0.8
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from ascar.measurement import Measurement
     from ascar.pilot.presets import Goal
+    from ascar.results.measurement import Measurement
 
 Word = Literal["reached", "too-wide", "too-few-readings", "no-interval"]
 

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.measurement import Series
 from ascar.program.extraction import Extractor, JsonPath, decode
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

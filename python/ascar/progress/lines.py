@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ascar.outcome import TrialState
 from ascar.render import count, duration, p_value, score, seconds
+from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
-    from ascar.outcome import Event, Trial
+    from ascar.events import Event
     from ascar.progress.state import StudyProgress
+    from ascar.results.trial import Trial
 
 
 def line_of(progress: StudyProgress, event: Event) -> str:

@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from ascar.outcome import Purpose, TrialState
+from ascar.results.trial import Purpose, TrialState
 
 if TYPE_CHECKING:
+    from ascar.events import Event
     from ascar.objective import Objective
-    from ascar.outcome import Event, Trial
+    from ascar.results.trial import Trial
 
 READINGS_SHOWN = 60
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.mean import Count, JudgedMean
+from ascar.results.measurement import Count, JudgedMeasurement
 
 
 class PhaseFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class PhaseFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalyzeResult(
-    JudgedMean,
+    JudgedMeasurement,
     frozen=True,
     kw_only=True,
     tag_field="schema",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
 
 
 class GamePlayed(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.mean import Count, Mean
 from ascar.results.measure import UsedUp
+from ascar.results.measurement import Count, Measurement
 
 
-class Ranked(Mean, frozen=True, kw_only=True):
+class Ranked(Measurement, frozen=True, kw_only=True):
     """One that was compared, with its rank.
 
     Attributes:

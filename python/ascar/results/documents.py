@@ -20,7 +20,7 @@ DOCUMENTS = {
     "capes-up": "capes:CapesUpResult",
     "compare": "compare:CompareResult",
     "doctor": "machine:DoctorResult",
-    "error": "machine:ErrorResult",
+    "error": "problem:ErrorResult",
     "explore": "tuning:ExploreResult",
     "export": "machine:ExportResult",
     "history-export": "history:HistoryExportResult",

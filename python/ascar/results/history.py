@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Meta
 
-from ascar.results.mean import Count
-from ascar.results.trial import OutcomeResult, ParetoPoint, TrialResult
+from ascar.results.measurement import Count
+from ascar.results.outcome import Counts, Outcome
+from ascar.results.pareto import ParetoPoint
+from ascar.results.trial import Trial
 
 
 class RunListed(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,16 +32,7 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     objective: str
     started_at: str
     finished_at: str | None
-    counts: Annotated[
-        dict[str, Count],
-        Meta(
-            extra_json_schema={
-                "propertyNames": {
-                    "enum": ["running", "complete", "pruned", "failed", "interrupted", "quarantined"]
-                }
-            }
-        ),
-    ]
+    counts: Counts
     best_score: float | None
     verdict: Literal["improved", "default-is-fine", "not-verified"] | None
     gain_relative: float | None
@@ -75,8 +67,8 @@ class HistoryShowResult(
     started_at: str
     versions: dict[str, str]
     machine: dict[str, Any]
-    outcome: OutcomeResult
-    trials: tuple[TrialResult, ...]
+    outcome: Outcome
+    trials: tuple[Trial, ...]
 
 
 class HistoryParetoResult(

@@ -6,19 +6,26 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
 
 
-class RankedParameter(msgspec.Struct, frozen=True, kw_only=True):
+class RankedParameter(msgspec.Struct, frozen=True):
     """A parameter and its importance.
 
     Attributes:
-        importance: reduction in variance, in the objective's unit squared.
-        ci_low: 95%; allows for the bias of few rows.
-        conditional_on: the parameters that were selected before.
-        importance_alone: given none.
-        first_share: share of the resamples in which it is first of those left.
-        same_as: parameters that cannot be told from it.
+        parameter: the name of the parameter.
+        importance: the reduction in variance, in the objective's unit squared: PI, or CPI given
+            `conditional_on`.
+        ci_low: the lower end of the 95% interval; null without resampling. The interval allows for the bias
+            of few rows, which make every parameter look important: it may lie below `importance`.
+        ci_high: the upper end of the interval.
+        conditional_on: the parameters that were chosen before this one.
+        importance_alone: PI, given no other parameter; if it is much less than `importance`, the parameter
+            interacts with those.
+        first_share: the share of the resamples in which this parameter is first among the remaining ones;
+            null without resampling.
+        selected: whether the parameter was chosen; the others are ranked by their importance at the end.
+        same_as: parameters that split the rows in the same way: the data cannot distinguish them.
     """
 
     parameter: str
@@ -27,9 +34,9 @@ class RankedParameter(msgspec.Struct, frozen=True, kw_only=True):
     ci_high: float | None
     conditional_on: tuple[str, ...]
     importance_alone: float
-    first_share: float | None
-    selected: bool
-    same_as: tuple[str, ...]
+    first_share: float | None = None
+    selected: bool = False
+    same_as: tuple[str, ...] = ()
 
 
 class ImportanceResult(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):

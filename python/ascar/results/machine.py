@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
+from ascar.space import Configuration
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine."""
+    """The machine that a command runs on.
+
+    Attributes:
+        system: the name of the distribution.
+        kernel: the release of the kernel.
+        architecture: the architecture of the processors.
+        python: the version of Python.
+        cpus: the number of processors that this process may use.
+        memory_bytes: the size of the memory.
+        free_disk_bytes: the free space in the current directory.
+    """
 
     system: str
     kernel: str
@@ -21,8 +32,15 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     free_disk_bytes: Count
 
 
-class TargetReadiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a target can be tuned here."""
+class TargetReadiness(msgspec.Struct, frozen=True):
+    """Whether a target can be tuned on this machine.
+
+    Attributes:
+        kind: the kind of the target.
+        ready: whether it can be tuned.
+        missing: names of the needs that are missing.
+        problem: why the target's package cannot be loaded; null if it can.
+    """
 
     kind: str
     ready: bool
@@ -30,20 +48,26 @@ class TargetReadiness(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that tuning needs, and whether it is here.
+class Need(msgspec.Struct, frozen=True):
+    """Something that tuning needs, and whether this machine has it.
 
     Attributes:
-        found: where it is; null: missing.
+        name: a program, a privilege, or a facility of the kernel.
+        purpose: what it is needed for.
+        found: where it is, or what was found instead; null if it is missing.
+        needed_by: kinds of targets that cannot do without it.
+        debian_package: the Debian package that contains it, if any.
+        fedora_package: the Fedora package that contains it, if any.
+        remedy: what to do if it is missing and no package contains it.
     """
 
     name: str
     purpose: str
     found: str | None
-    needed_by: tuple[str, ...]
-    debian_package: str | None
-    fedora_package: str | None
-    remedy: str | None
+    needed_by: tuple[str, ...] = ()
+    debian_package: str | None = None
+    fedora_package: str | None = None
+    remedy: str | None = None
 
 
 class DoctorResult(
@@ -62,24 +86,42 @@ class DoctorResult(
     missing_fedora_packages: tuple[str, ...]
 
 
-class AppliedSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting that was put in force.
+class AppliedSetting(msgspec.Struct, frozen=True):
+    """A knob that ascar sets.
 
     Attributes:
-        before: what was in force.
-        command: what an administrator would type.
+        parameter: the parameter that the knob belongs to.
+        knob: the keeper's name of the knob.
+        path: the file of the knob.
+        before: the value before the change.
+        after: the value after the change.
+        command: the command that an administrator would type.
     """
+
+    in_document_too: ClassVar = ("command",)
 
     parameter: str
     knob: str
     path: str
     before: str
     after: str
-    command: str
+
+    @property
+    def command(self) -> str:
+        """The command that an administrator would type."""
+        if self.knob.startswith("vm."):
+            return f"sysctl -w {self.knob}={self.after}"
+        return f"echo {self.after} > {self.path}"
 
 
-class LeftToUser(msgspec.Struct, frozen=True, kw_only=True):
-    """Parameters that are left to the user."""
+class LeftToUser(msgspec.Struct, frozen=True):
+    """Parameters that ascar does not set.
+
+    Attributes:
+        parameters: the names of the parameters.
+        why: the reason, in one line.
+        commands: the commands that an administrator would type.
+    """
 
     parameters: tuple[str, ...]
     why: str
@@ -103,36 +145,42 @@ class ApplyResult(
 
     run_id: Count
     dry_run: bool
-    configuration: dict[str, str | float | bool]
+    configuration: Configuration
     settings: tuple[AppliedSetting, ...]
     left_to_you: tuple[LeftToUser, ...]
     warnings: tuple[str, ...]
 
 
-class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that someone else has changed."""
+class LeftAlone(msgspec.Struct, frozen=True):
+    """A knob that another program has changed; it was not overwritten.
+
+    Attributes:
+        target: the knob.
+        expected: the value that ascar had set.
+        found: the value that was found.
+    """
 
     target: str
     expected: str
     found: str
 
 
-class RestoreResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/restore/1",
-):
-    """What was put back.
+class RestoreReport(msgspec.Struct, frozen=True):
+    """The result of restoring a machine.
 
     Attributes:
-        left_alone: changed by someone else meanwhile.
+        restored: what was put back.
+        left_alone: knobs that another program has changed; they were not overwritten.
+        failed: what could not be put back.
     """
 
-    restored: tuple[str, ...]
-    left_alone: tuple[LeftAlone, ...]
-    failed: tuple[str, ...]
+    restored: tuple[str, ...] = ()
+    left_alone: tuple[LeftAlone, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+class RestoreResult(RestoreReport, frozen=True, tag_field="schema", tag="ascar/restore/1"):
+    """The result of `ascar restore`."""
 
 
 class ExportResult(
@@ -153,31 +201,6 @@ class ExportResult(
 
     run_id: Count
     form: Literal["shell", "sysctl", "udev", "fstab", "tuned"]
-    configuration: dict[str, str | float | bool]
+    configuration: Configuration
     chosen: tuple[str, ...]
     lines: tuple[str, ...]
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a command failed.
-
-    Attributes:
-        kind: the error's class.
-        message: one line: the offending key or name, its value, what is allowed.
-    """
-
-    kind: str
-    message: str
-    exit_status: Literal[0, 1, 2, 130]
-
-
-class ErrorResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/error/1",
-):
-    """What any command prints instead of its own document when it fails; also on stderr, as one line."""
-
-    error: Problem

@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.mean import Count, JudgedMean, Mean
+from ascar.results.measurement import Count, JudgedMeasurement, Measurement
 
 
-class IndicatorMean(Mean, frozen=True, kw_only=True):
+class IndicatorMean(Measurement, frozen=True, kw_only=True):
     """The mean of one indicator.
 
     Attributes:
@@ -99,7 +99,7 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasureResult(
-    JudgedMean,
+    JudgedMeasurement,
     frozen=True,
     kw_only=True,
     tag_field="schema",

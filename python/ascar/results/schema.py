@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import msgspec
+
+from ascar.space import Configuration
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _INFORMATION = (msgspec.inspect.Type, msgspec.inspect.Field)
@@ -21,7 +23,9 @@ def schema_of(result: type[msgspec.Struct]) -> dict[str, Any]:
 
     Every key is required: a reader never has to ask whether one is there.
     """
-    [reference], parts = msgspec.json.schema_components([result], ref_template="#/$defs/{name}")
+    [reference], parts = msgspec.json.schema_components(
+        [result], schema_hook=_foreign, ref_template="#/$defs/{name}"
+    )
     for kind in _kinds(result):
         if (part := parts.get(kind.__name__)) is not None:
             _describe(part, kind)
@@ -30,6 +34,13 @@ def schema_of(result: type[msgspec.Struct]) -> dict[str, Any]:
     document: dict[str, Any] = {"$schema": DIALECT, **whole, "title": title}
     document["properties"]["schema"] = {"const": title}
     return {**document, "$defs": parts} if parts else document
+
+
+def _foreign(kind: type) -> dict[str, Any]:
+    """The schema of a class that msgspec does not know."""
+    if kind is Configuration:
+        return {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+    return {"not": {}}  # a field that no document shows
 
 
 def _describe(part: dict[str, Any], kind: type) -> None:
@@ -42,6 +53,11 @@ def _describe(part: dict[str, Any], kind: type) -> None:
     for base in reversed(kind.__mro__):
         known |= _attributes(base.__doc__ or "")
     properties = part["properties"]
+    for key in getattr(kind, "not_in_document", ()):
+        del properties[key]
+    for key in getattr(kind, "in_document_too", ()):
+        returned = get_type_hints(getattr(kind, key).fget, include_extras=True)["return"]
+        properties[key] = msgspec.json.schema(returned)
     for key, schema in properties.items():
         if key in known:
             properties[key] = {**schema, "description": known[key]}

@@ -7,101 +7,30 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ascar.results.mean import Count
-from ascar.results.trial import ParetoPoint, TrialResult, VerdictReached
+from ascar.results.measurement import Count
+from ascar.results.outcome import Outcome
+from ascar.results.pareto import ParetoPoint
+from ascar.space import Configuration
 
 
-class TuneResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/tune/1",
-):
-    """What a study came to.
+class TuneResult(Outcome, frozen=True, kw_only=True, tag_field="schema", tag="ascar/tune/1"):
+    """The outcome of a study.
 
     Attributes:
-        run_id: in the history.
-        best: one evaluation of one configuration.
-        default: one evaluation of one configuration.
-        recommended: a value for every parameter that is active; one that does not apply is absent.
-        verdict: what the last, interleaved comparison of the best configuration with the default
-            says.
-        stage_s: seconds by stage, over the whole run.
-        counts: trials by how they ended.
-        stopped: why the search ended.
-        machine: what the result is valid for.
-        saved_s: seconds of load that abandoning worse configurations saved.
-        pareto: of a study with several objectives, its Pareto set; else empty.
+        pareto: the Pareto set of a study with several objectives; empty for one objective.
     """
 
-    run_id: Count
-    study: str
-    best: TrialResult | None
-    default: TrialResult | None
-    recommended: dict[str, str | float | bool]
-    verdict: VerdictReached
-    stage_s: dict[str, float]
-    counts: Annotated[
-        dict[str, Count],
-        Meta(
-            extra_json_schema={
-                "propertyNames": {
-                    "enum": ["running", "complete", "pruned", "failed", "interrupted", "quarantined"]
-                }
-            }
-        ),
-    ]
-    stopped: str
-    machine: dict[str, Any]
-    saved_s: float
     pareto: tuple[ParetoPoint, ...]
 
 
-class SweepResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/sweep/1",
-):
-    """What a sweep saw.
+class SweepResult(Outcome, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sweep/1"):
+    """The outcome of a sweep.
 
     Attributes:
-        run_id: in the history.
-        best: one evaluation of one configuration.
-        default: one evaluation of one configuration.
-        recommended: a value for every parameter that is active; one that does not apply is absent.
-        verdict: what the last, interleaved comparison of the best configuration with the default
-            says.
-        stage_s: seconds by stage, over the whole run.
-        counts: trials by how they ended.
-        stopped: why the search ended.
-        machine: what the result is valid for.
-        saved_s: seconds of load that abandoning worse configurations saved.
-        complete: every configuration measured.
+        complete: whether every configuration was measured.
+        file: the file that the trials were exported to; null without --out.
     """
 
-    run_id: Count
-    study: str
-    best: TrialResult | None
-    default: TrialResult | None
-    recommended: dict[str, str | float | bool]
-    verdict: VerdictReached
-    stage_s: dict[str, float]
-    counts: Annotated[
-        dict[str, Count],
-        Meta(
-            extra_json_schema={
-                "propertyNames": {
-                    "enum": ["running", "complete", "pruned", "failed", "interrupted", "quarantined"]
-                }
-            }
-        ),
-    ]
-    stopped: str
-    machine: dict[str, Any]
-    saved_s: float
     complete: bool
     file: str | None
 
@@ -158,7 +87,7 @@ class SpaceResult(
     constraints: tuple[str, ...]
     pinned: dict[str, str | float | bool]
     allow_weaker: tuple[str, ...]
-    default_configuration: dict[str, str | float | bool]
+    default_configuration: Configuration
     valid_configurations: Count | None
     valid_configurations_without_weaker: Count | None
 

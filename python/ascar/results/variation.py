@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
+from ascar.space import Configuration
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +78,7 @@ class MostVarying(msgspec.Struct, frozen=True, kw_only=True):
         rsd_ci_low: 95%, exact for normal runs; null: there is none.
     """
 
-    configuration: dict[str, str | float | bool]
+    configuration: Configuration
     group: str
     runs: Count
     mean: float

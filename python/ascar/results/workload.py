@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.mean import Count
+from ascar.results.measurement import Count
 
 
 class RecordSource(msgspec.Struct, frozen=True, kw_only=True):

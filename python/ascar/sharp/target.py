@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ascar.errors import AscarError, InputError, StageFailed, StudyError
-from ascar.measurement import Readings, Series
 from ascar.messaging import Background, find_settings, token
+from ascar.results.measurement import Readings, Series
+from ascar.results.trial import Change
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.system import ManagedSystem, interval_metrics
 from ascar.sharp.knobs import space_of, with_values
@@ -33,7 +34,7 @@ from ascar.sharp.rules import RuleSet
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import open_scenario
 from ascar.study import convert, duration
-from ascar.workspace import Change, Workspace
+from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -15,7 +15,6 @@ from ascar.space.domain import Choices, Domain, Value
 from ascar.space.formulas import check_constraint, check_holds, check_names, expression, forbidding
 from ascar.space.parameter import Parameter, value_text
 from ascar.space.policy import canonical_permission, permits, permitted, too_weak
-from ascar.space.solver import Solver
 from ascar.space.suggestion import names_near
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ascar.expression import Expression
     from ascar.space.encoding import Encoding
     from ascar.space.guarantee import Guarantee
+    from ascar.space.solver import Solver
 
 _PARAMETERS_MAX = 500
 _CONSTRAINTS_MAX = 1000
@@ -380,6 +380,8 @@ class Space:
 
     @cached_property
     def _solver(self) -> Solver:
+        from ascar.space.solver import Solver  # with NumPy, which reading a study does without
+
         return Solver.of(self.parameters, self._domains, self.constraints)
 
     def _satisfiable(self) -> Space:

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
+    from ascar.results.trial import Change
     from ascar.space import Configuration, Space
-    from ascar.workspace import Change, Workspace
+    from ascar.workspace import Workspace
 
 __all__ = ["Adopting", "Owned", "Reusing", "Target", "open_target"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.errors import AscarError, StageFailed, StudyError
-from ascar.measurement import Readings, Series
+from ascar.results.measurement import Readings, Series
 from ascar.study import convert
 from ascar.targets.virtual import VirtualSystem, WallClock
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
+from ascar.results.machine import RestoreReport
 from ascar.targets import keeper_replies as replies
 from ascar.targets.keeper_process import KeeperProcess, command
 
@@ -95,12 +96,12 @@ class Keeper:
             raise
         return self
 
-    def close(self) -> replies.RestoreReport | None:
+    def close(self) -> RestoreReport | None:
         """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone."""
         if self._process is None:
             return None
         try:
-            return self._ask(replies.RestoreReport, "shutdown")
+            return self._ask(RestoreReport, "shutdown")
         except AscarError:
             return None  # the closing pipe makes it restore, and its journal whoever comes next
         finally:
@@ -271,9 +272,9 @@ class Keeper:
         """Everything that is changed now."""
         return self._ask(replies.Status, "status")
 
-    def restore(self) -> replies.RestoreReport:
+    def restore(self) -> RestoreReport:
         """Puts everything back now; the session goes on."""
-        return self._ask(replies.RestoreReport, "restore")
+        return self._ask(RestoreReport, "restore")
 
     def _ask(
         self,
@@ -317,7 +318,7 @@ class Keeper:
 
 def restore_all(
     *, ascard: Path | None = None, state_dir: Path | None = None, everything: bool = False
-) -> replies.RestoreReport:
+) -> RestoreReport:
     """Puts back what dead keepers have left; with `everything`, also what `hold` was to keep.
 
     Raises:
@@ -332,7 +333,7 @@ def restore_all(
     except subprocess.TimeoutExpired as error:
         raise KeeperLost(f"restore: not done within {STAGE_TIMEOUT_S:.0f} s: try again") from error
     try:
-        return msgspec.json.decode(done.stdout, type=replies.RestoreReport)
+        return msgspec.json.decode(done.stdout, type=RestoreReport)
     except msgspec.MsgspecError as error:
         said = " ".join(done.stderr.decode(errors="replace").split())
         if words[0].endswith("sudo") and said.startswith("sudo:"):

@@ -6,21 +6,7 @@ from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
 
 import msgspec
 
-
-class LeftAlone(msgspec.Struct, frozen=True):
-    """A knob that somebody else has changed meanwhile: it was not overwritten."""
-
-    target: str
-    expected: str
-    found: str
-
-
-class RestoreReport(msgspec.Struct, frozen=True):
-    """What was put back, what was left to somebody else, and what could not be put back."""
-
-    restored: tuple[str, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
-    failed: tuple[str, ...] = ()
+from ascar.results.machine import RestoreReport  # noqa: TC001 - msgspec reads the annotations
 
 
 class Capabilities(msgspec.Struct, frozen=True):

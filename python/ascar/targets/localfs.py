@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed
+from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
 from ascar.targets.administration import command_lines
@@ -32,14 +33,14 @@ from ascar.targets.localfs_space import (
 )
 from ascar.targets.machine import backing_of
 from ascar.targets.recipe import Recipe, recipe_of
-from ascar.workspace import Change, Workspace
+from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
+    from ascar.results.machine import RestoreReport
     from ascar.space import Configuration
-    from ascar.targets.keeper_replies import RestoreReport
 
 _log = logging.getLogger(__name__)
 _QUEUE = {"scheduler": "block.DEV.scheduler", "nr_requests": "block.DEV.nr_requests"}

@@ -26,7 +26,7 @@ import numpy as np
 
 from ascar.errors import ExpressionError, InputError, StageFailed, StudyError
 from ascar.expression import Expression, parse
-from ascar.measurement import Readings, Series
+from ascar.results.measurement import Readings, Series
 from ascar.space import Space
 from ascar.study import convert
 from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds

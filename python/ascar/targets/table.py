@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from ascar.errors import StageFailed, StudyError
-from ascar.measurement import Readings
+from ascar.results.measurement import Readings
 from ascar.study import convert
 from ascar.targets.recording import MeasurementTable
 from ascar.targets.recording_columns import TableColumns
@@ -31,8 +31,9 @@ from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ascar.results.trial import Change
     from ascar.space import Configuration
-    from ascar.workspace import Change, LoadTiming, Workspace
+    from ascar.workspace import LoadTiming, Workspace
 
 
 class TableOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

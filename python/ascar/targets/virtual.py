@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ascar.errors import StudyError
-from ascar.workspace import Change, Workspace
+from ascar.results.trial import Change
+from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

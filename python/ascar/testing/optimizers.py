@@ -8,7 +8,7 @@ import numpy as np
 
 from ascar.errors import Exhausted, SpaceError, StudyError
 from ascar.optimizers import Evaluation, Optimizer
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.space import Choices, Configuration
 from ascar.testing.spaces import branching, continuous, grid, tiny
 

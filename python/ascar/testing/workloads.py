@@ -17,7 +17,7 @@ from ascar.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from ascar.measurement import Readings, Series
+    from ascar.results.measurement import Readings, Series
 
 
 class WorkloadContract:

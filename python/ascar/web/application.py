@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ascar.errors import AscarError, InputError
-from ascar.outcome import json_ready
+from ascar.results.encode import json_ready
 from ascar.web.dropped import FILE_BYTES_MAX, explored, inspected
 from ascar.web.exploration import NothingYet
 from ascar.web.guard import RequestGuard

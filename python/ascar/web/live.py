@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.errors import StudyError
 from ascar.history import RunState
-from ascar.outcome import TrialState, json_ready
+from ascar.results.encode import json_ready
+from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.history import History, Run
-    from ascar.outcome import Trial
+    from ascar.results.trial import Trial
 
 _RECENT = 300
 _READINGS = 240

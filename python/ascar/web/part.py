@@ -14,7 +14,7 @@ from ascar.analysis.frames import trials_frame
 from ascar.analysis.spectra import text_in
 from ascar.analysis.tables import ended_trials
 from ascar.errors import AscarError, InputError
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.study import Study
 from ascar.targets.recording_columns import name_of, own_space
 from ascar.web.exploration import NothingYet, Origin

@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ascar.outcome import TrialState
+from ascar.results.trial import TrialState
 from ascar.web.exploration import Exploration
 from ascar.web.live import standing
 from ascar.web.part import SCORE, of_run

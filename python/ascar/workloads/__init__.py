@@ -10,7 +10,7 @@ from ascar.workspace import LoadTiming
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.measurement import Readings
+    from ascar.results.measurement import Readings
     from ascar.workspace import Workspace
 
 __all__ = ["LoadTiming", "Workload", "open_workload"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.measurement import Readings
 from ascar.program import Harvest, Program, check, parse_extractor, run_program
+from ascar.results.measurement import Readings
 from ascar.study import convert, duration
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.measurement import Readings
 from ascar.program import STDIN_BYTES_MAX, Program, check, run_program
+from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.filebench_report import Description, Lines, series_of, whole_run

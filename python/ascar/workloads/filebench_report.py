@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

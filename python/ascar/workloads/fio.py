@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.measurement import Readings
 from ascar.program import Program, check, run_program
+from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job

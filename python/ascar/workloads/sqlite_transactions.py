@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.errors import StageFailed, StudyError
-from ascar.measurement import Readings
 from ascar.program import Harvest, JsonPath, Program, check, run_program
+from ascar.results.measurement import Readings
 from ascar.study import convert, duration
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.parts import ManagedProcess, RestartPolicy
 from ascar.capes.session.record import Record
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
-from ascar.measurement import Series
+from ascar.results.measurement import Series
 from ascar.workloads.command import Command
 from ascar.workspace import Workspace
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ascar.measurement import Series
+    from ascar.results.measurement import Series
     from ascar.workloads import Workload
     from ascar.workspace import Workspace
 

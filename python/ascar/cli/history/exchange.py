@@ -35,6 +35,7 @@ def export(
     from ascar.cli.studies import find_run
     from ascar.errors import InputError
     from ascar.history import History
+    from ascar.results.history import HistoryExportResult
 
     with History.existing() as history:
         if everything == bool(runs):
@@ -52,7 +53,10 @@ def export(
     for run, why in left_out.items():
         say(f"warning: run {run} is left out: {why}")
     if json:
-        emit("history-export", {"runs": ids, "left_out": sorted(left_out), "file": str(out)})
+        emit(
+            "history-export",
+            HistoryExportResult(runs=tuple(ids), left_out=tuple(sorted(left_out)), file=str(out)),
+        )
     else:
         people().print(f"{count(len(ids), 'run')} written to {out}", soft_wrap=True)
     return 0
@@ -82,11 +86,12 @@ def import_(
     """Add the runs of a file to the history; all of them or none. They get new numbers."""
     from ascar.cli.output import emit, people
     from ascar.history import History
+    from ascar.results.history import HistoryImportResult
 
     with History() as history:
         ids = history.import_runs(file)
     if json:
-        emit("history-import", {"runs": ids, "file": str(file)})
+        emit("history-import", HistoryImportResult(runs=tuple(ids), file=str(file)))
     else:
         people().print(f"{count(len(ids), 'run')} added: {', '.join(map(str, ids))}", soft_wrap=True)
     return 0

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.history import RunSummary
+    from ascar.results.history import RunListed
 
 EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
 
@@ -24,6 +25,7 @@ def ls(
     from ascar.cli.output import emit, people
     from ascar.errors import InputError
     from ascar.history import History
+    from ascar.results.history import HistoryLsResult
 
     with History.existing() as history:
         runs = history.runs(study)
@@ -33,7 +35,7 @@ def ls(
                 f"study {study!r}: is the number of a run; `ascar history show {study}` shows it"
             )
     if json:
-        emit("history-ls", {"runs": [_document(run) for run in runs]})
+        emit("history-ls", HistoryLsResult(runs=tuple(_listed(run) for run in runs)))
     elif runs:
         people().print(_table(runs))
     else:
@@ -41,28 +43,30 @@ def ls(
     return 0
 
 
-def _document(run: RunSummary) -> dict[str, object]:
-    return {
-        "run_id": run.id,
-        "study": run.name,
-        "state": run.state.value,
-        "pid": run.pid,
-        "objective": run.objective,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at or None,
-        "counts": {state.value: count for state, count in run.counts.items()},
-        "best_score": run.best_score,
-        "verdict": None if run.verdict is None else run.verdict.kind,
-        "gain_relative": None if run.verdict is None else run.verdict.gain_relative,
-        "difference": None if run.verdict is None else run.verdict.difference,
-    }
+def _listed(run: RunSummary) -> RunListed:
+    from ascar.results.history import RunListed
+
+    return RunListed(
+        run_id=run.id,
+        study=run.name,
+        state=run.state.value,
+        pid=run.pid,
+        objective=run.objective,
+        started_at=run.started_at,
+        finished_at=run.finished_at or None,
+        counts=run.counts,
+        best_score=run.best_score,
+        verdict=None if run.verdict is None else run.verdict.kind,
+        gain_relative=None if run.verdict is None else run.verdict.gain_relative,
+        difference=None if run.verdict is None else run.verdict.difference,
+    )
 
 
 def _table(runs: Sequence[RunSummary]):
     from rich.table import Table
 
-    from ascar.outcome import TrialState
     from ascar.render import number
+    from ascar.results.trial import TrialState
 
     table = Table(box=None, pad_edge=False)
     right = {"run", "trials", "failed", "best trial"}

@@ -28,29 +28,28 @@ def pareto(
     trials, with 95% intervals: between trials, or where there is only one, of its readings. Two points whose
     intervals overlap may change places when measured again.
     """
-    from ascar.cli.compromise import front_of, point_document, print_front
+    from ascar.cli.compromise import front_of, print_front
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_run
     from ascar.errors import InputError
     from ascar.history import History
+    from ascar.results.history import HistoryParetoResult
 
     with History.existing() as history:
         found = find_run(history, run)
         front = front_of(found, _objectives(found, objective or []))
         if not front.points:
             raise InputError(f"run {found.id} has no trial that was measured and met its constraints")
-        default = found.space.default()
         if json:
-            point = front.default
-            document: dict[str, object] = {
-                "run_id": found.id,
-                "study": found.name,
-                "objectives": [one.text for one in front.objectives],
-                "configurations": len(front.points),
-                "points": [point_document(one, default) for one in front.chosen],
-                "default": None if point is None else point_document(point, default),
-            }
-            emit("history-pareto", document)
+            result = HistoryParetoResult(
+                run_id=found.id,
+                study=found.name,
+                objectives=tuple(one.text for one in front.objectives),
+                configurations=len(front.points),
+                points=tuple(front.chosen),
+                default=front.default,
+            )
+            emit("history-pareto", result)
         else:
             head = f"{found.name} (run {found.id}): {len(front.chosen)} configurations"
             people().print(head, style="bold", markup=False)

@@ -25,6 +25,7 @@ def purge(
     from ascar.cli.output import emit, people
     from ascar.errors import InputError
     from ascar.history import History
+    from ascar.results.history import HistoryPurgeResult
 
     with History.existing() as history:
         if not yes:
@@ -35,7 +36,7 @@ def purge(
                 return 0
         removed = history.purge(runs)
     if json:
-        emit("history-purge", {"runs": sorted(set(runs)), "removed": removed})
+        emit("history-purge", HistoryPurgeResult(runs=tuple(sorted(set(runs))), removed=removed))
     else:
         people().print(f"{count(removed, 'run')} removed")
     return 0

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.history import Run
-    from ascar.outcome import Trial
+    from ascar.results.history import HistoryShowResult
+    from ascar.results.trial import Trial
 
 EXAMPLES = examples(
     "ascar history show mailserver",
@@ -43,7 +44,7 @@ def show(
         else:
             trials = found.trials(readings=False)
         if json:
-            emit("history-show", _document(found, trials))
+            emit("history-show", _result(found, trials))
         elif trial is not None:
             _print_trial(people(), trials[0], found)
         else:
@@ -52,20 +53,20 @@ def show(
     return 0
 
 
-def _document(run: Run, trials: list[Trial]) -> dict[str, object]:
-    from ascar.outcome import json_ready
+def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
+    from ascar.results.history import HistoryShowResult
 
-    return {
-        "run_id": run.id,
-        "study": run.name,
-        "state": run.state.value,
-        "objective": f"{run.objective.direction} {run.objective.formula}",
-        "started_at": run.started_at,
-        "versions": dict(run.versions),
-        "machine": json_ready(run.machine),
-        "outcome": run.outcome().to_dict(),
-        "trials": [trial.to_dict() for trial in trials],
-    }
+    return HistoryShowResult(
+        run_id=run.id,
+        study=run.name,
+        state=run.state.value,
+        objective=f"{run.objective.direction} {run.objective.formula}",
+        started_at=run.started_at,
+        versions=dict(run.versions),
+        machine=dict(run.machine),
+        outcome=run.outcome(),
+        trials=tuple(trials),
+    )
 
 
 def _best(trials: list[Trial], run: Run, top: int) -> list[Trial]:

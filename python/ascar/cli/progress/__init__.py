@@ -11,8 +11,8 @@ from ascar.progress import StudyProgress, line_of
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ascar.events import Event, Listener
     from ascar.objective import Objective
-    from ascar.outcome import Event, Listener
 
 __all__ = ["showing"]
 

@@ -12,16 +12,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ascar.outcome import Purpose, TrialState
 from ascar.progress import READINGS_SHOWN
 from ascar.render import clock, score, sparkline
+from ascar.results.trial import Purpose, TrialState
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from rich.console import Console, RenderableType
 
-    from ascar.outcome import Event
+    from ascar.events import Event
     from ascar.progress import StudyProgress
 
 # Drawing costs processor time that the load under test may want: twice a second is often enough.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 
+Count = Annotated[int, Meta(ge=0)]
+MaybeNan = Annotated[float, Meta(extra_json_schema={"type": ["number", "null"]})]
+"""A number that may be NaN, which is null in JSON."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+
 class Series:
     """Unit readings of one metric, in the order they were taken.
 
@@ -21,12 +26,11 @@ class Series:
         values: float64 (n,), the readings, in the unit that the metric's name ends with.
     """
 
-    seconds: NDArray[np.float64]
-    values: NDArray[np.float64]
+    __slots__ = ("seconds", "values")
 
-    def __post_init__(self) -> None:
-        """Assert that there is one instant a reading."""
-        assert self.seconds.shape == self.values.shape, "one instant a reading"
+    def __init__(self, seconds: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        assert seconds.shape == values.shape, "one instant a reading"
+        self.seconds, self.values = seconds, values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -58,9 +62,8 @@ class Readings:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """A mean with what is known about it.
+class Measurement(msgspec.Struct, frozen=True):
+    """The mean of readings, with its interval.
 
     Attributes:
         mean: the mean over the stable phase.
@@ -78,17 +81,19 @@ class Measurement:
         reason: why there is no interval; empty where there is one.
     """
 
+    in_document_too: ClassVar = ("ci_width_relative", "subsessions")
+
     mean: float
     ci_low: float | None
     ci_high: float | None
     confidence: float
-    n: int
-    independent_samples: int
-    autocorrelation: float
-    subsession_size: int
-    stable_start: int
-    stable_end: int
-    change_points: tuple[int, ...] = field(default=())
+    n: Count
+    independent_samples: Count
+    autocorrelation: MaybeNan
+    subsession_size: Count
+    stable_start: Count
+    stable_end: Count
+    change_points: tuple[Count, ...] = ()
     method: str = "single"
     reason: str = ""
 
@@ -110,7 +115,7 @@ class Measurement:
         )
 
     @property
-    def subsessions(self) -> int:
+    def subsessions(self) -> Count:
         """How many subsessions the stable phase divides into; what is left over at its end is in none."""
         return self.n // self.subsession_size
 
@@ -137,3 +142,31 @@ class Measurement:
 
         quantile = float(stdtrit(self.independent_samples - 1, 0.5 + self.confidence / 2))
         return self.ci_width / 2 / quantile
+
+
+class RequestedGoal(msgspec.Struct, frozen=True, kw_only=True):
+    """How good a mean is wanted.
+
+    Attributes:
+        interval_width_relative: largest width of the interval over the mean.
+        readings_min: fewest readings in the stable phase.
+        confidence: the interval's.
+    """
+
+    interval_width_relative: float
+    readings_min: Count
+    confidence: float
+
+
+class JudgedMeasurement(Measurement, frozen=True, kw_only=True):
+    """A mean, judged by a goal.
+
+    Attributes:
+        verdict: whether the goal is reached; "too-wide" and "too-few-readings": more readings would help.
+        verdict_line: why, in one line.
+        goal: how good the mean is wanted.
+    """
+
+    verdict: Literal["reached", "too-wide", "too-few-readings", "no-interval"]
+    verdict_line: str
+    goal: RequestedGoal

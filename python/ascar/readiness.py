@@ -1,4 +1,4 @@
-"""What this machine has of what tuning needs: looked up; nothing is changed."""
+"""Whether this machine can tune: its needs and targets are looked up, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -7,54 +7,22 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from ascar.errors import EnvironmentLacks
+from ascar.extension import kinds, load
+from ascar.results.machine import DoctorResult, Machine, Need, TargetReadiness
 
 _PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Something that tuning needs, and whether it is here.
-
-    Attributes:
-        name: a program, a privilege, a facility of the kernel.
-        purpose: what it is for.
-        found: where it is, or what was found instead; empty if it is missing.
-        targets: target kinds that cannot do without it.
-        debian: package that brings it, if one does.
-        fedora: the same.
-        remedy: what to do if it is missing and no package brings it.
-    """
-
-    name: str
-    purpose: str
-    found: str
-    targets: tuple[str, ...] = ()
-    debian: str = ""
-    fedora: str = ""
-    remedy: str = ""
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON-ready values."""
-        return {
-            "name": self.name,
-            "purpose": self.purpose,
-            "found": self.found or None,
-            "needed_by": list(self.targets),
-            "debian_package": self.debian or None,
-            "fedora_package": self.fedora or None,
-            "remedy": self.remedy or None,
-        }
-
-
 def _program(name: str, purpose: str, package: tuple[str, str], targets: tuple[str, ...] = ()) -> Need:
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_PATH_EXTRA))
-    return Need(name, purpose, shutil.which(name, path=path) or "", targets, *package)
+    return Need(name, purpose, shutil.which(name, path=path), targets, *package)
 
 
 def _root() -> Need:
-    found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else ""
+    found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else None
     remedy = "run as root (sudo ascar ...), or allow this user sudo without a password; sqlite needs no root"
     return Need("root", "format, mount, change kernel settings", found, ("localfs",), remedy=remedy)
 
@@ -74,7 +42,7 @@ def _sudo_works() -> bool:
 
 def _keeper() -> Need:
     beside = Path(sys.executable).with_name("ascard")
-    found = str(beside) if os.access(beside, os.X_OK) else (shutil.which("ascard") or "")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("ascard")
     remedy = "run `make setup`: it builds ascard and puts it beside ascar"
     return Need("ascard", "the keeper: changes the machine, puts it back", found, ("localfs",), remedy=remedy)
 
@@ -85,7 +53,7 @@ def _loop_devices() -> Need:
     return Need(
         "loop devices",
         "image files as disks",
-        str(device) if device.exists() else "",
+        str(device) if device.exists() else None,
         ("localfs",),
         remedy=remedy,
     )
@@ -93,7 +61,7 @@ def _loop_devices() -> Need:
 
 def _memory_group() -> Need:
     """A control group that limits memory: v2's file of controllers, or v1's directory."""
-    found = ""
+    found = None
     for controllers in (
         Path("/sys/fs/cgroup/cgroup.controllers"),
         Path("/sys/fs/cgroup/unified/cgroup.controllers"),
@@ -110,7 +78,7 @@ def _file_system(name: str) -> Need:
     known = name in _text(Path("/proc/filesystems")).split()
     module = Path("/lib/modules", platform.release())
     lists = "".join(_text(module / listing) for listing in ("modules.dep", "modules.builtin"))
-    found = "kernel" if known else "module" if f"/{name}.ko" in lists else ""
+    found = "kernel" if known else "module" if f"/{name}.ko" in lists else None
     remedy = f"install the kernel's module {name}, or leave {name} out of the study"
     return Need(f"kernel: {name}", "a file system to compare", found, remedy=remedy)
 
@@ -122,7 +90,7 @@ def _energy() -> Need:
     return Need(
         "energy counters (RAPL)",
         "the metric energy_j",
-        f"{len(readable)} domains" if readable else "",
+        f"{len(readable)} domains" if readable else None,
         remedy=remedy,
     )
 
@@ -154,27 +122,41 @@ def needs() -> tuple[Need, ...]:
     )
 
 
-def missing_packages(all_needs: tuple[Need, ...]) -> tuple[list[str], list[str]]:
-    """Debian and Fedora packages that bring what is missing."""
-    missing = [need for need in all_needs if not need.found]
-    return (
-        sorted({need.debian for need in missing if need.debian}),
-        sorted({need.fedora for need in missing if need.fedora}),
+def readiness() -> DoctorResult:
+    """What this machine can tune, and what it lacks."""
+    found = needs()
+    missing = [need for need in found if not need.found]
+    return DoctorResult(
+        machine=_machine(),
+        targets=tuple(_target(kind, found) for kind in kinds("ascar.targets")),
+        needs=found,
+        missing_debian_packages=tuple(sorted({one.debian_package for one in missing if one.debian_package})),
+        missing_fedora_packages=tuple(sorted({one.fedora_package for one in missing if one.fedora_package})),
     )
 
 
-def describe() -> dict[str, object]:
-    """The machine in a few numbers; JSON-ready."""
+def _target(kind: str, needed: tuple[Need, ...]) -> TargetReadiness:
+    """A target is ready if its package can be imported and none of its needs is missing."""
+    missing = tuple(need.name for need in needed if kind in need.needed_by and not need.found)
+    problem = None
+    try:
+        load("ascar.targets", kind, "target.kind")
+    except EnvironmentLacks as error:
+        problem = error.message
+    return TargetReadiness(kind, not missing and problem is None, missing, problem)
+
+
+def _machine() -> Machine:
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return {
-        "system": _distribution(),
-        "kernel": platform.release(),
-        "architecture": platform.machine(),
-        "python": platform.python_version(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "memory_bytes": pages * page_bytes,
-        "free_disk_bytes": shutil.disk_usage(Path.cwd()).free,
-    }
+    return Machine(
+        system=_distribution(),
+        kernel=platform.release(),
+        architecture=platform.machine(),
+        python=platform.python_version(),
+        cpus=len(os.sched_getaffinity(0)),
+        memory_bytes=pages * page_bytes,
+        free_disk_bytes=shutil.disk_usage(Path.cwd()).free,
+    )
 
 
 def _distribution() -> str:

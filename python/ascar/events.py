@@ -1,0 +1,30 @@
+"""What loops report while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ascar.results.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a loop reports while it runs.
+
+    Attributes:
+        kind: "study-started", "trial-recalled" (each one of an earlier part), "trial-started", "reading",
+            "trial-finished", "verifying", "compared" (after each pair of the verification),
+            "study-finished".
+        data: numbers and names with the unit in the key; JSON-ready.
+        trial: the trial it is about, where there is one.
+    """
+
+    kind: str
+    data: Mapping[str, object] = field(default_factory=dict[str, object])
+    trial: Trial | None = None
+
+
+Listener = Callable[[Event], None]
