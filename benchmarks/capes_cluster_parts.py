@@ -24,7 +24,7 @@ from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.game import TICKS, Game, drawn
 from ascar.capes.knobs import Knob
 from ascar.capes.modern.learner import Modern
-from ascar.capes.modern.options import ModernOptions
+from ascar.capes.modern.modern_options import ModernOptions
 from ascar.capes.modern.surface import Surface
 from ascar.capes.modern.workload_models import ShiftVerdict, WorkloadModels
 
@@ -34,8 +34,8 @@ from .harness import Piece, mean, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ascar.capes.modern.choice import ChoiceCriteria
     from ascar.capes.modern.surface import SurfacePosterior
+    from ascar.capes.modern.visit_value import ChoiceCriteria
 
 CLUSTER_TICKS, CLUSTER_SEEDS, TURNS_SEEDS, GAMES = 1_200, 6, 6, 8
 NOISES = (0.1, 0.5)

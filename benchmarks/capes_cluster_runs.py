@@ -13,8 +13,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar.capes.environments.blind import StaticPolicy
 from ascar.capes.environments.cluster import ClusterSystem
+from ascar.capes.environments.open_loop import StaticPolicy
 from ascar.capes.modern.learner import Modern
 from ascar.simulation import Cluster, Grid, preset, sweep, with_settings
 

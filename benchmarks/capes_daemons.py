@@ -114,13 +114,13 @@ def many_agents(agents: int, seconds: int) -> dict[str, float]:
         interface = processes.daemon("interface", INTERFACE)
         time.sleep(1)
         words = [EXAMPLE, processes.port, agents, seconds]
-        crowd = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
+        batch = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
         # Half of the time with all of them there.
         time.sleep(3 + seconds / 4)
         before, at = cpu_s(interface), time.monotonic()
         time.sleep(seconds / 2)
         share = (cpu_s(interface) - before) / (time.monotonic() - at)
-        output, _ = crowd.communicate(timeout=seconds + 60)
+        output, _ = batch.communicate(timeout=seconds + 60)
         found = json.loads(output)
         counters = found["counters"]
         database = sum(path.stat().st_size for path in Path(folder).glob("replay.sqlite*"))

@@ -40,8 +40,8 @@ _PLAIN: tuple[Algorithm, ...] = ("modern", "sweep", "random")
 _LEARNERS: dict[Algorithm, str] = {
     "modern": "ascar.capes.modern.learner",
     "classic": "ascar.capes.classic.learner",
-    "sweep": "ascar.capes.environments.blind",
-    "random": "ascar.capes.environments.blind",
+    "sweep": "ascar.capes.environments.open_loop",
+    "random": "ascar.capes.environments.open_loop",
 }
 
 

@@ -20,7 +20,7 @@ import msgspec
 from ascar.capes.classic.hyperparameters import GAME
 from ascar.capes.environments.contest import Algorithm, LearnerContest, play_all
 from ascar.capes.modern.learner import Modern
-from ascar.capes.modern.options import ModernOptions
+from ascar.capes.modern.modern_options import ModernOptions
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.results.trial import TrialState
 from ascar.space import Space, space_from_table
@@ -110,7 +110,7 @@ _PRESENT = ModernOptions()
 MODERN = Subject(
     "modern",
     {
-        "visit_ticks_min": _choice(1, 2, 3, 4, 6, default=Modern.visit_ticks_min),
+        "visit_ticks_min": _choice(1, 2, 3, 4, 6, default=_PRESENT.visit_ticks_min),
         "visit_ticks_max": _choice(6, 8, 10, 14, 20, default=_PRESENT.visit_ticks_max),
         "visit_error": _number(0.03, 0.3, Modern.visit_error),
         "stay_ticks_max": _choice(12, 24, 48, 96, 192, default=_PRESENT.stay_ticks_max),

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ascar.capes.classic.replay import TickReplay
+from ascar.capes.classic.replay_memory import TickReplay
 
 from .harness import Benchmark, Piece, number, ratio, sources, table
 
@@ -52,7 +52,7 @@ def main() -> None:
         ]
     else:
         print(f"{given.torch}: not there; PyTorch is left out", file=sys.stderr)
-    code = sources("ascar.capes.classic.steps", "ascar.capes.classic.replay", within=("ascar",))
+    code = sources("ascar.capes.classic.steps", "ascar.capes.classic.replay_memory", within=("ascar",))
     found = Benchmark.of(given, code).run(pieces)
     if "replay" in found:
         _show_replay(found["replay"])

@@ -16,7 +16,7 @@ from ascar.capes.classic.checkpoint import read_header, restore, save
 from ascar.capes.classic.descent import descend, first_moments
 from ascar.capes.classic.experience import Experience
 from ascar.capes.classic.hyperparameters import GAME, PAPER, THESIS, DeepQHyperparameters
-from ascar.capes.classic.learner import Classic, ClassicCrowd
+from ascar.capes.classic.learner import Classic, ClassicBatch
 from ascar.capes.classic.steps import first_state, make_step, sizes_of, values_of
 from ascar.capes.knobs import Knob
 from ascar.capes.policy import TickObservation
@@ -115,7 +115,7 @@ def test_it_learns_where_the_reward_is():
 
 def test_a_crowd_is_as_good_as_one():
     experiences = [Experience(KNOBS, 2, SMALL, np.random.default_rng(seed)) for seed in range(4)]
-    crowd = ClassicCrowd(experiences, SMALL)
+    batch = ClassicBatch(experiences, SMALL)
     settings = [(3.0,)] * 4
     total = []
     for tick in range(900):
@@ -125,7 +125,7 @@ def test_a_crowd_is_as_good_as_one():
             TickObservation(tick, value, np.array([[one[0] / 6, value / 10]], np.float32), one)
             for value, one in zip(values, settings, strict=True)
         ]
-        settings = crowd.decide(seen)
+        settings = batch.decide(seen)
     assert np.mean(total[-150:]) > 9
 
 

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.capes.environments.blind import StaticPolicy
 from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS, ClusterKnobs
+from ascar.capes.environments.open_loop import StaticPolicy
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 from ascar.errors import InputError

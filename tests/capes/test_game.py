@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.capes.environments.blind import RandomPolicy, SweepPolicy
 from ascar.capes.environments.contest import LearnerContest, play
 from ascar.capes.environments.convergence import converged_tick
 from ascar.capes.environments.game import IDEAL_MB_PER_S, TICKS, Game, GameOptions, drawn
+from ascar.capes.environments.open_loop import RandomPolicy, SweepPolicy
 from ascar.capes.knobs import Knob, initial, levels, moved
 from ascar.errors import InputError
 

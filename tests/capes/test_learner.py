@@ -8,7 +8,7 @@ from ascar.capes.process.action_queue import ActionQueue
 from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_file import read_plan
 from ascar.capes.process.observer import ObservationLayout, Observer
-from ascar.capes.process.setting_keys import dials_of, knob_of, position, rules_of, values_of
+from ascar.capes.process.setting_keys import knob_of, position, rules_of, setting_keys_of, values_of
 from ascar.capes.process.tick_history import ReplyPart, TickHistory
 from ascar.errors import InputError
 from ascar.objective import Objective
@@ -25,10 +25,10 @@ QUICK = "[modern]\nsettle_ticks_max = 2\nfirst_ticks = 4\nvisit_ticks_max = 3\n"
 
 @pytest.fixture
 def setting_keys():
-    return dials_of(rules_of({"knobs": KNOBS}), DEFAULTS, ["*"], ["osc.*"])
+    return setting_keys_of(rules_of({"knobs": KNOBS}), DEFAULTS, ["*"], ["osc.*"])
 
 
-class TestDials:
+class TestSettingKeys:
     def test_every_key_is_a_knob_and_values_go_there_and_back(self, setting_keys):
         assert [one.key for one in setting_keys] == [
             "cache",
@@ -45,7 +45,7 @@ class TestDials:
         assert position(setting_keys, found) == (1, 30, 9, 256, 1)
         assert setting_keys[2].knob.logarithmic and setting_keys[2].knob.step == 5, "a fiftieth of the range"
         assert not setting_keys[1].knob.logarithmic
-        assert [one.knob.kin for one in setting_keys] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
+        assert [one.knob.group for one in setting_keys] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
         assert knob_of("osc.*.rpcs@n1/a") == "osc.*.rpcs"
 
     @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ class TestDials:
     def test_what_cannot_be_turned_is_said(self, chosen, words):
         names = [*KNOBS, {"name": "free"}] if "free" in chosen else KNOBS
         with pytest.raises(InputError, match=words.replace("(", r"\(")):
-            dials_of(rules_of({"knobs": names}), {**DEFAULTS, "free": 3}, chosen, [])
+            setting_keys_of(rules_of({"knobs": names}), {**DEFAULTS, "free": 3}, chosen, [])
 
 
-class TestErrands:
+class TestActionQueue:
     def there(self, action_queue, now, target, tick):
         """Verdict by verdict until it is over; the steps."""
         steps, action_queue.target = [], target
@@ -124,10 +124,10 @@ class TestErrands:
         for foreign in ({}, {"id": []}, {"id": "y-1", "verdict": "refused"}, {"id": action.id, "verdict": 3}):
             assert action_queue.told(foreign, now) is None
         assert action_queue.told({"id": action.id, "verdict": "accepted", "tick": 1}, now) is None
-        assert action_queue.going
+        assert action_queue.in_flight
         end = action_queue.told({"id": action.id, "verdict": verdict, "reason": reason, "tick": 2}, now)
-        assert end.kind == kind and end.wanted == (0, 9, 8, 8, 0) and end.whole
-        assert not action_queue.going and action_queue.target is None
+        assert end.kind == kind and end.wanted == (0, 9, 8, 8, 0) and end.final
+        assert not action_queue.in_flight and action_queue.target is None
         assert action_queue.told({"id": action.id, "verdict": verdict, "tick": 2}, now) is None, "only once"
 
     def test_what_nodes_round_is_not_asked_for_again(self, setting_keys):
@@ -136,7 +136,7 @@ class TestErrands:
         action = action_queue.next(1, (0, 8, 8, 8, 0))
         told = {"id": action.id, "verdict": "applied", "tick": 2, "set": {"depth": 16}}
         end = action_queue.told(told, (0, 8, 8, 8, 0))
-        assert end.now == (0, 16, 8, 8, 0) and end.whole and action_queue.target is None
+        assert end.now == (0, 16, 8, 8, 0) and end.final and action_queue.target is None
 
     def test_a_lost_action_is_judged_by_what_is_in_force(self, setting_keys):
         for now, kind in (((0, 9, 8, 8, 0), "applied"), ((0, 8, 8, 8, 0), "dropped")):
@@ -146,7 +146,7 @@ class TestErrands:
             assert action_queue.overdue(10) is None
             assert action_queue.overdue(11) == action.id
             assert action_queue.lost(11, now).kind == kind
-            assert not action_queue.going
+            assert not action_queue.in_flight
 
 
 class TestTicks:
@@ -210,7 +210,7 @@ class TestTicks:
 class TestObserver:
     def test_values_come_on_scales_that_stay(self):
         observer = Observer(ObservationLayout.of({"n1": ["x", "y"], "n2": ["x"], "z": ["q"]}, ["n*"], ["*"]))
-        assert observer.roster == ObservationLayout(("n1", "n2"), ("x", "y"))
+        assert observer.layout == ObservationLayout(("n1", "n2"), ("x", "y"))
         rows = {"n1": (("y", "x"), (0.0, 1e6)), "n2": (("x",), (1e6,)), "z": (("q",), (1.0,))}
         found = observer.scaled(observer.matrix(rows))
         assert found[0, 0] == found[1, 0] == 0.5 and found[0, 1] == 0 and np.isnan(found[1, 1])
@@ -282,7 +282,7 @@ def test_it_finds_the_peak_and_goes_on_from_what_it_kept(begin, tmp_path):
     again = begin(system)
     assert again.starts == 2 and again.tick == learner.tick
     assert again.report()["changes"] == report["changes"]
-    best = again.brain.expected((70.0, 1.0))
+    best = again.policy.expected((70.0, 1.0))
     assert best is not None and best.mean == pytest.approx(1100, rel=0.05)
     before = again.action_queue.changes
     live(system, again, 40)
@@ -305,15 +305,15 @@ def test_while_it_is_held_nothing_is_asked_and_a_setting_that_broke_a_floor_is_l
         assert learner.report()["phase"] == "holding"
     assert learner.action_queue.changes == changes
     live(system, learner, 1)
-    assert (float(bad["depth"]), float(bad["sort"] == "bfq")) in learner.brain.modern.refused
-    refused = len(learner.brain.modern.refused)
+    assert (float(bad["depth"]), float(bad["sort"] == "bfq")) in learner.policy.modern.refused
+    refused = len(learner.policy.modern.refused)
     # The kill switch blames nothing.
     live(system, learner, 20)
     system.setting = {"depth": 8, "sort": "none"}
     for _ in range(5):
         learner.hear(system.step(holding="killed"))
     live(system, learner, 1)
-    assert len(learner.brain.modern.refused) == refused
+    assert len(learner.policy.modern.refused) == refused
 
 
 def test_a_workload_that_was_announced_has_a_surface_and_a_baseline_of_its_own(begin):
@@ -325,7 +325,7 @@ def test_a_workload_that_was_announced_has_a_surface_and_a_baseline_of_its_own(b
     assert learner.report()["workload"] == "evening"
     assert abs(system.setting["depth"] - 20) <= 6
     assert set(learner.baseline.values) == {"morning"} and learner.report()["baseline"] is None
-    names = {one.name for one in learner.brain.modern.workloads.all()}
+    names = {one.name for one in learner.policy.modern.workloads.all()}
     assert {"morning", "evening"} <= names
 
 
@@ -340,8 +340,8 @@ def test_stored_ticks_of_each_workload_go_to_its_own_surface(begin):
         workloads=[(1000, "morning"), (1030, "")],
     )
     assert learner.recall(stored) == 60
-    learner.brain.recalled()
-    names = {one.name for one in learner.brain.modern.workloads.all()}
+    learner.policy.recalled()
+    names = {one.name for one in learner.policy.modern.workloads.all()}
     assert "morning" in names
     assert set(learner.baseline.values) == {"morning", ""}
     assert np.mean(learner.baseline.values["morning"]) == 700

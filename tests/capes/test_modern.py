@@ -9,13 +9,13 @@ import pytest
 
 from ascar.capes.environments.game import Game, drawn
 from ascar.capes.knobs import Knob, initial
-from ascar.capes.modern.candidates import KnobLevels
-from ascar.capes.modern.choice import CandidateSettings, ChoiceCriteria, paying, promise
+from ascar.capes.modern.knob_levels import KnobLevels
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.loss_scale import LossScale
 from ascar.capes.modern.settling import Settling
 from ascar.capes.modern.surface import REACH, Surface, VisitedSetting
+from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying, promise
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 from ascar.capes.policy import TickObservation
 
@@ -145,7 +145,7 @@ def test_a_frozen_learner_stays_at_the_best_setting_known():
 
 
 def test_knobs_of_one_kin_are_tried_together():
-    knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, kin="k") for at in range(6))
+    knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, group="k") for at in range(6))
     found = KnobLevels(knobs, np.random.default_rng(1))
     assert found.designed == 5
     assert all(len(set(found.design_point(at))) == 1 for at in range(1, 5))
@@ -296,7 +296,7 @@ def test_no_minute_pays_more_for_first_visits_than_a_tenth():
     assert without < with_it
 
 
-def test_what_is_not_surely_better_is_not_worth_leaving_home():
+def test_what_is_not_surely_better_is_not_worth_leaving_the_initial_setting():
     terms = ChoiceCriteria(3, 2, 300, 0.05, 0.5, 0.01, 1.0, rest=False)
     allowed = np.ones(4, bool)
 
@@ -304,7 +304,7 @@ def test_what_is_not_surely_better_is_not_worth_leaving_home():
         mean = np.array(mean)
         return paying(CandidateSettings(mean, np.array(sd), mean, allowed, 3), terms)
 
-    # Here, at home, another one that was visited, a new one.
+    # The current one, the initial one, another one that was visited, a new one.
     assert chosen([101.5, 100, 101.5, 90], [0.8, 0.2, 0.8, 0.1]) in (0, 2)  # what it is remains to be seen
     assert chosen([101.5, 100, 101.5, 90], [0.1, 0.1, 0.1, 0.1]) == 0  # it is better
     assert chosen([100.5, 100, 100.5, 90], [0.1, 0.1, 0.1, 0.1]) == 1  # not by 1%

@@ -10,7 +10,7 @@ import pytest
 
 from ascar.capes.classic.exploration import EpsilonSchedule
 from ascar.capes.classic.hyperparameters import PAPER, THESIS, DeepQHyperparameters, hyperparameters
-from ascar.capes.classic.replay import TickReplay
+from ascar.capes.classic.replay_memory import TickReplay
 from ascar.capes.classic.reward import Rewards
 from ascar.errors import InputError
 

@@ -32,8 +32,8 @@ class Knob:
         high: the most allowed.
         step: what one discrete action changes.
         logarithmic: whether ratios matter, and not differences.
-        kin: knobs of one kin do the same at different places (the windows of several clients): they are tried
-            together first; "": it has none.
+        group: knobs of one group do the same at different places (the windows of several clients): they are
+            tried together first; "": it has none.
 
     Raises:
         InputError: the numbers are not finite, are not in order, or the step is not above zero.
@@ -45,7 +45,7 @@ class Knob:
     high: float
     step: float
     logarithmic: bool = False
-    kin: str = ""
+    group: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no knob."""
@@ -83,11 +83,11 @@ def initial(knobs: Sequence[Knob]) -> Setting:
     return tuple(one.initial for one in knobs)
 
 
-def families(knobs: Sequence[Knob]) -> list[list[int]]:
-    """Numbers of the knobs of each kin, and those without by themselves, in order."""
+def knob_groups(knobs: Sequence[Knob]) -> list[list[int]]:
+    """Numbers of the knobs of each group, and those without by themselves, in order."""
     found: dict[str, list[int]] = {}
     for at, knob in enumerate(knobs):
-        found.setdefault(knob.kin or f"\0{at}", []).append(at)
+        found.setdefault(knob.group or f"\0{at}", []).append(at)
     return list(found.values())
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ascar.capes.session.environment import RequestedEnvironment, prepared
 from ascar.capes.session.files import machine_knobs
 from ascar.capes.session.kept import check_knobs
-from ascar.capes.session.site import Site, check_wishes, messages_of
+from ascar.capes.session.site import Site, check_request, messages_of
 from ascar.messaging import run_until_asked
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.folder import Folder
     from ascar.capes.session.messenger import Messenger
-    from ascar.capes.session.outcome import Ended, Wishes
+    from ascar.capes.session.outcome import Ended, SessionRequest
     from ascar.capes.session.study import OnlineStudy
 
 
-def tune_online(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callable[[str], None]) -> Ended:
+def tune_online(
+    study: OnlineStudy, folder: Folder, request: SessionRequest, tell: Callable[[str], None]
+) -> Ended:
     """Tune this machine, and put everything back at the end.
 
     The end comes when the time is over, with a signal, or when a stage is given up. The main
@@ -35,7 +37,7 @@ def tune_online(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callab
     Args:
         study: says what is tuned.
         folder: belongs to the session; nobody has taken it yet.
-        wishes: are the user's.
+        request: is the user's.
         tell: hears in a line what is being done.
 
     Raises:
@@ -43,23 +45,23 @@ def tune_online(study: OnlineStudy, folder: Folder, wishes: Wishes, tell: Callab
         Refused: the session runs already, or something that it needs is held.
         WorkError: the target cannot be made.
     """
-    check_wishes(study, wishes)
-    plot = RequestedEnvironment.of(study)
+    check_request(study, request)
+    requested = RequestedEnvironment.of(study)
     with folder:
-        running = folder.begin(study.session, wishes.file)
-        with prepared(plot, tell) as ground, messages_of(study, folder) as server:
-            check_knobs(machine_knobs(study, ground.device))
-            site = Site(study, folder, wishes, tell, server, running)
-            stages = site.stages(ground, has_load=plot.workload is not None)
+        running = folder.begin(study.session, request.file)
+        with prepared(requested, tell) as environment, messages_of(study, folder) as server:
+            check_knobs(machine_knobs(study, environment.device))
+            site = Site(study, folder, request, tell, server, running)
+            stages = site.stages(environment, has_load=requested.workload is not None)
             try:
-                site.start_load(plot, ground)
+                site.start_load(requested, environment)
                 for stage in (stages.interface, stages.agent, stages.learner):
                     stage.start()
                 ended = run_until_asked(lambda asked: _followed(site, asked))
             finally:
                 site.end()
             ended = site.compared_with_before(ended)
-        return site.kept_where_wanted(ended, ground)
+        return site.kept_where_wanted(ended, environment)
 
 
 async def _followed(site: Site, asked: asyncio.Event) -> Ended:
@@ -75,4 +77,4 @@ async def _followed(site: Site, asked: asyncio.Event) -> Ended:
 async def _proved(site: Site, messenger: Messenger) -> None:
     """From the first tick to the end of the time, with the proof where one is wanted."""
     await site.first_tick(messenger)
-    await site.until_over(site.prove(messenger) if site.wishes.prove else asyncio.Event().wait())
+    await site.until_over(site.prove(messenger) if site.request.prove else asyncio.Event().wait())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.capes.classic.exploration import EpsilonSchedule
-from ascar.capes.classic.replay import TickReplay
+from ascar.capes.classic.replay_memory import TickReplay
 from ascar.capes.classic.reward import Rewards
 from ascar.capes.knobs import action_count, moved
 

@@ -78,7 +78,7 @@ class Classic:
         return True
 
 
-class ClassicCrowd:
+class ClassicBatch:
     """Many learners that train at once, each of its own system, to see how often they converge.
 
     Args:
@@ -87,23 +87,23 @@ class ClassicCrowd:
     """
 
     def __init__(self, experiences: Sequence[Experience], hyper: DeepQHyperparameters) -> None:
-        self._minds, self._hyper = tuple(experiences), hyper
+        self._experiences, self._hyper = tuple(experiences), hyper
         sizes = sizes_of(hyper, experiences[0].inputs, experiences[0].actions)
         self._state = stacked([first_state(hyper, sizes, one.rng) for one in experiences])
         self._step = make_step(hyper, many=True)
 
     def decide(self, seen: Sequence[TickObservation]) -> list[Setting]:
         """The next setting of each system."""
-        observed = [experience.take(one) for experience, one in zip(self._minds, seen, strict=True)]
+        observed = [experience.take(one) for experience, one in zip(self._experiences, seen, strict=True)]
         for _ in range(self._hyper.steps_per_tick):
-            batches: list[Any] = [experience.batch() for experience in self._minds]
+            batches: list[Any] = [experience.batch() for experience in self._experiences]
             if all(one is not None for one in batches):
                 together = Transitions(*[np.stack(parts) for parts in zip(*batches, strict=True)])
                 self._state = self._step(self._state, together).state
-        empty = np.zeros(self._minds[0].inputs, np.float32)
+        empty = np.zeros(self._experiences[0].inputs, np.float32)
         inputs = np.stack([empty if one is None else one for one in observed])[:, None]
         values = values_of(self._state, inputs, many=True)[:, 0]
         return [
             experience.act(one, None if looked is None or experience.explores() else row)
-            for experience, one, looked, row in zip(self._minds, seen, observed, values, strict=True)
+            for experience, one, looked, row in zip(self._experiences, seen, observed, values, strict=True)
         ]

@@ -58,7 +58,7 @@ class ClusterKnobs:
         """A window and a gap for each client."""
         clients = scenario.client_count
         knobs = [
-            replace(knob, name=f"{knob.name}_{client}", kin=knob.name)
+            replace(knob, name=f"{knob.name}_{client}", group=knob.name)
             for knob in CLUSTER_KNOBS
             for client in range(clients)
         ]

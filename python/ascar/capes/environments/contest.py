@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from ascar.capes.classic.hyperparameters import SEARCHED
-from ascar.capes.environments.blind import RandomPolicy, SweepPolicy
 from ascar.capes.environments.convergence import converged_tick
 from ascar.capes.environments.game import TICKS, Game, drawn
+from ascar.capes.environments.open_loop import RandomPolicy, SweepPolicy
 from ascar.capes.knobs import initial
 from ascar.capes.modern.learner import Modern
 
@@ -157,7 +157,7 @@ def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
 def _play_together(games: list[Game], contest: LearnerContest, tell: Callable[[int, int], None]) -> None:
     """Networks train in one compiled step for all runs."""
     from ascar.capes.classic.experience import Experience
-    from ascar.capes.classic.learner import ClassicCrowd
+    from ascar.capes.classic.learner import ClassicBatch
 
     settings: list[Setting] = [initial(one.knobs) for one in games]
     seen: list[TickObservation] = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
@@ -166,9 +166,9 @@ def _play_together(games: list[Game], contest: LearnerContest, tell: Callable[[i
         Experience(one.knobs, width, contest.hyper, np.random.default_rng([one.rules.seed, 3]))
         for one in games
     ]
-    crowd = ClassicCrowd(experiences, contest.hyper)
+    batch = ClassicBatch(experiences, contest.hyper)
     for tick in range(1, TICKS):
-        settings = crowd.decide(seen)
+        settings = batch.decide(seen)
         seen = [game.step(setting) for game, setting in zip(games, settings, strict=True)]
         if tick % 10 == 0:
             tell(tick * len(games), 0)

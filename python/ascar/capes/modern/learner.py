@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ascar.capes.knobs import initial, units
-from ascar.capes.modern.candidates import KnobLevels
-from ascar.capes.modern.choice import CandidateSettings, ChoiceCriteria, paying
+from ascar.capes.modern.knob_levels import KnobLevels
 from ascar.capes.modern.loss_budget import LossBudget
-from ascar.capes.modern.options import ModernOptions
+from ascar.capes.modern.modern_options import ModernOptions
 from ascar.capes.modern.settling import Settling
 from ascar.capes.modern.surface import NOISY
 from ascar.capes.modern.visit import Ending, Purpose, Visit
+from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class Modern:
         options: what a user set.
 
     Attributes:
-        visit_ticks_min: ticks measured at a setting, once it has settled, before the next choice.
         visit_error: the standard error of a visit's mean that is aimed at, as a share.
         long_every: one visit of so many waits for the longest delay, lest a longer one is overlooked.
         initial_sds: the initial setting is left for good only for a setting that is better by
@@ -69,7 +68,6 @@ class Modern:
         moves: changes that it chose.
     """
 
-    visit_ticks_min: ClassVar[int] = 3
     visit_error: ClassVar[float] = 0.1
     long_every: ClassVar[int] = 6
     initial_sds: ClassVar[float] = 1.0
@@ -110,7 +108,7 @@ class Modern:
         self.workloads.announce(workload)
         resting = self.visit.purpose is Purpose.REST
         purpose = Purpose.REST if resting else Purpose.MEASURE
-        self._enter(self.visit.setting, left=None, purpose=purpose, wanted_ticks=self.visit_ticks_min)
+        self._enter(self.visit.setting, left=None, purpose=purpose, wanted_ticks=self.options.visit_ticks_min)
 
     def freeze(self) -> None:
         """Learn no more and try nothing: the best setting known of the workload that runs, from now on."""
@@ -236,7 +234,7 @@ class Modern:
 
     def _visit_ticks(self) -> int:
         wanted = (self.surface.tick_sd() / self.visit_error) ** 2
-        return int(np.clip(round(wanted), self.visit_ticks_min, self.options.visit_ticks_max))
+        return int(np.clip(round(wanted), self.options.visit_ticks_min, self.options.visit_ticks_max))
 
     def _best(self) -> Setting:
         return self.surface.best() or self._initial
@@ -289,8 +287,8 @@ class Modern:
         """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
         if self._rng.random() < self._thompson_share():
             mean, allowed = prospects.mean, prospects.allowed
-            bold = min(1.0, self.thompson_ticks / max(self.surface.ticks, 1)) ** 0.5
-            drawn = mean + bold * (fitted.sample(joint, self._rng) - mean)
+            spread = min(1.0, self.thompson_ticks / max(self.surface.ticks, 1)) ** 0.5
+            drawn = mean + spread * (fitted.sample(joint, self._rng) - mean)
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
             stays = allowed[0] and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0])
             return 0 if stays else best, Purpose.MEASURE

@@ -1,4 +1,4 @@
-"""On the way to where a learner wants the knobs: one action at a time, in steps as large as is allowed."""
+"""Actions towards the target setting: one at a time, in steps as large as is allowed."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class ActionResult(NamedTuple):
 
     Attributes:
         kind: "applied"; "refused": its setting is not allowed; "dropped": not now; "observed": recorded only.
-        wanted: where the errand went.
+        wanted: the target.
         now: where the knobs are, where the nodes have said so; else None.
         tick: when it ended.
-        whole: whether the errand is over.
+        final: whether nothing is left to do towards the target.
     """
 
     kind: Literal["applied", "refused", "dropped", "observed"]
     wanted: Setting
     now: Setting | None
     tick: int
-    whole: bool
+    final: bool
 
 
 class _Outcome(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Going:
+class _InFlight:
     id: str
     step: Setting
     since: int
@@ -83,49 +83,49 @@ class ActionQueue:
     """
 
     def __init__(self, setting_keys: Sequence[SettingKey], name: str) -> None:
-        self._dials, self._name = tuple(setting_keys), name
+        self._setting_keys, self._name = tuple(setting_keys), name
         self.target: Setting | None = None
         self.changes = self.refused = 0
-        self._going: _Going | None = None
+        self._in_flight: _InFlight | None = None
         self._serial = self._pause = 0
         self._not_before = -1
         self._changed: dict[str, int] = {}
 
     @property
-    def going(self) -> bool:
+    def in_flight(self) -> bool:
         """Whether an action is on its way."""
-        return self._going is not None
+        return self._in_flight is not None
 
     @property
     def waiting(self) -> bool:
         """Whether an action waits for somebody's approval."""
-        return self._going is not None and self._going.waiting
+        return self._in_flight is not None and self._in_flight.waiting
 
     def overdue(self, tick: int) -> str | None:
         """The id of an action of which nothing has been heard for long."""
-        if self._going is None or tick - self._going.since < _LOST_TICKS:
+        if self._in_flight is None or tick - self._in_flight.since < _LOST_TICKS:
             return None
-        self._going.since = tick
-        return self._going.id
+        self._in_flight.since = tick
+        return self._in_flight.id
 
     def next(self, tick: int, now: Setting) -> ActionRequest | None:
         """The next action towards the target; None where there is nothing to do, or not yet."""
         if now == self.target:
             self.target = None
-        if self.target is None or self._going is not None or tick < self._not_before:
+        if self.target is None or self._in_flight is not None or tick < self._not_before:
             return None
         step = tuple(
             self._step(setting_key, value, wanted, tick)
-            for setting_key, value, wanted in zip(self._dials, now, self.target, strict=True)
+            for setting_key, value, wanted in zip(self._setting_keys, now, self.target, strict=True)
         )
         moved = [at for at, (one, other) in enumerate(zip(now, step, strict=True)) if one != other]
         if not moved:
             return None
         self._serial += 1
-        self._going = _Going(f"{self._name}-{self._serial}", step, tick)
-        values = values_of(self._dials, step)
-        keys = [self._dials[at].key for at in moved]
-        return ActionRequest(self._going.id, tick, {key: values[key] for key in keys})
+        self._in_flight = _InFlight(f"{self._name}-{self._serial}", step, tick)
+        values = values_of(self._setting_keys, step)
+        keys = [self._setting_keys[at].key for at in moved]
+        return ActionRequest(self._in_flight.id, tick, {key: values[key] for key in keys})
 
     def told(self, document: Mapping[str, Any], now: Setting) -> ActionResult | None:
         """A verdict or an outcome; None where it is of another's action, or not the end of ours.
@@ -134,62 +134,64 @@ class ActionQueue:
             document: as it came, whatever it is.
             now: where the knobs are.
         """
-        going, target = self._going, self.target
+        in_flight, target = self._in_flight, self.target
         try:
             outcome = msgspec.convert(document, _Outcome)
         except msgspec.ValidationError:
             return None
-        if going is None or target is None or outcome.id != going.id:
+        if in_flight is None or target is None or outcome.id != in_flight.id:
             return None
-        going.since = max(going.since, outcome.tick)
-        going.waiting = outcome.verdict == "waiting"
+        in_flight.since = max(in_flight.since, outcome.tick)
+        in_flight.waiting = outcome.verdict == "waiting"
         if outcome.verdict == "applied":
-            return self._applied(outcome, now, target, going)
+            return self._applied(outcome, now, target, in_flight)
         if outcome.verdict not in ("refused", "failed", "observed"):
             return None
         return self._ended(outcome, target)
 
     def lost(self, tick: int, now: Setting) -> ActionResult | None:
         """Nobody knows of the action that is on its way: what became of it is where the knobs are."""
-        going, target = self._going, self.target
-        if going is None or target is None:
+        in_flight, target = self._in_flight, self.target
+        if in_flight is None or target is None:
             return None
-        if now == going.step:
-            return self._applied(_Outcome(going.id, "applied", tick), now, target, going)
-        self._going = self.target = None
-        return ActionResult("dropped", target, None, tick, whole=True)
+        if now == in_flight.step:
+            return self._applied(_Outcome(in_flight.id, "applied", tick), now, target, in_flight)
+        self._in_flight = self.target = None
+        return ActionResult("dropped", target, None, tick, final=True)
 
     def give_up(self) -> Setting | None:
         """Go nowhere any more, but for an action that is on its way; where it went."""
-        if self._going is not None:
+        if self._in_flight is not None:
             return None
         target, self.target = self.target, None
         return target
 
     def _ended(self, outcome: _Outcome, target: Setting) -> ActionResult:
         """It was not done."""
-        self._going = self.target = None
+        self._in_flight = self.target = None
         if outcome.verdict == "observed":
-            return ActionResult("observed", target, None, outcome.tick, whole=True)
+            return ActionResult("observed", target, None, outcome.tick, final=True)
         self.refused += 1
         if not _for_now(outcome.reason or ""):
-            return ActionResult("refused", target, None, outcome.tick, whole=True)
+            return ActionResult("refused", target, None, outcome.tick, final=True)
         self._pause = min(2 * self._pause + 1, _PAUSE_TICKS_MAX)
         self._not_before = outcome.tick + self._pause
-        return ActionResult("dropped", target, None, outcome.tick, whole=True)
+        return ActionResult("dropped", target, None, outcome.tick, final=True)
 
-    def _applied(self, outcome: _Outcome, now: Setting, target: Setting, going: _Going) -> ActionResult:
-        self._going, self._pause = None, 0
+    def _applied(
+        self, outcome: _Outcome, now: Setting, target: Setting, in_flight: _InFlight
+    ) -> ActionResult:
+        self._in_flight, self._pause = None, 0
         self.changes += 1
         for key in outcome.set:
             self._changed[key] = outcome.tick
-        before = values_of(self._dials, now)
-        reached = position(self._dials, {**before, **outcome.set}) or going.step
+        before = values_of(self._setting_keys, now)
+        reached = position(self._setting_keys, {**before, **outcome.set}) or in_flight.step
         # Where nodes have rounded, further steps would do no better.
-        whole = reached == target or reached != going.step
-        if whole:
+        final = reached == target or reached != in_flight.step
+        if final:
             self.target = None
-        return ActionResult("applied", target, reached, outcome.tick, whole=whole)
+        return ActionResult("applied", target, reached, outcome.tick, final=final)
 
     def _step(self, setting_key: SettingKey, now: float, wanted: float, tick: int) -> float:
         if (

@@ -1,4 +1,4 @@
-"""The performance at the setting that was there at the start, for each workload."""
+"""The performance at the initial setting, for each workload."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class BaselineCollector:
     """Collects ticks at one setting, those after it had settled, up to 600 for each workload.
 
     Args:
-        start: the setting.
+        initial: the setting.
         known: what was collected before.
     """
 
-    def __init__(self, start: Setting, known: Mapping[str, Sequence[float]] | None = None) -> None:
-        self._start = start
+    def __init__(self, initial: Setting, known: Mapping[str, Sequence[float]] | None = None) -> None:
+        self._initial = initial
         self.values: dict[str, list[float]] = {name: list(one) for name, one in (known or {}).items()}
         self._since = 0
         self._found: dict[str, tuple[int, dict[str, Any]]] = {}
 
     def take(self, seen: TickObservation, workload: str) -> None:
         """One more tick."""
-        if seen.setting != self._start:
+        if seen.setting != self._initial:
             self._since = -_SETTLE_TICKS
             return
         self._since += 1

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ascar.capes.process.learner import LearnerProcess
+from ascar.capes.process.learner_process import LearnerProcess
 from ascar.capes.process.learner_state import check_fits, read_state
-from ascar.capes.process.learners import brain_of
 from ascar.capes.process.observer import ObservationLayout, Observer, chosen
-from ascar.capes.process.setting_keys import dials_of, knob_of, rules_of
+from ascar.capes.process.policies import policy_of
+from ascar.capes.process.setting_keys import knob_of, rules_of, setting_keys_of
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Discovery:
             check_fits(plan.state, known[0], plan.file.algorithm, plan.objective.text)
         # Wrong patterns and knobs without a range are known at once.
         found = cls(plan, status, known)
-        dials_of(rules_of(status), found.defaults, plan.file.knobs, plan.file.ratios)
+        setting_keys_of(rules_of(status), found.defaults, plan.file.knobs, plan.file.ratios)
         return found
 
     @property
@@ -102,12 +102,12 @@ class Discovery:
         """
         plan, state = self.plan, self.known[0] if self.known else None
         file = plan.file
-        setting_keys: tuple[SettingKey, ...] = dials_of(
+        setting_keys: tuple[SettingKey, ...] = setting_keys_of(
             rules_of(self.status), self.defaults, file.knobs, file.ratios
         )
         if state is None:
-            roster = ObservationLayout.of(self.rows, file.nodes, file.indicators)
-            observer = Observer(roster)
+            layout = ObservationLayout.of(self.rows, file.nodes, file.indicators)
+            observer = Observer(layout)
         else:
             by_key = {one.key: one for one in setting_keys}
             absent = [key for key in state.keys if key not in by_key]
@@ -124,11 +124,11 @@ class Discovery:
         if not setting_keys:
             raise InputError("knobs: there is nothing to turn: each has only one value; name others")
         starts = 1 if state is None else state.starts + 1
-        width = len(observer.roster.nodes) * len(observer.roster.names)
+        width = len(observer.layout.nodes) * len(observer.layout.names)
         if not width and file.algorithm == "classic":
             raise InputError(f"indicators = {list(file.indicators)}: fit none of any node; name others")
-        brain = brain_of(plan, [one.knob for one in setting_keys], width, (file.seed, starts))
-        learner = LearnerProcess(plan, setting_keys, observer, brain, f"learner-{os.urandom(6).hex()}")
+        policy = policy_of(plan, [one.knob for one in setting_keys], width, (file.seed, starts))
+        learner = LearnerProcess(plan, setting_keys, observer, policy, f"learner-{os.urandom(6).hex()}")
         if self.known:
             try:
                 learner.read(*self.known)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from ascar.capes.classic.hyperparameters import PRESETS, DeepQHyperparameters, hyperparameters
-from ascar.capes.modern.options import ModernOptions
+from ascar.capes.modern.modern_options import ModernOptions
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.messaging import token
 from ascar.objective import Objective

@@ -19,7 +19,7 @@ _FORMAT: Final = "ascar-capes-learner"
 _VERSION: Final = 1
 
 
-class LearnerState(msgspec.Struct, frozen=True, kw_only=True):
+class LearnerState(msgspec.Struct, frozen=True, kw_only=True, rename={"policy": "brain"}):
     """Beside the arrays.
 
     Attributes:
@@ -28,14 +28,14 @@ class LearnerState(msgspec.Struct, frozen=True, kw_only=True):
         algorithm: "modern" or "classic".
         objective: as text.
         keys: of the knobs, in their order.
-        nodes: that are looked at.
-        indicators: that are looked at.
+        nodes: that are observed.
+        indicators: that are observed.
         tick: the last one that it has learnt from.
         starts: of the process, this one included.
         changes: actions that were applied.
         refused: actions that were not.
-        baselines: performance at the first setting, tick by tick, for each workload.
-        brain: of the learner itself.
+        baselines: performance at the initial setting, tick by tick, for each workload.
+        policy: what it has learnt, beside the arrays.
     """
 
     format: str = _FORMAT
@@ -50,7 +50,7 @@ class LearnerState(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     refused: int
     baselines: dict[str, tuple[float, ...]]
-    brain: dict[str, Any]
+    policy: dict[str, Any]
 
 
 def write_state(path: Path, state: LearnerState, arrays: dict[str, NDArray[Any]]) -> None:

@@ -52,19 +52,19 @@ class Observer:
     sixteen times as large: scales that moved would make old and new ticks look different.
 
     Args:
-        roster: what is looked at.
+        layout: what is looked at.
         usual: (indicators,), sizes known from before; 0 where there is none.
 
     Attributes:
-        roster: see above.
+        layout: see above.
         usual: (indicators,), sizes; 0 while nothing but zero was seen.
     """
 
-    def __init__(self, roster: ObservationLayout, usual: NDArray[np.float64] | None = None) -> None:
-        self.roster = roster
-        self.usual = np.zeros(len(roster.names)) if usual is None else usual.copy()
-        self._rows = {name: at for at, name in enumerate(roster.nodes)}
-        self._columns = {name: at for at, name in enumerate(roster.names)}
+    def __init__(self, layout: ObservationLayout, usual: NDArray[np.float64] | None = None) -> None:
+        self.layout = layout
+        self.usual = np.zeros(len(layout.names)) if usual is None else usual.copy()
+        self._rows = {name: at for at, name in enumerate(layout.nodes)}
+        self._columns = {name: at for at, name in enumerate(layout.names)}
         self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
 
     def matrix(self, rows: Mapping[str, Row]) -> NDArray[np.float64]:

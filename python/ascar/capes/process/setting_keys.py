@@ -100,7 +100,7 @@ def knob_of(key: str) -> str:
     return key.partition("@")[0]
 
 
-def dials_of(
+def setting_keys_of(
     rules: Sequence[InterfaceKnob], defaults: Mapping[str, Any], chosen: Sequence[str], ratios: Sequence[str]
 ) -> tuple[SettingKey, ...]:
     """The knobs that a learner turns, in the order of their keys.
@@ -123,7 +123,7 @@ def dials_of(
     keys = sorted(key for key in defaults if knob_of(key) in by_name)
     if len(keys) > _KEYS_MAX:
         raise InputError(f"knobs: {len(keys)} keys; at most {_KEYS_MAX} can be learnt at once: name fewer")
-    found = (_dial(key, defaults[key], by_name[knob_of(key)], ratios) for key in keys)
+    found = (_setting_key(key, defaults[key], by_name[knob_of(key)], ratios) for key in keys)
     return tuple(one for one in found if one is not None)
 
 
@@ -143,9 +143,9 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _dial(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str]) -> SettingKey | None:
+def _setting_key(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str]) -> SettingKey | None:
     """None where there is nothing to choose."""
-    kin = rule.name if "@" in key else ""  # what the same knob does on another node
+    group = rule.name if "@" in key else ""  # what the same knob does on another node
     if rule.choices or isinstance(default, bool):
         choices: tuple[Value, ...] = rule.choices or (False, True)
         if len(choices) < 2:
@@ -156,7 +156,7 @@ def _dial(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str])
                 "to them in the interface's file, or leave the knob out of `knobs`"
             )
         at = float(choices.index(default))
-        knob = Knob(key, at, 0, len(choices) - 1, 1, kin=kin)
+        knob = Knob(key, at, 0, len(choices) - 1, 1, group=group)
         return SettingKey(key, knob, choices, None, rule.interval_ticks)
     low, high = rule.minimum, rule.maximum
     if low is None or high is None:
@@ -173,5 +173,5 @@ def _dial(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str])
         step = max(1.0, float(round(step)))
     ratio = low >= 0 and _fits(rule.name, ratios)
     now = min(max(float(default), low), high)
-    knob = Knob(key, now, low, high, min(step, high - low), ratio, kin)
+    knob = Knob(key, now, low, high, min(step, high - low), ratio, group)
     return SettingKey(key, knob, (), rule.change_max, rule.interval_ticks)

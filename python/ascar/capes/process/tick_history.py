@@ -108,11 +108,11 @@ class TickHistory:
                 found.setdefault(tick, {}).update(known)
         return found
 
-    def matrices(self, roster: ObservationLayout) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def matrices(self, layout: ObservationLayout) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Each tick with its (nodes, indicators); NaN where there is no value."""
         ticks = self.ticks
-        columns = {name: at for at, name in enumerate(roster.names)}
-        rows = {name: at for at, name in enumerate(roster.nodes)}
+        columns = {name: at for at, name in enumerate(layout.names)}
+        rows = {name: at for at, name in enumerate(layout.nodes)}
         length = max(1, _CELLS_MAX // max(1, 8 * len(rows) * len(columns)))
         for start in range(0, len(ticks), length):
             some = ticks[start : start + length]

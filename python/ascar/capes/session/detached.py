@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from ascar.capes.session.parts import last_words
+from ascar.capes.session.processes import last_words
 from ascar.errors import InputError, Refused, WorkError
 
 if TYPE_CHECKING:

@@ -73,19 +73,19 @@ class LoadEnvironment:
 
 
 @contextmanager
-def prepared(plot: RequestedEnvironment, tell: Callable[[str], None]) -> Generator[LoadEnvironment]:
-    """The ground, made and filled; put back when it is left.
+def prepared(requested: RequestedEnvironment, tell: Callable[[str], None]) -> Generator[LoadEnvironment]:
+    """The environment, made and filled; put back when it is left.
 
     Knobs that can be turned at any time are left as they are: they are the agent's.
 
     Args:
-        plot: of the study.
+        requested: of the study.
         tell: hears what is being done.
 
     Raises:
         AscarError: as of the target and the load.
     """
-    target, workload = plot.target, plot.workload
+    target, workload = requested.target, requested.workload
     if target is None or workload is None:
         yield LoadEnvironment()
         return

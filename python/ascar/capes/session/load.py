@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ascar.capes.session.parts import RestartPolicy
+from ascar.capes.session.processes import RestartPolicy
 from ascar.errors import AscarError
 from ascar.workspace import LoadTiming
 

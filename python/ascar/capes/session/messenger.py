@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.messages.bus import Bus
     from ascar.capes.messages.state import SessionState
-    from ascar.capes.session.record import Record
+    from ascar.capes.session.best_setting import Record
 
 ACTOR = "ascar capes up"
 _HERE_S = 2.0

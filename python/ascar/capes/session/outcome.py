@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SessionRequest:
     """What the user adds to the study.
 
     Attributes:

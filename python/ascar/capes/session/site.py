@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.state import SessionState
 from ascar.capes.session.alternation import Alternation, PhaseTurns
+from ascar.capes.session.best_setting import Record
 from ascar.capes.session.files import (
     agent_text,
     interface_text,
@@ -23,9 +24,8 @@ from ascar.capes.session.folder import Running
 from ascar.capes.session.kept import keep_setting, left_changed
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.messenger import ACTOR, Messenger
-from ascar.capes.session.outcome import Ended, Wishes
-from ascar.capes.session.parts import ManagedProcess
-from ascar.capes.session.record import Record
+from ascar.capes.session.outcome import Ended, SessionRequest
+from ascar.capes.session.processes import ManagedProcess
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
 from ascar.targets.keeper_process import find_ascard
@@ -44,22 +44,22 @@ _FIRST_TICK_S = 60.0
 _AGENT_S, _OTHERS_S = 60.0, 15.0
 
 
-def check_wishes(study: OnlineStudy, wishes: Wishes) -> None:
-    """Refuse wishes that the study cannot fulfil.
+def check_request(study: OnlineStudy, request: SessionRequest) -> None:
+    """Refuse a request that the study cannot fulfil.
 
     Raises:
         InputError: nothing is turned by itself, or the time is too short for two pairs of phases.
     """
-    if wishes.prove and study.capes.mode != "automatic":
+    if request.prove and study.capes.mode != "automatic":
         raise InputError(
             f"--prove: capes.mode = {study.capes.mode!r} turns nothing by itself; set it to 'automatic'"
         )
-    if not wishes.prove or wishes.duration_s is None:
+    if not request.prove or request.duration_s is None:
         return
     least_s = study.after_s + 4 * study.phase_s
-    if wishes.duration_s < least_s:
+    if request.duration_s < least_s:
         raise InputError(
-            f"--budget = {wishes.duration_s:g} s: two pairs of phases end after {least_s:g} s at the "
+            f"--budget = {request.duration_s:g} s: two pairs of phases end after {least_s:g} s at the "
             "earliest; give more time, or change after and phase in [capes.proof]"
         )
 
@@ -90,7 +90,7 @@ class Site:
 
     study: OnlineStudy
     folder: Folder
-    wishes: Wishes
+    request: SessionRequest
     tell: Callable[[str], None]
     server: MessageServer
     running: Running
@@ -100,13 +100,13 @@ class Site:
     started_s: float | None = None
     _restarts: int = 0
 
-    def stages(self, ground: LoadEnvironment, *, has_load: bool) -> Stages:
+    def stages(self, environment: LoadEnvironment, *, has_load: bool) -> Stages:
         """The processes, checked, and the files that they read."""
         path, ascard = self.folder.path, str(find_ascard())
         readings = path / _READINGS if has_load else None
-        write_private(path / "interface.toml", interface_text(self.study, ground.device))
-        write_private(path / "agent.toml", agent_text(self.study, ground.device, readings))
-        write_private(path / "learner.toml", learner_text(self.study, ground.device))
+        write_private(path / "interface.toml", interface_text(self.study, environment.device))
+        write_private(path / "agent.toml", agent_text(self.study, environment.device, readings))
+        write_private(path / "learner.toml", learner_text(self.study, environment.device))
         train = [sys.executable, "-P", "-m", "ascar", "capes", "train"]
         stages = Stages(
             interface=ManagedProcess("interface", [ascard, "interface", "--config", "interface.toml"], path),
@@ -118,13 +118,15 @@ class Site:
             part.check()
         return stages
 
-    def start_load(self, plot: RequestedEnvironment, ground: LoadEnvironment) -> None:
+    def start_load(self, requested: RequestedEnvironment, environment: LoadEnvironment) -> None:
         """Start the study's load, where it has one."""
-        if plot.workload is None or ground.workspace is None:
+        if requested.workload is None or environment.workspace is None:
             return
         readings = ReadingsFile(self.folder.path / _READINGS)
         reading_s = self.study.capes.interval_s / 2
-        self.load = BackgroundLoad(plot.workload, ground.workspace, readings, self.study.load_s, reading_s)
+        self.load = BackgroundLoad(
+            requested.workload, environment.workspace, readings, self.study.load_s, reading_s
+        )
         self.load.start()
 
     @contextlib.asynccontextmanager
@@ -177,7 +179,7 @@ class Site:
                 f"no node was heard within {_FIRST_TICK_S:g} s; see the logs in {self.folder.path}"
             ) from None
         self.started_s = time.monotonic()
-        duration_s = self.wishes.duration_s
+        duration_s = self.request.duration_s
         messenger.until_s = None if duration_s is None else time.time() + duration_s
         self.folder.announce(
             Running(
@@ -188,7 +190,7 @@ class Site:
 
     async def until_over(self, work: Coroutine[Any, Any, object]) -> None:
         """Do what has no end until the session's time is over."""
-        limit = asyncio.timeout(self.wishes.duration_s)
+        limit = asyncio.timeout(self.request.duration_s)
         try:
             async with limit:
                 await work
@@ -283,13 +285,13 @@ class Site:
         changed = left_changed(self._of_machine(ended.defaults))
         return replace(ended, left_changed=changed) if changed else ended
 
-    def kept_where_wanted(self, ended: Ended, ground: LoadEnvironment) -> Ended:
+    def kept_where_wanted(self, ended: Ended, environment: LoadEnvironment) -> Ended:
         """Where it is wanted, set what was learnt, to stay; all but knobs of what goes with the session."""
-        if not (self.wishes.keep or self.folder.asked_to_keep()):
+        if not (self.request.keep or self.folder.asked_to_keep()):
             return ended
         self.tell("setting what was learnt, to stay until `ascar restore`")
         setting = self._of_machine(ended.setting)
-        lasting = {knob: value for knob, value in setting.items() if not ground.is_of(knob)}
+        lasting = {knob: value for knob, value in setting.items() if not environment.is_of(knob)}
         return replace(ended, kept=keep_setting(lasting, ended.defaults))
 
     def _of_machine(self, setting: dict[str, Any]) -> dict[str, Any]:

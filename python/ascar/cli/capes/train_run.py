@@ -9,16 +9,16 @@ from ascar.cli.output import emit, people, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
-    from ascar.capes.process.study_of_past import Studied
+    from ascar.capes.process.learner_process import LearnerProcess
+    from ascar.capes.process.offline_training import OfflineTraining
 
 _USER = "learner"
 
 
 def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
     """Until a signal; then what it knows is on disk."""
-    from ascar.capes.process.training import run
+    from ascar.capes.process.online_training import run
     from ascar.messaging import find_settings, run_until_asked
 
     settings = find_settings(_USER, plan.connection)
@@ -32,41 +32,43 @@ def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
 def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: bool, json: bool) -> int:
     """Once through stored ticks."""
     from ascar.capes.messages.bus import Bus
-    from ascar.capes.process.study_of_past import study
+    from ascar.capes.process.offline_training import train_offline
     from ascar.cli.capes.progress import showing
     from ascar.messaging import find_settings, run_interruptible
 
     settings = find_settings(_USER, plan.connection)
 
-    async def once() -> Studied:
+    async def once() -> OfflineTraining:
         async with await Bus.open(settings, plan.file.session, name=f"learner {plan.file.session}") as bus:
             with showing(quiet=quiet) as listener:
-                return await study(plan, bus, [bus.beside(one) for one in others], steps, listener)
+                return await train_offline(plan, bus, [bus.beside(one) for one in others], steps, listener)
 
-    studied = run_interruptible(once())
-    plan = studied.learner.plan
-    document = _document(plan, studied.learner, studied)
+    training = run_interruptible(once())
+    plan = training.learner.plan
+    document = _document(plan, training.learner, training)
     if json:
         emit("capes-train", document)
         return 0
     console = people()
-    console.print(f"learnt from      {studied.ticks} stored ticks, {studied.steps} steps of training")
-    for at, error in _few(studied.errors):
+    console.print(f"learnt from      {training.ticks} stored ticks, {training.steps} steps of training")
+    for at, error in _few(training.errors):
         console.print(f"prediction error {error:.4g} after {at}")
     console.print(f"state            {plan.state}")
     return 0
 
 
-def _document(plan: Plan, learner: LearnerProcess | None, studied: Studied | None = None) -> dict[str, Any]:
+def _document(
+    plan: Plan, learner: LearnerProcess | None, training: OfflineTraining | None = None
+) -> dict[str, Any]:
     return {
         "session": plan.file.session,
         "algorithm": plan.file.algorithm,
         "objective": plan.objective.text,
-        "only_history": studied is not None,
-        "ticks": 0 if studied is None else studied.ticks,
-        "steps": 0 if studied is None else studied.steps,
+        "only_history": training is not None,
+        "ticks": 0 if training is None else training.ticks,
+        "steps": 0 if training is None else training.steps,
         "errors": [
-            {"at": at, "prediction_error": error} for at, error in (studied.errors if studied else ())
+            {"at": at, "prediction_error": error} for at, error in (training.errors if training else ())
         ],
         "report": None if learner is None else learner.report(),
         "state": None if learner is None else str(plan.state),

@@ -44,7 +44,7 @@ def up(
     import msgspec
 
     from ascar.capes.session.folder import Folder, sessions_folder
-    from ascar.capes.session.outcome import Wishes
+    from ascar.capes.session.outcome import SessionRequest
     from ascar.capes.session.study import OnlineStudy
     from ascar.cli.capes.up_result import deliver
     from ascar.cli.output import say
@@ -56,7 +56,7 @@ def up(
         wanted = msgspec.structs.replace(wanted, target={**wanted.target, "confirmed_device": format_device})
     place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if duration is None else seconds_of("--budget", duration)
-    wishes = Wishes(str(study), duration_s, prove, keep)
+    request = SessionRequest(str(study), duration_s, prove, keep)
     if detach:
         return _detach(wanted, place)
 
@@ -64,7 +64,7 @@ def up(
         if not quiet:
             say(f"{wanted.session}: {line}")
 
-    ended = tune_online(wanted, place, wishes, tell)
+    ended = tune_online(wanted, place, request, tell)
     deliver(ended, as_json=json)
     return 1 if ended.problem is not None or ended.left_changed else 0
 

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from ascar.capes.messages.ticks import Tick
     from ascar.capes.process.action_queue import ActionRequest, ActionResult
     from ascar.capes.process.learner_file import Plan
-    from ascar.capes.process.learners import Learner
     from ascar.capes.process.observer import Observer
+    from ascar.capes.process.policies import LearningPolicy
     from ascar.capes.process.setting_keys import SettingKey
     from ascar.capes.process.tick_history import TickHistory
 
 
 class LearnerProcess:
-    """Feeds a `LearnerProcess`, and has done what it wants.
+    """Gives a policy the ticks of a session, and asks the interface for the actions that it chooses.
 
     What is in force is what ticks say. A tick after which nothing can be changed, as an action is on its way
-    or the interface holds, is only watched.
+    or the interface holds, is only observed.
 
     Args:
         plan: the learner's file.
-        setting_keys: what it turns.
-        observer: what it looks at.
-        brain: who decides.
+        setting_keys: the keys that it sets.
+        observer: the observations of the policy.
+        policy: that decides and learns.
         name: with which the ids of its actions begin.
 
     Attributes:
@@ -50,12 +50,17 @@ class LearnerProcess:
     """
 
     def __init__(
-        self, plan: Plan, setting_keys: Sequence[SettingKey], observer: Observer, brain: Learner, name: str
+        self,
+        plan: Plan,
+        setting_keys: Sequence[SettingKey],
+        observer: Observer,
+        policy: LearningPolicy,
+        name: str,
     ) -> None:
-        self.plan, self.setting_keys, self.observer, self.brain = plan, tuple(setting_keys), observer, brain
+        self.plan, self.setting_keys, self.observer, self.policy = plan, tuple(setting_keys), observer, policy
         self.action_queue = ActionQueue(self.setting_keys, name)
-        self.start = initial([one.knob for one in self.setting_keys])
-        self.baseline = BaselineCollector(self.start)
+        self.initial = initial([one.knob for one in self.setting_keys])
+        self.baseline = BaselineCollector(self.initial)
         self.tick, self.starts = -1, 1
         self._now: Setting | None = None
         self._performance = float("nan")
@@ -77,23 +82,23 @@ class LearnerProcess:
         if tick.workload != self._workload:
             self._announce(tick.workload)
         now = position(self.setting_keys, tick.setting)
-        if now is None:  # a value that nobody knows: somebody else's hand
+        if now is None:  # a value that nobody knows: changed by somebody else
             return None
         seen = self._seen(tick.number, tick.metrics, self.observer.matrix(dict(tick.rows)), now)
         if tick.number <= self._fresh and now != self._now:  # it was closed before the last action
-            self.brain.watch(seen)
+            self.policy.watch(seen)
             return None
         before, self._now = self._now, now
-        if not self.action_queue.going:
+        if not self.action_queue.in_flight:
             self.baseline.take(seen, self._workload)
         suspended, state = self._suspension, FallbackState.of(tick.holding)
         self._suspension = Suspension.after(suspended, state, before, now)
         if self._suspension is not None:
             self._suspend(now)
-            self.brain.watch(seen)
+            self.policy.watch(seen)
             return None
         if suspended is not None:
-            self.brain.withdraw(suspended.blamed, now, refused=suspended.avoids(now, self.start))
+            self.policy.withdraw(suspended.blamed, now, refused=suspended.avoids(now, self.initial))
         return self._act(seen, before, newest=newest)
 
     def told(self, document: Mapping[str, Any]) -> None:
@@ -114,10 +119,10 @@ class LearnerProcess:
             # Ticks that were closed before it still have the old setting.
             self._fresh = end.tick
             self._now = end.now
-            if end.whole and end.now != end.wanted:
-                self.brain.withdraw(end.wanted, end.now, refused=False)
+            if end.final and end.now != end.wanted:
+                self.policy.withdraw(end.wanted, end.now, refused=False)
         else:
-            self.brain.withdraw(end.wanted, self._now, refused=end.kind == "refused")
+            self.policy.withdraw(end.wanted, self._now, refused=end.kind == "refused")
 
     def recall(self, past: TickHistory, later_by: int = 0) -> int:
         """Learn from stored ticks; how many there were.
@@ -127,21 +132,21 @@ class LearnerProcess:
             later_by: added to their numbers: for ticks of another session.
         """
         metrics, count = past.metrics_by_tick(), 0
-        for tick, matrix in past.matrices(self.observer.roster):
+        for tick, matrix in past.matrices(self.observer.layout):
             now = position(self.setting_keys, past.setting(tick) or {})
             is_new = tick + later_by > self.tick
-            if now is None or not (is_new or self.brain.replays):
+            if now is None or not (is_new or self.policy.replays):
                 continue
             named = past.workload(tick)
             if self.plan.file.state_per_workload and (named or "") != self._workload:
                 continue  # of another model
             # Only the one learner keeps workloads apart; the other would explore anew for each.
-            if named is not None and not self.brain.replays:
+            if named is not None and not self.policy.replays:
                 self.announce(named)
             seen = self._seen(tick + later_by, metrics.get(tick, {}), matrix, now)
             if is_new and not later_by:
                 self.baseline.take(seen, self._workload)
-            self.brain.recall(seen)
+            self.policy.recall(seen)
             count += 1
             self.tick = max(self.tick, seen.tick)
         return count
@@ -149,7 +154,7 @@ class LearnerProcess:
     def report(self) -> dict[str, Any]:
         """What is told on `P.learner`."""
         sign, now = self.plan.objective.sign, self._now
-        expected = None if now is None else self.brain.expected(now)
+        expected = None if now is None else self.policy.expected(now)
         wanted = self._wanted if self._wanted is not None else now
         ends = None
         if expected is not None:
@@ -161,10 +166,10 @@ class LearnerProcess:
             "algorithm": self.plan.file.algorithm,
             "objective": self.plan.objective.text,
             "phase": self.phase,
-            "before": values_of(self.setting_keys, self.start),
+            "before": values_of(self.setting_keys, self.initial),
             "wanted": {} if wanted is None else values_of(self.setting_keys, wanted),
-            "epsilon": self.brain.epsilon,
-            "prediction_error": self.brain.prediction_error,
+            "epsilon": self.policy.epsilon,
+            "prediction_error": self.policy.prediction_error,
             "performance": sign * self._performance if np.isfinite(self._performance) else None,
             "expected": ends,
             "baseline": self.baseline.document(self._workload, sign),
@@ -180,23 +185,23 @@ class LearnerProcess:
             return "holding"
         if self.action_queue.waiting:
             return "waiting"
-        return "acting" if self.action_queue.going or self.action_queue.target is not None else "learning"
+        return "acting" if self.action_queue.in_flight or self.action_queue.target is not None else "learning"
 
     def written(self) -> tuple[LearnerState, dict[str, NDArray[Any]]]:
         """What is kept from one start to the next."""
-        about, arrays = self.brain.written()
+        about, arrays = self.policy.written()
         state = LearnerState(
             algorithm=self.plan.file.algorithm,
             objective=self.plan.objective.text,
             keys=tuple(one.key for one in self.setting_keys),
-            nodes=self.observer.roster.nodes,
-            indicators=self.observer.roster.names,
+            nodes=self.observer.layout.nodes,
+            indicators=self.observer.layout.names,
             tick=self.tick,
             starts=self.starts,
             changes=self.action_queue.changes,
             refused=self.action_queue.refused,
             baselines={name: tuple(values) for name, values in self.baseline.values.items()},
-            brain=about,
+            policy=about,
         )
         return state, {**arrays, "usual": self.observer.usual}
 
@@ -206,10 +211,10 @@ class LearnerProcess:
         Raises:
             InputError: it is of another learner, or damaged.
         """
-        self.brain.read(state.brain, arrays)
+        self.policy.read(state.policy, arrays)
         self.tick, self.starts = state.tick, state.starts + 1
         self.action_queue.changes, self.action_queue.refused = state.changes, state.refused
-        self.baseline = BaselineCollector(self.start, state.baselines)
+        self.baseline = BaselineCollector(self.initial, state.baselines)
 
     @property
     def now(self) -> Setting | None:
@@ -224,10 +229,10 @@ class LearnerProcess:
     def _announce(self, workload: str) -> None:
         self._workload = workload
         if not self.plan.file.state_per_workload:  # else it knows no other
-            self.brain.announce(workload)
+            self.policy.announce(workload)
         target = self.action_queue.give_up()
         if target is not None and self._now is not None:
-            self.brain.withdraw(target, self._now, refused=False)
+            self.policy.withdraw(target, self._now, refused=False)
 
     def _seen(
         self, tick: int, metrics: Mapping[str, float | None], matrix: NDArray[np.float64], now: Setting
@@ -236,16 +241,16 @@ class LearnerProcess:
         return TickObservation(tick, self._performance, self.observer.scaled(matrix), now)
 
     def _act(self, seen: TickObservation, before: Setting | None, *, newest: bool) -> ActionRequest | None:
-        if self.action_queue.going or not newest:
-            self.brain.watch(seen)
+        if self.action_queue.in_flight or not newest:
+            self.policy.watch(seen)
             return None
         action = self.action_queue.next(seen.tick, seen.setting)
         if self.action_queue.target is not None:  # on the way, step by step
-            self.brain.watch(seen)
+            self.policy.watch(seen)
             return action
-        if before is not None and seen.setting != before:  # somebody else's hand
-            self.brain.withdraw(seen.setting, seen.setting, refused=False)
-        self._wanted = self.brain.decide(seen)
+        if before is not None and seen.setting != before:  # changed by somebody else
+            self.policy.withdraw(seen.setting, seen.setting, refused=False)
+        self._wanted = self.policy.decide(seen)
         if self._wanted == seen.setting:
             return None
         self.action_queue.target = self._wanted
@@ -255,4 +260,4 @@ class LearnerProcess:
         """Nothing may be changed: what was under way is given up."""
         target = self.action_queue.give_up()
         if target is not None:
-            self.brain.withdraw(target, now, refused=False)
+            self.policy.withdraw(target, now, refused=False)

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ascar.capes.environments.contest import ContestProgress
 from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_state import write_state
+from ascar.capes.process.online_training import ACTOR, past_ticks_max, recall_others
 from ascar.capes.process.tick_history import extent, past, rows_before
-from ascar.capes.process.training import ACTOR, past_ticks_max, recall_others
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.capes.messages.bus import Bus, Document
-    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.learner_process import LearnerProcess
     from ascar.capes.process.tick_history import StoredRange
 
-_ROSTER_TICKS: Final = 600
+_LAYOUT_TICKS: Final = 600
 _POINTS: Final = 50
 _SLICE_S: Final = 0.5
 
 
 @dataclass(slots=True)
-class Studied:
-    """What came of it.
+class OfflineTraining:
+    """What the policy has learnt from stored ticks.
 
     Attributes:
         ticks: that were learnt from.
@@ -45,19 +45,19 @@ class Studied:
 
     def note(self, at: int) -> None:
         """The prediction error now."""
-        error = self.learner.brain.prediction_error
+        error = self.learner.policy.prediction_error
         if error is not None:
             self.errors.append((at, error))
 
 
-async def study(
+async def train_offline(
     plan: Plan,
     bus: Bus,
     others: Sequence[Bus],
     steps: int | None,
     listener: Callable[[ContestProgress], None] | None,
-) -> Studied:
-    """Learn from stored ticks, and save.
+) -> OfflineTraining:
+    """Have the policy learn from stored ticks, and write its state.
 
     Args:
         plan: the learner's file.
@@ -82,32 +82,32 @@ async def study(
     learner = await _learner(plan, bus, status, found)
     if plan.file.state_per_workload:
         await asyncio.to_thread(learner.announce, workload)
-    studied = Studied(learner)
+    training = OfflineTraining(learner)
     progress = _Progress(listener)
-    studied.ticks += await recall_others(learner, found.first, others)
+    training.ticks += await recall_others(learner, found.first, others)
     first = max(found.first, found.last - past_ticks_max(plan) + 1)
-    if not learner.brain.replays:
+    if not learner.policy.replays:
         first = max(first, learner.tick + 1)
     length = max(1, found.last + 1 - first)
     async for one in past(bus, first, found.last):
-        studied.ticks += await asyncio.to_thread(learner.recall, one)
-        studied.note(studied.ticks)
+        training.ticks += await asyncio.to_thread(learner.recall, one)
+        training.note(training.ticks)
         if len(one.ticks):
             progress.tell("ticks", int(one.ticks[-1]) + 1 - first, length)
-    await asyncio.to_thread(learner.brain.recalled)
-    if not studied.ticks and not learner.brain.replays:
+    await asyncio.to_thread(learner.policy.recalled)
+    if not training.ticks and not learner.policy.replays:
         raise InputError(
             f"session {plan.file.session!r}: no stored tick is new, with a known setting of the knobs to turn"
         )
     if plan.file.algorithm == "classic":
-        await _train(studied, plan, steps, progress)
+        await _train(training, plan, steps, progress)
     await asyncio.to_thread(lambda: write_state(plan.state, *learner.written()))
-    return studied
+    return training
 
 
 async def _learner(plan: Plan, bus: Bus, status: Document, found: StoredRange) -> LearnerProcess:
     beginning = await asyncio.to_thread(Discovery.of, plan, status)
-    rows = await rows_before(bus, found.last, _ROSTER_TICKS)
+    rows = await rows_before(bus, found.last, _LAYOUT_TICKS)
     setting: dict[str, Any] = {}
     async for one in past(bus, found.last, found.last):
         setting = one.setting(found.last) or {}
@@ -118,33 +118,33 @@ async def _learner(plan: Plan, bus: Bus, status: Document, found: StoredRange) -
     return await asyncio.to_thread(beginning.learner)
 
 
-async def _train(studied: Studied, plan: Plan, steps: int | None, progress: _Progress) -> None:
+async def _train(training: OfflineTraining, plan: Plan, steps: int | None, progress: _Progress) -> None:
     """Minibatches from what was recalled (Li, Algorithm 1)."""
-    from ascar.capes.process.classic_learner import ClassicLearner
+    from ascar.capes.process.classic_policy import ClassicPolicy
 
-    brain = studied.learner.brain
-    assert isinstance(brain, ClassicLearner), "the file says classic"
-    wanted = steps or max(1, studied.ticks * plan.hyper.steps_per_tick)
-    studied.errors.clear()
+    policy = training.learner.policy
+    assert isinstance(policy, ClassicPolicy), "the file says classic"
+    wanted = steps or max(1, training.ticks * plan.hyper.steps_per_tick)
+    training.errors.clear()
 
     def some() -> bool:
         """Half a second's steps; whether there is anything to learn from."""
         end_s = time.monotonic() + _SLICE_S
-        while studied.steps < wanted and time.monotonic() < end_s:
-            if not brain.classic.train():
+        while training.steps < wanted and time.monotonic() < end_s:
+            if not policy.classic.train():
                 return False
-            studied.steps += 1
-            if studied.steps % max(1, wanted // _POINTS) == 0 or studied.steps == wanted:
-                studied.note(studied.steps)
+            training.steps += 1
+            if training.steps % max(1, wanted // _POINTS) == 0 or training.steps == wanted:
+                training.note(training.steps)
         return True
 
-    while studied.steps < wanted:
+    while training.steps < wanted:
         if not await asyncio.to_thread(some):
             raise InputError(
                 "the stored ticks make no minibatch: too few, too much missing, or none with an action that "
                 "moves one knob by its step; let the classic learner run first"
             )
-        progress.tell("steps", studied.steps, wanted)
+        progress.tell("steps", training.steps, wanted)
 
 
 class _Progress:

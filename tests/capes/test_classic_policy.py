@@ -12,15 +12,15 @@ from ascar.errors import InputError
 
 pytest.importorskip("jax")
 
-from ascar.capes.process.classic_learner import ClassicLearner, action_between
+from ascar.capes.process.classic_policy import ClassicPolicy, action_between
 
 KNOBS = (Knob("a", 5, 0, 10, 1), Knob("b", 2, 0, 4, 2))
 SMALL = DeepQHyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)
 
 
 @pytest.fixture
-def brain():
-    return ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(1))
+def policy():
+    return ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(1))
 
 
 def seen(tick, setting, value=1.0):
@@ -35,34 +35,34 @@ def test_what_a_change_was(after, action):
     assert action_between(KNOBS, (5, 2), after) == action
 
 
-def test_stored_ticks_are_transitions_and_jumps_are_passed_over(brain):
+def test_stored_ticks_are_transitions_and_jumps_are_passed_over(policy):
     settings = [(5.0, 2.0), (6.0, 2.0), (6.0, 2.0), (9.0, 2.0), (9.0, 0.0)]
     ticks = [10, 11, 12, 13, 20]  # ticks are missing before the last one
     for tick, setting in zip(ticks, settings, strict=True):
-        brain.recall(seen(tick, setting, float(tick)))
-    brain.recalled()
-    drawn = brain.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
+        policy.recall(seen(tick, setting, float(tick)))
+    policy.recalled()
+    drawn = policy.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
     assert set(drawn.actions.tolist()) == {0}, "the step up before had not two ticks to look at"
     for tick in range(21, 30):
-        brain.recall(seen(tick, (9.0, 0.0) if tick % 2 else (8.0, 0.0), float(tick)))
-    drawn = brain.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
+        policy.recall(seen(tick, (9.0, 0.0) if tick % 2 else (8.0, 0.0), float(tick)))
+    drawn = policy.classic.experience.replay.sample(np.random.default_rng(1), 64, 5)
     assert set(drawn.actions.tolist()) == {0, 1, 2}
-    assert brain.epsilon == 1.0, "stored ticks are no exploration"
+    assert policy.epsilon == 1.0, "stored ticks are no exploration"
 
 
-def test_an_action_that_nobody_carried_out_was_none_and_a_refused_one_had_no_effect(brain):
-    replay = brain.classic.experience.replay
+def test_an_action_that_nobody_carried_out_was_none_and_a_refused_one_had_no_effect(policy):
+    replay = policy.classic.experience.replay
     for refused, expected in ((True, "kept"), (False, 0)):
-        brain = ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(2))
-        replay = brain.classic.experience.replay
+        policy = ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(2))
+        replay = policy.classic.experience.replay
         wanted, tick = (5.0, 2.0), 0
         while wanted == (5.0, 2.0):
             tick += 1
-            wanted = brain.decide(seen(tick, (5.0, 2.0), float(tick)))
+            wanted = policy.decide(seen(tick, (5.0, 2.0), float(tick)))
         action = action_between(KNOBS, (5.0, 2.0), wanted)
-        brain.withdraw(wanted, (5.0, 2.0), refused=refused)
-        brain.watch(seen(tick + 1, (5.0, 2.0)))
-        brain.watch(seen(tick + 2, (5.0, 2.0)))
+        policy.withdraw(wanted, (5.0, 2.0), refused=refused)
+        policy.watch(seen(tick + 1, (5.0, 2.0)))
+        policy.watch(seen(tick + 2, (5.0, 2.0)))
         drawn = replay.sample(np.random.default_rng(1), 64, 5)
         latest = {
             int(one) for one, state in zip(drawn.actions, drawn.states, strict=True) if state[2] == tick
@@ -70,15 +70,15 @@ def test_an_action_that_nobody_carried_out_was_none_and_a_refused_one_had_no_eff
         assert latest == {action if expected == "kept" else 0}
 
 
-def test_it_goes_on_where_it_was_written_down(brain):
+def test_it_goes_on_where_it_was_written_down(policy):
     for tick in range(1, 60):
-        brain.decide(seen(tick, (5.0, 2.0), float(tick % 7)))
-    header, arrays = brain.written()
-    again = ClassicLearner(KNOBS, 2, SMALL, np.random.default_rng(9))
+        policy.decide(seen(tick, (5.0, 2.0), float(tick % 7)))
+    header, arrays = policy.written()
+    again = ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(9))
     again.read(header, arrays)
-    assert again.epsilon == brain.epsilon == pytest.approx(0.05)
-    assert again.prediction_error == brain.prediction_error and not math.isnan(again.prediction_error)
-    assert again.expected((5.0, 2.0)) is None and again.classic.steps == brain.classic.steps > 0
+    assert again.epsilon == policy.epsilon == pytest.approx(0.05)
+    assert again.prediction_error == policy.prediction_error and not math.isnan(again.prediction_error)
+    assert again.expected((5.0, 2.0)) is None and again.classic.steps == policy.classic.steps > 0
     for spoilt in ({}, {**header, "steps": "x"}, {**header, "knobs": ["z"]}, {**header, "sizes": [1]}):
         with pytest.raises(InputError):
             again.read(spoilt, arrays)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _VISITS = (1, 3, 9)
 _STAY = 0.25
-_HERE, _HOME = 0, 1
+_CURRENT, _INITIAL = 0, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,8 @@ class ChoiceCriteria:
         visit_sd: what differs from visit to visit beside that, in the objective's units.
         worth: a visit must promise this share of its performance beyond its cost, and to leave the initial
             setting must bring this share.
-        home: to leave it for good, a setting must be better by `worth` and so many standard deviations.
+        initial_sds: to leave it for good, a setting must be better by `worth` and so many standard
+            deviations.
         rest: whether a visit elsewhere must wait while the initial setting is the best one known.
     """
 
@@ -58,7 +59,7 @@ class ChoiceCriteria:
     noise: float
     visit_sd: float
     worth: float
-    home: float
+    initial_sds: float
     rest: bool
 
 
@@ -81,7 +82,7 @@ def promise(
     return expected_improvement(-mean, shown, -base)
 
 
-def paying(prospects: CandidateSettings, terms: ChoiceCriteria) -> int:
+def paying(prospects: CandidateSettings, criteria: ChoiceCriteria) -> int:
     """The setting whose visit pays most within the horizon; where none pays, the best one known.
 
     What was visited often and by chance looks best is seldom better than the initial setting: until one
@@ -93,26 +94,30 @@ def paying(prospects: CandidateSettings, terms: ChoiceCriteria) -> int:
     mean, sd, allowed, known = prospects.mean, prospects.sd, prospects.allowed, prospects.known
     best = int(np.argmax(np.where(allowed[:known], mean[:known], -np.inf)))
     base = bar = float(mean[best])
-    variance = (terms.noise * base) ** 2 / terms.ticks + terms.visit_sd**2
-    sure = terms.worth * abs(base) + terms.home * float(np.hypot(sd[best], sd[_HOME]))
-    at_home = terms.home > 0 and bool(allowed[_HOME]) and base - mean[_HOME] <= sure
-    if at_home:
-        best, base = _HOME, float(mean[_HOME])
-        if terms.rest:
-            return _HOME
-        bar = base + terms.worth * abs(base)
+    variance = (criteria.noise * base) ** 2 / criteria.ticks + criteria.visit_sd**2
+    sure = criteria.worth * abs(base) + criteria.initial_sds * float(np.hypot(sd[best], sd[_INITIAL]))
+    keeps_initial = criteria.initial_sds > 0 and bool(allowed[_INITIAL]) and base - mean[_INITIAL] <= sure
+    if keeps_initial:
+        best, base = _INITIAL, float(mean[_INITIAL])
+        if criteria.rest:
+            return _INITIAL
+        bar = base + criteria.worth * abs(base)
     cost = np.maximum(base - prospects.plain, 0)
     value = np.max(
         [
-            terms.horizon_ticks * promise(mean, sd, bar, variance / visits)
-            - (visits * terms.ticks + 2 * terms.settle_ticks) * cost
+            criteria.horizon_ticks * promise(mean, sd, bar, variance / visits)
+            - (visits * criteria.ticks + 2 * criteria.settle_ticks) * cost
             for visits in _VISITS
         ],
         axis=0,
     )
     most = int(np.argmax(np.where(allowed, value, -np.inf)))
-    if value[most] > terms.worth * terms.ticks * abs(base):
+    if value[most] > criteria.worth * criteria.ticks * abs(base):
         return most
-    if not at_home and allowed[_HERE] and mean[best] - mean[_HERE] <= _STAY * terms.worth * abs(base):
-        return _HERE
+    if (
+        not keeps_initial
+        and allowed[_CURRENT]
+        and mean[best] - mean[_CURRENT] <= _STAY * criteria.worth * abs(base)
+    ):
+        return _CURRENT
     return best

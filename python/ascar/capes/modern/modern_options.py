@@ -13,7 +13,8 @@ class ModernOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         worth: a change must promise at least this share more.
         first_ticks: ticks measured at the initial setting before anything else is tried.
         settle_ticks_max: the longest delay after which a change may show.
-        visit_ticks_max: ticks measured at a setting before the next choice, where ticks are noisy.
+        visit_ticks_min: ticks measured at a setting, once it has settled, before the next choice.
+        visit_ticks_max: the same where ticks are noisy.
         stay_ticks_max: ticks between two choices, where the learner has decided to stay several times.
     """
 
@@ -21,5 +22,6 @@ class ModernOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worth: float = 0.01
     first_ticks: int = 16
     settle_ticks_max: int = 12
+    visit_ticks_min: int = 3
     visit_ticks_max: int = 10
     stay_ticks_max: int = 24

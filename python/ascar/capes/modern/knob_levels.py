@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.knobs import families, initial, levels, units
+from ascar.capes.knobs import initial, knob_groups, levels, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ _DESIGN, _ASIDE = 3, 0.25
 class KnobLevels:
     """Levels of some knobs, and settings made of them.
 
-    Knobs of one kin (`Knob.kin`) move together in the design and on lines of their own.
+    Knobs of one group (`Knob.group`) move together in the design and on lines of their own.
 
     Args:
         knobs: of the settings.
@@ -40,9 +40,9 @@ class KnobLevels:
             np.array([knob.unit(value) for value in values])
             for knob, values in zip(self._knobs, self._levels, strict=True)
         ]
-        self._families = families(self._knobs)
-        self._few = len(self._families) <= _FEW
-        self.designed = (_DESIGN if self._few else 1) + 2 * len(self._families)
+        self._groups = knob_groups(self._knobs)
+        self._few = len(self._groups) <= _FEW
+        self.designed = (_DESIGN if self._few else 1) + 2 * len(self._groups)
 
     def columns(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
         """(m, knobs): shares of the ranges, for indices of levels."""
@@ -57,26 +57,26 @@ class KnobLevels:
         return np.array([np.argmin(np.abs(one - at)) for one, at in zip(self._shares, place, strict=True)])
 
     def design_point(self, index: int) -> NDArray[np.float64]:
-        """(knobs,): shares of the ranges; many families one by one, few by a sequence that fills the cube.
+        """(knobs,): shares of the ranges; many knob_groups one by one, few by a sequence that fills the cube.
 
         The sequence: multiples of a generalised golden ratio (Roberts 2018).
 
         Args:
             index: 1 for the first one after the initial setting.
         """
-        count = len(self._families)
+        count = len(self._groups)
         place = units(self._knobs, initial(self._knobs))
-        if not self._few:  # a random place has too many wrong knobs: one family at a time, up and down
-            family = self._families[(index - 1) % count]
-            up = (index <= count) == (place[family[0]] <= 0.5)
-            place[family] = np.clip(place[family] + (_ASIDE if up else -_ASIDE), 0, 1)
+        if not self._few:  # a random place has too many wrong knobs: one group at a time, up and down
+            group = self._groups[(index - 1) % count]
+            up = (index <= count) == (place[group[0]] <= 0.5)
+            place[group] = np.clip(place[group] + (_ASIDE if up else -_ASIDE), 0, 1)
             return place
         ratio = 2.0
         for _ in range(30):
             ratio = (1 + ratio) ** (1 / (count + 1))
         shares = (0.5 + index / ratio ** np.arange(1, count + 1)) % 1
-        for family, share in zip(self._families, shares, strict=True):
-            place[family] = share
+        for group, share in zip(self._groups, shares, strict=True):
+            place[group] = share
         return place
 
     def around(self, best: NDArray[np.float64], *, fine: bool = True) -> NDArray[np.intp]:
@@ -94,9 +94,9 @@ class KnobLevels:
             steps = np.arange(0, int(size), stride) if few else np.add(middle[at], _STEPS)
             found.append(self._line(middle, [at], steps))
         found += [
-            self._line(middle, family, np.arange(0, int(sizes[family[0]]), stride))
-            for family in self._families
-            if len(family) > 1
+            self._line(middle, group, np.arange(0, int(sizes[group[0]]), stride))
+            for group in self._groups
+            if len(group) > 1
         ]
         near = np.tile(middle, (_NEAR, 1))
         spread = _SPREAD * self._rng.random((_NEAR, 1)) * sizes
@@ -106,8 +106,8 @@ class KnobLevels:
         return np.clip(np.concatenate(found), 0, sizes - 1).astype(np.intp)
 
     def _line(
-        self, middle: NDArray[np.intp], family: Sequence[int], steps: NDArray[np.intp]
+        self, middle: NDArray[np.intp], group: Sequence[int], steps: NDArray[np.intp]
     ) -> NDArray[np.intp]:
         line = np.tile(middle, (len(steps), 1))
-        line[:, family] = steps[:, None]
+        line[:, group] = steps[:, None]
         return line

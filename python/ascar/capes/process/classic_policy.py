@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ascar.capes.classic.hyperparameters import DeepQHyperparameters
     from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import TickObservation
-    from ascar.capes.process.learners import Expectation
+    from ascar.capes.process.policies import Expectation
 
 _TINY = 1e-6
 
 
-class ClassicLearner:
-    """Deep Q-learning as a `Brain`.
+class ClassicPolicy:
+    """Deep Q-learning as a `LearningPolicy`.
 
     Args:
         knobs: what it turns, by steps.
@@ -45,28 +45,28 @@ class ClassicLearner:
         self._last: TickObservation | None = None
 
     def decide(self, seen: TickObservation) -> Setting:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         self._last = seen
         return self.classic.decide(seen)
 
     def watch(self, seen: TickObservation) -> None:
-        """See `Brain`: training goes on."""
+        """See `LearningPolicy`: training goes on."""
         self.classic.experience.remember(seen)
         self.classic.experience.exploration.advance()
         for _ in range(self.classic.hyper.steps_per_tick):
             self.classic.train()
 
     def withdraw(self, wanted: Setting, now: Setting, *, refused: bool) -> None:
-        """See `Brain`: a refused action has no effect, which is learnt; one not carried out was none."""
+        """See `LearningPolicy`: a refused action has no effect; one that was not carried out was none."""
         if not refused and wanted != now and self._last is not None:
             self.classic.experience.replay.act(self._last.tick, 0)
 
     def announce(self, workload: str) -> None:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         self.classic.announce(workload)
 
     def recall(self, seen: TickObservation) -> None:
-        """See `Brain`: the action is what changed until the next tick."""
+        """See `LearningPolicy`: the action is what changed until the next tick."""
         experience, last = self.classic.experience, self._last
         experience.remember(seen)
         self._last = seen
@@ -76,30 +76,30 @@ class ClassicLearner:
                 experience.replay.act(last.tick, action)
 
     def recalled(self) -> None:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         self._last = None
 
     def expected(self, _setting: Setting) -> Expectation | None:
-        """See `Brain`: Q is a discounted sum of rewards, no performance."""
+        """See `LearningPolicy`: Q is a discounted sum of rewards, no performance."""
         return None
 
     @property
     def epsilon(self) -> float | None:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         return self.classic.experience.exploration.epsilon
 
     @property
     def prediction_error(self) -> float | None:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         return None if math.isnan(self.classic.prediction_error) else self.classic.prediction_error
 
     def written(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         header, arrays = parts_of(self.classic)
         return msgspec.to_builtins(header), arrays
 
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """See `Brain`."""
+        """See `LearningPolicy`."""
         try:
             about = msgspec.convert(dict(header), Header, strict=False)
         except (msgspec.ValidationError, InputError) as problem:

@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
+from ascar.capes.session.best_setting import Record
 from ascar.capes.session.folder import Folder, Running, find_folder
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
-from ascar.capes.session.parts import ManagedProcess, RestartPolicy
-from ascar.capes.session.record import Record
+from ascar.capes.session.processes import ManagedProcess, RestartPolicy
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.results.measurement import Series
 from ascar.workloads.command import Command

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ascar.capes.messages.bus import Document
     from ascar.capes.messages.ticks import Tick
     from ascar.capes.process.action_queue import ActionRequest
-    from ascar.capes.process.learner import LearnerProcess
     from ascar.capes.process.learner_file import Plan
+    from ascar.capes.process.learner_process import LearnerProcess
     from ascar.messaging import Settings
 
 ACTOR: Final = "learner"
@@ -136,11 +136,11 @@ async def warm_up(learner: LearnerProcess, bus: Bus, status: Document, ticks_max
     found, count = await extent(bus), 0
     if found is not None:
         first = max(found.first, found.last - ticks_max + 1)
-        if not learner.brain.replays:
+        if not learner.policy.replays:
             first = max(first, learner.tick + 1)
         async for one in past(bus, first, found.last):
             count += await asyncio.to_thread(learner.recall, one)
-        await asyncio.to_thread(learner.brain.recalled)
+        await asyncio.to_thread(learner.policy.recalled)
     await asyncio.to_thread(learner.announce, workload)
     return count
 
@@ -165,7 +165,7 @@ async def recall_others(learner: LearnerProcess, before: int, others: Sequence[B
             first = max(found.first, found.last - past_ticks_max(learner.plan) + 1)
             async for one in past(other, first, found.last):
                 own += await asyncio.to_thread(learner.recall, one, later_by)
-            await asyncio.to_thread(learner.brain.recalled)
+            await asyncio.to_thread(learner.policy.recalled)
             end = first + later_by - _GAP_TICKS
         if not own:
             raise InputError(
@@ -218,7 +218,7 @@ class _Process:
             learner = begun
             of = f" of {self._workload}" if self._plan is not self._file else ""
             self._say(
-                f"learning{of}: {len(learner.setting_keys)} knobs, {len(learner.observer.roster.nodes)} nodes"
+                f"learning{of}: {len(learner.setting_keys)} knobs, {len(learner.observer.layout.nodes)} nodes"
             )
             await self._learn(learner)
         return learner

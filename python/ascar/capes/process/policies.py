@@ -43,7 +43,7 @@ class Expectation(NamedTuple):
     high: float
 
 
-class Learner(Protocol):
+class LearningPolicy(Protocol):
     """A learner, as the process that feeds it sees it.
 
     Attributes:
@@ -103,7 +103,7 @@ class Learner(Protocol):
         ...
 
 
-def brain_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]) -> Learner:
+def policy_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]) -> LearningPolicy:
     """The learner that a file asks for.
 
     Args:
@@ -117,13 +117,13 @@ def brain_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int])
     """
     rng = np.random.default_rng(list(seed))
     if plan.file.algorithm == "classic":
-        from ascar.capes.process.classic_learner import ClassicLearner
+        from ascar.capes.process.classic_policy import ClassicPolicy
 
-        return ClassicLearner(knobs, width, plan.hyper, rng)
-    return ModernLearner(Modern(knobs, rng, plan.options))
+        return ClassicPolicy(knobs, width, plan.hyper, rng)
+    return ModernPolicy(Modern(knobs, rng, plan.options))
 
 
-class ModernLearner:
+class ModernPolicy:
     """The modern learner.
 
     Args:
@@ -143,7 +143,7 @@ class ModernLearner:
         self._settled = False
 
     def decide(self, seen: TickObservation) -> Setting:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         if not self._begun:
             self._begun = True
             self.modern.stay(seen.setting)  # where it stands now, not where it did at first
@@ -151,21 +151,21 @@ class ModernLearner:
         return self.modern.decide(seen)
 
     def watch(self, seen: TickObservation) -> None:
-        """See `Learner`: a visit during which knobs may have moved counts for nothing."""
+        """See `LearningPolicy`: a visit during which knobs may have moved counts for nothing."""
         self._measure(seen)
 
     def withdraw(self, wanted: Setting, now: Setting, *, refused: bool) -> None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         if refused and wanted != now:
             self.modern.refused[wanted] = units(self.modern.knobs, wanted)
         self.modern.stay(now)
 
     def announce(self, workload: str) -> None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         self.modern.announce(workload)
 
     def recall(self, seen: TickObservation) -> None:
-        """See `Learner`: visits are made of ticks of one setting."""
+        """See `LearningPolicy`: visits are made of ticks of one setting."""
         last = self._visit[-1] if self._visit else None
         if last is not None and (seen.setting != last.setting or seen.tick - last.tick > _VISIT_TICKS):
             self._end_visit()
@@ -178,13 +178,13 @@ class ModernLearner:
         self._visit.append(seen)
 
     def recalled(self) -> None:
-        """See `Learner`: what is known needs no design."""
+        """See `LearningPolicy`: what is known needs no design."""
         self._end_visit()
         surface = self.modern.surface
         surface.designed = max(surface.designed, len(surface.places))
 
     def expected(self, setting: Setting) -> Expectation | None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         surface = self.modern.surface
         if not surface.places:
             return None
@@ -193,21 +193,21 @@ class ModernLearner:
 
     @property
     def epsilon(self) -> float | None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         return None
 
     @property
     def prediction_error(self) -> float | None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         return None if math.isnan(self._error) else self._error
 
     def written(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         memory, arrays = taken_from(self.modern)
         return {"memory": msgspec.to_builtins(memory), "error": self.prediction_error}, arrays
 
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """See `Learner`."""
+        """See `LearningPolicy`."""
         try:
             memory = msgspec.convert(header.get("memory"), StoredModels)
             error = msgspec.convert(header.get("error"), float | None)
