@@ -11,7 +11,6 @@ goes on.
 from __future__ import annotations
 
 from functools import cache
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,11 +18,15 @@ import msgspec
 from ascar.capes.classic.hyperparameters import GAME, SEARCHED, RewardForm
 from ascar.capes.environments.contest import Algorithm, LearnerContest, play
 from ascar.capes.environments.game import GameKind
+from ascar.capes.environments.records import record_of
+from ascar.render import compact
 
-from .harness import Benchmark, Piece, percent, share, sources, table
+from .harness import Benchmark, Piece, percent, sources, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ascar.results.contest import LearnerRecord
 
 NOISES = (0.01, 0.1, 0.5)
 PUBLISHED: dict[RewardForm, tuple[int, int, int]] = {
@@ -119,15 +122,15 @@ def _hard(found: dict[str, dict[str, Any]]) -> None:
             ticks, near = _collected(found, ("hard", name), noise, form)
             if not ticks:
                 continue
-            won = sorted(one for one in ticks if one is not None)
+            record = record_of(name, ticks)
             rows.append(
                 [
                     name if form is None else f"{name}, {form}",
                     f"{noise:.0%}",
                     str(len(ticks)),
-                    percent(share(len(won), len(ticks)), 0),
-                    f"{median(won):g}" if won else "-",
-                    str(won[-1]) if won else "-",
+                    percent(_rate(record), 0),
+                    compact(record.ticks_median),
+                    compact(record.ticks_max),
                     f"{sum(near) / len(near):.0%}",
                 ]
             )
@@ -138,8 +141,12 @@ def _cell(found: dict[str, dict[str, Any]], name: str, noise: float, form: str |
     ticks, _ = _collected(found, ("thesis", name), noise, form)
     if not ticks:
         return "-"
-    won = [one for one in ticks if one is not None]
-    return percent(share(len(won), len(ticks)), 0) + (f", {median(won):g}" if won else "")
+    record = record_of(name, ticks)
+    return percent(_rate(record), 0) + ("" if record.ticks_median is None else f", {record.ticks_median:g}")
+
+
+def _rate(record: LearnerRecord) -> tuple[float, float, float]:
+    return record.success_rate, record.success_low, record.success_high
 
 
 def _collected(

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import stdtrit
 
 from ascar import _core
 
@@ -190,16 +190,6 @@ def _left(left_s: float) -> str:
     if not math.isfinite(left_s):
         return ""
     return f", about {left_s:.0f} s left" if left_s < 90 else f", about {left_s / 60:.0f} min left"
-
-
-def share(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float, float]:
-    """A proportion with its exact interval (Clopper and Pearson 1934)."""
-    if trials == 0:
-        return math.nan, 0.0, 1.0
-    tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
-    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
-    return successes / trials, low, high
 
 
 def mean(values: Sequence[float]) -> tuple[float, float, float]:

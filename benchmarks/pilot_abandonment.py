@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, percent, share, table
+from benchmarks.harness import Benchmark, Piece, mean, percent, table
 from benchmarks.synthetic import autoregressive
 
 from ascar.abandonment import Lookout, Rival
@@ -26,6 +26,7 @@ from ascar.objective import Objective
 from ascar.pilot import PRESETS, analyze, verdict_on
 from ascar.results.measurement import Series
 from ascar.results.trial import Purpose, Trial, TrialState
+from ascar.significance import share
 from ascar.space import Configuration
 
 if TYPE_CHECKING:

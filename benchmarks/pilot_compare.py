@@ -24,11 +24,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, number, percent, share, table
+from benchmarks.harness import Benchmark, Piece, mean, number, percent, table
 from benchmarks.synthetic import autoregressive
 from scipy.special import stdtr
 
 from ascar import _core
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

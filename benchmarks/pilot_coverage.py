@@ -23,11 +23,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, percent, share, table
+from benchmarks.harness import Benchmark, Piece, percent, table
 from benchmarks.synthetic import KINDS, autoregressive
 
 from ascar import _core
 from ascar.pilot import Goal, Limits, MeasurementPlan, Round, WorkAmounts, run_session
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,12 +37,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, digits, mean, number, percent, ratio, share, table
+from benchmarks.harness import Benchmark, Piece, digits, mean, number, percent, ratio, table
 from benchmarks.pilot_coverage import MACHINES
 from benchmarks.synthetic import LEVEL, autoregressive
 
 from ascar import _core
 from ascar.pilot import PRESETS, Goal, Indicator, Limits, MeasurementPlan, Round, WorkAmounts, run_session
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

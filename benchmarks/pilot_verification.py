@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, number, percent, share, table
+from benchmarks.harness import Benchmark, Piece, mean, number, percent, table
 
 from ascar.pilot import compare, runs_needed
 from ascar.pilot.turns import Gain
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

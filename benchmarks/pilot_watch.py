@@ -15,10 +15,11 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, percent, share, table
+from benchmarks.harness import Benchmark, Piece, percent, table
 from benchmarks.synthetic import autoregressive
 
 from ascar.pilot import Batch, ShiftDetector, WatchPlan
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

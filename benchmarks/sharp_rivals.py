@@ -2,10 +2,11 @@
 
     python -m benchmarks.sharp_rivals --budget 5min
 
-Each workload under the rule set that comes with the program for it (`ascar.sharp.rulesets`; none where none
-was found to be better than the scenario as it is), and under AIMD, Vegas, Gradient2, Envoy's gradient
-controller, Copa and IOPathTune, run by run on the same 40 seeds, which no search has seen. Two scores: total
-throughput (BTIO: its own speed), and eq. 3.1 with alpha = 1 (BTIO, for which it has no meaning, left out).
+The contest of `ascar sharp contest` over all workloads: each under the rule set that comes with ascar for it
+(none where none was found to be better than the scenario as it is), and under AIMD, Vegas, Gradient2, Envoy's
+gradient controller, Copa and IOPathTune, run by run on the same 40 seeds, which no search has seen. Two
+scores: total throughput (BTIO: its own speed), and eq. 3.1 with alpha = 1 (BTIO, for which it has no meaning,
+left out).
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
-from ascar.sharp.rulesets import RULESETS, ruleset
+from ascar.sharp.contest import CONTROLLERS, shipped_rules, under_controller
 
 from . import sharp_rows as rows
 from .harness import Benchmark, Piece, table
 
 if TYPE_CHECKING:
+    from ascar.sharp import RuleSet
     from ascar.simulation import Scenario
 
 RUNS = 40
-RIVALS = ("aimd", "vegas", "gradient2", "envoy-gradient", "copa", "io-path-tune")
 WORSE_MAX = -0.03
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     pieces = [
         Piece(f"{row.name} {who}", lambda r=row, w=who: _runs(r, w), _build(benchmark.build, row, who))
         for row in rows.ROWS
-        for who in ("rules", "even", "none", *RIVALS)
+        for who in ("rules", "even", "none", *CONTROLLERS)
     ]
     found = benchmark.run(pieces)
     for ours, figure, title in (("rules", "total", "Total throughput"), ("even", "even", "tp - stdev")):
@@ -52,20 +52,19 @@ def _runs(row: rows.Row, who: str) -> dict[str, Any]:
 
 def _build(build: str, row: rows.Row, who: str) -> str:
     """Results of other rules are not used."""
-    name = {"rules": row.name, "even": f"{row.name}-even"}.get(who)
-    if name not in RULESETS:
-        return build
-    return f"{build} {hashlib.sha256(ruleset(name).text().encode()).hexdigest()[:8]}"
+    rules = _rules(row, who)
+    return build if rules is None else f"{build} {hashlib.sha256(rules.text().encode()).hexdigest()[:8]}"
+
+
+def _rules(row: rows.Row, who: str) -> RuleSet | None:
+    return shipped_rules(row.name, even=who == "even") if who in ("rules", "even") else None
 
 
 def _scenario(row: rows.Row, who: str) -> Scenario:
-    if who == "none":
-        return row.scenario
-    if who in ("rules", "even"):
-        name = row.name if who == "rules" else f"{row.name}-even"
-        return rows.under(row.scenario, ruleset(name).text()) if name in RULESETS else row.scenario
-    control = msgspec.structs.replace(row.scenario.control, controller=who)
-    return msgspec.structs.replace(row.scenario, control=control)
+    if who in CONTROLLERS:
+        return under_controller(row.scenario, who)
+    rules = _rules(row, who)
+    return row.scenario if rules is None else rows.under(row.scenario, rules.text())
 
 
 def _print(found: dict[str, Any], ours: str, figure: str) -> None:
@@ -75,7 +74,7 @@ def _print(found: dict[str, Any], ours: str, figure: str) -> None:
     for row in rows.ROWS:
         if figure == "even" and row.figure != rows.TOTAL:
             continue
-        keys = [f"{row.name} {who}" for who in (ours, "none", *RIVALS)]
+        keys = [f"{row.name} {who}" for who in (ours, "none", *CONTROLLERS)]
         if not all(key in found for key in keys):
             continue
         own, none, *theirs = (found[key]["figures"][figure] for key in keys)
@@ -97,7 +96,7 @@ def _print(found: dict[str, Any], ours: str, figure: str) -> None:
                 verdict,
             ]
         )
-    table(["workload", "rules", "window 8", *RIVALS, ""], lines)
+    table(["workload", "rules", "window 8", *CONTROLLERS, ""], lines)
     print(f"\nahead of all rivals on {ahead}, level with the best on {even}, behind on {behind}; ", end="")
     print(f"against the best rival of a workload at worst {worst:+.1%}")
 

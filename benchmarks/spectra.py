@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from benchmarks.harness import Benchmark, Piece, number, percent, share, sources, table
+from benchmarks.harness import Benchmark, Piece, number, percent, sources, table
 
 from ascar.analysis.spectra import TableRoles, importance, observations_of, sampled_rows
 from ascar.cli.importance_source import read_table
 from ascar.datasets import dataset_file
 from ascar.importance import Factor, Observations, SelectionOptions, select
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, percent, share, table
+from benchmarks.harness import Benchmark, Piece, percent, table
 from benchmarks.spectra import DRAWS, TABLES, observed
 
 from ascar._core import Forest
 from ascar.analysis.spectra import sampled_rows
 from ascar.importance import Factor, Observations, SelectionOptions, select
 from ascar.importance.sums import Parts, Sums, centred
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

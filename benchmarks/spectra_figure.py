@@ -11,11 +11,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import share
 from benchmarks.spectra import SIZES, STABLE, TABLES
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from ascar.analysis.drawing import COLOURS, axes_of, styled
+from ascar.significance import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.significance import holm, signed_rank_p_value
+from ascar.significance import holm, share, signed_rank_p_value
 
 
 def test_holm_adjusts_step_by_step():
@@ -22,3 +22,11 @@ def test_signed_ranks_see_a_shift_and_no_side_of_equal_pairs():
     assert signed_rank_p_value(np.zeros(5)) == 1.0
     few = np.array([1.0, 2.0, 3.0])
     assert signed_rank_p_value(np.concatenate([few, np.zeros(20)])) > signed_rank_p_value(few)
+
+
+def test_exact_interval_of_a_share():
+    # Clopper and Pearson, 9 of 10: e.g. R's binom.test(9, 10).
+    assert share(9, 10) == pytest.approx((0.9, 0.5549839, 0.9974714), abs=1e-6)
+    assert share(0, 10)[1] == 0
+    assert share(10, 10)[2] == 1
+    assert share(0, 0)[1:] == (0.0, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -34,3 +35,15 @@ def signed_rank_p_value(differences: NDArray[np.float64]) -> float:
         return 1.0
     test = cast("Any", stats).wilcoxon(differences, zero_method="zsplit", method="approx")
     return float(test.pvalue)
+
+
+def share(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float, float]:
+    """A proportion with its exact interval (Clopper and Pearson 1934); no trials: unknown, from 0 to 1."""
+    from scipy.special import betaincinv  # scipy.stats has the same, and takes a second to import
+
+    if trials == 0:
+        return math.nan, 0.0, 1.0
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
+    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
+    return successes / trials, low, high

@@ -108,13 +108,6 @@ def test_refuses_other_times(harness, text):
         harness.seconds(text)
 
 
-def test_exact_interval_of_a_share(harness):
-    # Clopper and Pearson, 9 of 10: e.g. R's binom.test(9, 10).
-    assert harness.share(9, 10) == pytest.approx((0.9, 0.5549839, 0.9974714), abs=1e-6)
-    assert harness.share(0, 10)[1] == 0
-    assert harness.share(10, 10)[2] == 1
-
-
 def test_ratio_of_pairs_is_geometric(harness):
     center, low, high = harness.ratio([2.0, 8.0, 4.0], [1.0, 1.0, 1.0])
     assert center == pytest.approx(4.0)

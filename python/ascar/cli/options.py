@@ -507,6 +507,14 @@ _RULES = _option(
     "--rules", None, "RULESET", "Use this rule set: a file, or the name of one that comes with ascar."
 )
 RulesOrNone = Annotated[Path | None, _RULES]
+_CONTROLLERS = _option(
+    "--controllers",
+    None,
+    "A,B",
+    "Compare with these controllers: aimd, vegas, gradient2, envoy-gradient, "
+    "copa, io-path-tune; default: all.",
+)
+Controllers = Annotated[str | None, _CONTROLLERS]
 _RULE_SET = _option(
     "--rule-set", None, "ID", "Predict for this rule set of the library only; the begin of its id will do."
 )
@@ -617,6 +625,13 @@ _HISTORY = _option("--history", None, "SESSION", "Learn from this session's stor
 Histories = Annotated[list[str] | None, _HISTORY]
 _ALGORITHM = _option("--algorithm", None, "NAME", "Choose who plays: modern, classic (DQN), sweep or random.")
 Algorithm = Annotated[str, _ALGORITHM]
+_ALGORITHMS = _option(
+    "--algorithms",
+    None,
+    "A,B",
+    "Choose who plays; the first is compared with each of the others.",
+)
+Algorithms = Annotated[str, _ALGORITHMS]
 _GAME = _option(
     "--game",
     None,

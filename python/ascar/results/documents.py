@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 DOCUMENTS = {
     "analyze": "analyze:AnalyzeResult",
     "apply": "machine:ApplyResult",
+    "capes-contest": "contest:CapesContestResult",
     "capes-control": "capes:CapesControlResult",
     "capes-game": "capes:CapesGameResult",
     "capes-prove": "capes:CapesProveResult",
@@ -36,6 +37,7 @@ DOCUMENTS = {
     "report": "tuning:ReportResult",
     "restore": "machine:RestoreResult",
     "sharp-candidates": "sharp:SharpCandidatesResult",
+    "sharp-contest": "contest:SharpContestResult",
     "sharp-deploy": "sharp:SharpDeployResult",
     "sharp-explain": "sharp:SharpExplainResult",
     "sharp-learn": "sharp:SharpLearnResult",

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.capes import control, down, game, prove, status, train, up
+from ascar.cli.capes import contest, control, down, game, prove, status, train, up
 
 __all__ = ["app"]
 
@@ -16,6 +16,9 @@ def capes() -> None:
 
 app.command("game", epilog=game.EXAMPLES, short_help="See how soon a learner converges, in a simulation.")(
     game.game
+)
+app.command("contest", epilog=contest.EXAMPLES, short_help="Compare learners on the same games.")(
+    contest.contest
 )
 app.command("train", epilog=train.EXAMPLES, short_help="The learner of a running system.")(train.train)
 app.command("up", epilog=up.EXAMPLES, short_help="Tune this machine while it works.")(up.up)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ascar.capes.environments.contest import ALGORITHMS
 from ascar.capes.environments.game import GAMES, TICKS
 from ascar.errors import InputError
+from ascar.render import compact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,17 +18,23 @@ if TYPE_CHECKING:
 
     from ascar.capes.environments.contest import Algorithm, ContestRun, LearnerContest
     from ascar.capes.environments.game import GameKind
+    from ascar.results.contest import LearnerRecord
 
 
-def chosen(game: str, algorithm: str) -> tuple[GameKind, Algorithm]:
+def chosen(game: str, algorithm: str, option: str = "--algorithm") -> tuple[GameKind, Algorithm]:
     """Both names, where they are known.
+
+    Args:
+        game: the game's.
+        algorithm: the learner's.
+        option: that named the learner.
 
     Raises:
         InputError: one is not.
     """
-    for option, value, allowed in (("--game", game, GAMES), ("--algorithm", algorithm, ALGORITHMS)):
+    for name, value, allowed in (("--game", game, GAMES), (option, algorithm, ALGORITHMS)):
         if value not in allowed:
-            raise InputError(f"{option} {value!r}: must be one of {', '.join(allowed)}")
+            raise InputError(f"{name} {value!r}: must be one of {', '.join(allowed)}")
     return cast("Any", (game, algorithm))
 
 
@@ -62,6 +69,24 @@ def document(contest: LearnerContest, played: Sequence[ContestRun]) -> dict[str,
         "ticks_limit": TICKS,
         "played": [{"seed": one.seed, "ticks": one.ticks, "near_share": one.near_share} for one in played],
     }
+
+
+def print_records(console: Console, records: Sequence[LearnerRecord], contest: LearnerContest) -> None:
+    """How often and how soon each learner converged."""
+    from rich.table import Table
+
+    console.print(
+        f"the {contest.game} game, {contest.runs} runs of each: noise {contest.noise:.4g}, delay "
+        f"{contest.delay_ticks} ticks"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "converged", "ticks, median", "most"):
+        table.add_column(heading)
+    for one in records:
+        rate = f"{one.success_rate:.0%} ({one.success_low:.0%} to {one.success_high:.0%})"
+        table.add_row(one.name, rate, compact(one.ticks_median), compact(one.ticks_max))
+    console.print(table)
+    console.print()
 
 
 def print_contest(console: Console, contest: LearnerContest, played: Sequence[ContestRun]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ascar.cli.outputs import names_of
 from ascar.errors import InputError
 from ascar.extension import load
 from ascar.lab import (
@@ -172,18 +173,6 @@ class Request:
         yield from self.of_contenders()
         for sweep in self.sweeps:
             yield from self.of_sweep(sweep)
-
-
-def names_of(key: str, text: str) -> tuple[str, ...]:
-    """Names of a list with commas, each once.
-
-    Raises:
-        InputError: there is none.
-    """
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not names:
-        raise InputError(f"{key} = {text!r}: must be names with commas between them")
-    return names
 
 
 def _table(asked: Asked) -> TableSpecification:

@@ -4,6 +4,7 @@ import typer
 
 from ascar.cli.sharp import (
     candidates,
+    contest,
     deploy,
     explain,
     learn,
@@ -27,6 +28,9 @@ def sharp() -> None:
 
 app.command("candidates", epilog=candidates.EXAMPLES, short_help="Print a round's candidate rule sets.")(
     candidates.candidates
+)
+app.command("contest", epilog=contest.EXAMPLES, short_help="Compare rules with other controllers.")(
+    contest.contest
 )
 app.command("deploy", epilog=deploy.EXAMPLES, short_help="Put rules in force.")(deploy.deploy)
 app.command("explain", epilog=explain.EXAMPLES, short_help="Say in words and plots what rules do.")(

@@ -1,0 +1,55 @@
+"""Contenders for people: the scores of each, and what the first of them gains over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascar.render import number, p_value, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from ascar.results.contest import Contender
+
+_SAID = {"better": "ahead", "worse": "behind", "open": "not told apart", "itself": ""}
+
+
+def contenders_table(contenders: Sequence[Contender], score: str) -> Table:
+    """A row a contender.
+
+    Args:
+        contenders: the one that is compared with each of the others first.
+        score: what the scores are.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", f"mean {score}", f"gain of {contenders[0].name}", "", ""):
+        table.add_column(Text(heading))
+    for one in contenders:
+        tested = "" if one.p_value is None else p_value(one.p_value)
+        cells = (one.name, _mean(one), _gain(one), tested, _SAID[one.verdict])
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _mean(one: Contender) -> str:
+    if one.ci_low is None or one.ci_high is None:
+        return number(one.mean)
+    return f"{number(one.mean)} [{number(one.ci_low)}, {number(one.ci_high)}]"
+
+
+def _gain(one: Contender) -> str:
+    if one.gain_relative is not None:
+        shown = percent(one.gain_relative)
+        limits = (one.gain_low, one.gain_high)
+        return shown if None in limits else f"{shown} ({percent(one.gain_low)} to {percent(one.gain_high)})"
+    if one.difference is None:
+        return ""
+    shown = f"{one.difference:+.4g}"
+    if one.difference_low is None or one.difference_high is None:
+        return shown
+    return f"{shown} ({one.difference_low:+.4g} to {one.difference_high:+.4g})"

@@ -1,0 +1,113 @@
+"""The results of `ascar sharp contest` and `ascar capes contest`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ascar.results.measurement import Count
+
+Verdict = Literal["better", "worse", "open", "itself"]
+
+
+class Contender(msgspec.Struct, frozen=True, kw_only=True):
+    """One that took part, and how the first of all stands against it.
+
+    Attributes:
+        scores: of each run, in the order of the seeds.
+        mean: of the scores.
+        ci_low: lower end of the mean's interval; null where there is none.
+        ci_high: upper end, or null.
+        gain_relative: of the first over this one, above zero is better; null of the first itself, and where
+            scores are not all above zero.
+        gain_low: lower end of its interval, or null; all intervals of gains hold together.
+        gain_high: upper end, or null.
+        difference: of the means in the objective's unit, above zero where the first is better; null of the
+            first itself.
+        difference_low: lower end of its interval, or null.
+        difference_high: upper end, or null.
+        p_value: of the test that the two differ; null of the first itself.
+        verdict: whether the first is better or worse than this one; open: the runs do not tell.
+    """
+
+    name: str
+    scores: tuple[float, ...]
+    mean: float
+    ci_low: float | None
+    ci_high: float | None
+    gain_relative: float | None
+    gain_low: float | None
+    gain_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    p_value: float | None
+    verdict: Verdict
+
+
+class SharpContestResult(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sharp-contest/1"
+):
+    """How rules stand against other congestion control, run by run on the same seeds.
+
+    Attributes:
+        objective: what the scores are.
+        runs: of each contender.
+        first_seed: of the runs; no search has seen it.
+        confidence: of each mean's interval, and of all gains' intervals together.
+        contenders: the rules, or without any the scenario as it is, first.
+    """
+
+    scenario: str
+    rules: str | None
+    objective: str
+    runs: Count
+    first_seed: Count
+    confidence: float
+    contenders: tuple[Contender, ...]
+
+
+class LearnerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How often and how soon a learner converged.
+
+    Attributes:
+        success_rate: share of the runs that converged.
+        success_low: lower end of its exact interval (Clopper and Pearson 1934).
+        success_high: upper end.
+        ticks_median: until convergence, of the runs that converged; null where none has.
+        ticks_max: the most, or null.
+    """
+
+    name: str
+    success_rate: float
+    success_low: float
+    success_high: float
+    ticks_median: float | None
+    ticks_max: Count | None
+
+
+class CapesContestResult(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/capes-contest/1"
+):
+    """How learners stand against each other at StorageGameSim, run by run on the same seeds.
+
+    Attributes:
+        noise: standard deviation of a measurement, a share of the throughput.
+        delay: ticks after which a change of the window shows.
+        game: and the criterion by which it is won.
+        runs: of each learner.
+        ticks_limit: ticks of a run.
+        confidence: of each interval, and of all gains' intervals together.
+        records: how often and how soon each converged, in the order they were named.
+        contenders: the same learners, by the share of the ticks of a run that were near the ideal.
+    """
+
+    noise: float
+    delay: Count
+    game: Literal["thesis", "hard"]
+    runs: Count
+    ticks_limit: Count
+    confidence: float
+    records: tuple[LearnerRecord, ...]
+    contenders: tuple[Contender, ...]
