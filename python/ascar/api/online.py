@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.api.showing import ProgressLines
 from ascar.capes.session.folder import Folder, sessions_folder
-from ascar.capes.session.outcome import Wishes
+from ascar.capes.session.outcome import SessionRequest
 from ascar.capes.session.study import OnlineStudy
 from ascar.loops import online
 from ascar.study import duration
@@ -48,4 +48,4 @@ def tune_online(
     place = Folder(Path(folder) if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if budget is None else duration("budget", budget)
     lines = ProgressLines(progress)
-    return online.tune_online(wanted, place, Wishes(str(study), duration_s, prove, keep), lines.say)
+    return online.tune_online(wanted, place, SessionRequest(str(study), duration_s, prove, keep), lines.say)
