@@ -53,7 +53,7 @@ def test_pairs_are_compared_on_the_seeds_that_both_have():
     found = {(one.one, one.other): one for one in compare({"p": {"good": good, "bad": bad, "same": same}})}
     worse = found["good", "bad"]
     assert worse.runs == 30
-    assert worse.difference == pytest.approx(-0.25, abs=0.03)
+    assert worse.regret_difference == pytest.approx(-0.25, abs=0.03)
     assert worse.p_value < 1e-5
     assert worse.p_value_holm >= worse.p_value
     assert found["good", "same"].p_value == 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from ascar.cli.watch_task import Watched
@@ -43,8 +43,10 @@ def print_shift(shift: Shift, name: str) -> None:
 def emit_shift(shift: Shift, name: str) -> None:
     """A shift's document, one line."""
     from ascar.cli.output import emit
+    from ascar.results.encode import extended
+    from ascar.results.watch import WatchShift
 
-    emit("watch-shift", {"name": name, **_document(shift)}, line=True)
+    emit("watch-shift", extended(WatchShift, shift, name=name), line=True)
 
 
 def progress(task: Watched) -> str:
@@ -57,28 +59,11 @@ def progress(task: Watched) -> str:
     return f"{_when(task.end_s)}: {state}; {task.name} {mean}; {len(task.watcher.shifts)} shifts"
 
 
-def _document(shift: Shift) -> dict[str, Any]:
-    """A shift, JSON-ready."""
-    return {
-        "found_s": shift.found_s,
-        "began_s": shift.began_s,
-        "began_low_s": shift.began_low_s,
-        "began_high_s": shift.began_high_s,
-        "form": shift.form,
-        "direction": shift.direction,
-        "before": shift.before,
-        "size": shift.size,
-        "size_low": shift.size_low,
-        "size_high": shift.size_high,
-        "relative": shift.relative,
-    }
-
-
 def _levels(watcher: ShiftDetector) -> list[LevelSegment]:
     return [*watcher.levels, *([] if watcher.level is None else [watcher.level])]
 
 
-def _verdict(task: Watched) -> tuple[str, str]:
+def _verdict(task: Watched) -> tuple[Literal["shifted", "steady", "too-short"], str]:
     """A word for programs and a line for people."""
     from ascar.render import duration
 
@@ -102,34 +87,29 @@ def _needed(plan: WatchPlan) -> str:
 def emit_summary(task: Watched) -> None:
     """The document of a watch that has ended, one line."""
     from ascar.cli.output import emit
+    from ascar.results.watch import WatchResult
 
     watcher, plan = task.watcher, task.watcher.plan
     verdict, line = _verdict(task)
-    emit(
-        "watch",
-        {
-            "files": [str(path) for path in task.files],
-            "name": task.name,
-            "readings": sum(stream.taken for stream in task.streams.values()),
-            "nodes": len(task.streams),
-            "start_s": watcher.start_s,
-            "end_s": task.end_s,
-            "period_s": plan.period_s,
-            "batch_s": plan.batch_s,
-            "batches": task.seen,
-            "batches_left_out": task.batches.left_out,
-            "false_alarm_s": plan.false_alarm_s,
-            "false_alarm_probability_max": min(1.0, task.seen * plan.batch_s / plan.false_alarm_s),
-            "verdict": verdict,
-            "verdict_line": line,
-            "shifts": [_document(shift) for shift in watcher.shifts],
-            "levels": [
-                {"start_s": one.start_s, "end_s": one.end_s, "batches": one.batches, "mean": one.mean}
-                for one in _levels(watcher)
-            ],
-        },
-        line=True,
+    result = WatchResult(
+        files=tuple(str(path) for path in task.files),
+        name=task.name,
+        readings=sum(stream.taken for stream in task.streams.values()),
+        nodes=len(task.streams),
+        start_s=watcher.start_s,
+        end_s=task.end_s,
+        period_s=plan.period_s,
+        batch_s=plan.batch_s,
+        batches=task.seen,
+        batches_left_out=task.batches.left_out,
+        false_alarm_s=plan.false_alarm_s,
+        false_alarm_probability_max=min(1.0, task.seen * plan.batch_s / plan.false_alarm_s),
+        verdict=verdict,
+        verdict_line=line,
+        shifts=tuple(watcher.shifts),
+        levels=tuple(_levels(watcher)),
     )
+    emit("watch", result, line=True)
 
 
 def print_summary(task: Watched) -> None:

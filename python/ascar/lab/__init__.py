@@ -9,12 +9,12 @@ from ascar.lab.problem import (
     SyntheticSpecification,
     TableSpecification,
 )
-from ascar.lab.ranking import OptimizerComparison, Rank
 from ascar.lab.results import Results
 from ascar.lab.simulation import Budget, Contender, SimulatedSearch, simulate
-from ascar.lab.summary import CheckpointSummary, summarize
+from ascar.lab.summary import summarize
 from ascar.lab.sweeps import Sweep
 from ascar.lab.work import Conduct, Experiment, LabProgress, carry_out
+from ascar.results.lab import CheckpointSummary, OptimizerComparison, OptimizerRank
 
 __all__ = [
     "Archive",
@@ -27,7 +27,7 @@ __all__ = [
     "LabProgress",
     "NoiseModel",
     "OptimizerComparison",
-    "Rank",
+    "OptimizerRank",
     "Results",
     "SearchProblem",
     "SimulatedSearch",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ascar.lab.curves import Stops
     from ascar.lab.problem import SearchProblem
     from ascar.lab.simulation import SimulatedSearch
-    from ascar.lab.summary import CheckpointSummary
     from ascar.optimizers.stopping import Generation
+    from ascar.results.lab import CheckpointSummary
 
     Lines = Mapping[str, Sequence[SimulatedSearch]]
 

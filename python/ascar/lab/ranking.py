@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import stats
 
+from ascar.results.lab import OptimizerComparison, OptimizerRank
 from ascar.significance import holm, signed_rank_p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-@dataclass(frozen=True, slots=True)
-class OptimizerComparison:
-    """Two optimizers on one problem, by the regrets of the same seeds.
-
-    Attributes:
-        problem: the problem's name.
-        one: an optimizer.
-        other: another.
-        runs: the number of seeds that both optimizers ran with.
-        difference: mean regret of the one less that of the other: below zero, the one is better.
-        p_value: the two-sided p-value of Wilcoxon's signed-rank test.
-        p_value_holm: corrected for all pairs of optimizers on all problems (Holm 1979).
-    """
-
-    problem: str
-    one: str
-    other: str
-    runs: int
-    difference: float
-    p_value: float
-    p_value_holm: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """An optimizer across problems.
-
-    Attributes:
-        name: the optimizer.
-        rank_mean: mean over problems of its rank by mean regret, 1 the best; equals share their rank.
-        problems: the number of problems.
-        first: the number of problems on which no other optimizer has a lower mean regret.
-    """
-
-    name: str
-    rank_mean: float
-    problems: int
-    first: int
 
 
 def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[OptimizerComparison]:
@@ -73,7 +33,7 @@ def compare(regrets: Mapping[str, Mapping[str, Mapping[int, float]]]) -> list[Op
     return [OptimizerComparison(*row, p) for row, p in zip(found, corrected, strict=True)]
 
 
-def ranks(means: Mapping[str, Mapping[str, float]]) -> list[Rank]:
+def ranks(means: Mapping[str, Mapping[str, float]]) -> list[OptimizerRank]:
     """Optimizers by their mean rank, the best first.
 
     Args:
@@ -87,7 +47,7 @@ def ranks(means: Mapping[str, Mapping[str, float]]) -> list[Rank]:
     placed = np.array([cast("Any", stats).rankdata(row) for row in values])
     first = (values == values.min(1, keepdims=True)).sum(0)
     found = [
-        Rank(name, float(placed[:, index].mean()), len(whole), int(first[index]))
+        OptimizerRank(name, float(placed[:, index].mean()), len(whole), int(first[index]))
         for index, name in enumerate(names)
     ]
     return sorted(found, key=lambda rank: rank.rank_mean)

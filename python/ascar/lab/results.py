@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.lab.ranking import OptimizerComparison, Rank, compare, ranks
+from ascar.lab.ranking import compare, ranks
 from ascar.lab.simulation import built
-from ascar.lab.summary import CheckpointSummary, regrets, summarize
+from ascar.lab.summary import regrets, summarize
+from ascar.results.lab import CheckpointSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ascar.lab.simulation import SimulatedSearch
     from ascar.lab.work import Experiment
+    from ascar.results.lab import OptimizerComparison, OptimizerRank
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Results:
     problems: Mapping[str, Mapping[str, Sequence[CheckpointSummary]]]
     overall: Mapping[str, Sequence[CheckpointSummary]]
     comparisons: Sequence[OptimizerComparison]
-    ranks: Sequence[Rank]
+    ranks: Sequence[OptimizerRank]
 
     @classmethod
     def of(cls, runs: Mapping[Experiment, Sequence[SimulatedSearch]]) -> Results:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import t
+
+from ascar.results.lab import CheckpointSummary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,38 +18,6 @@ if TYPE_CHECKING:
     from ascar.lab.simulation import SimulatedSearch
 
 NEAR_OPTIMAL = 0.99
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointSummary:
-    """Means over runs, at one checkpoint.
-
-    Attributes:
-        contender: the optimizer's label.
-        problem: the problem's name.
-        runs: the number of runs.
-        evaluations: the number of evaluations at the checkpoint.
-        regret_mean: (truth of the recommended - best) / (median - best): 0 is the best, 1 the middling.
-        regret_ci: the 95% interval of the mean regret over runs (Student's t).
-        near_optimal_share: share of runs whose recommendation is truly within 1% of the best value.
-        recommended_true_over_best: true value of the recommended over the best value (its inverse where the
-            objective is minimised), so that 1 is the best.
-        reported_over_true: value reported for the recommended over its true value.
-        ask_tell_ms: median over runs of the mean time of an ask and its tell.
-        seconds_per_run: mean time of a run inside the optimizer.
-    """
-
-    contender: str
-    problem: str
-    runs: int
-    evaluations: int
-    regret_mean: float
-    regret_ci: tuple[float, float]
-    near_optimal_share: float
-    recommended_true_over_best: float
-    reported_over_true: float
-    ask_tell_ms: float
-    seconds_per_run: float
 
 
 def regrets(runs: Sequence[SimulatedSearch], problem: SearchProblem, checkpoint: int) -> NDArray[np.float64]:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ascar.pilot.session import Limits, MeasurementPlan, Session, run_session
     from ascar.pilot.speed import speed_of
     from ascar.pilot.verdict import GoalVerdict, verdict_on
-    from ascar.pilot.watch import LevelSegment, Shift, ShiftDetector, WatchPlan
+    from ascar.pilot.watch import ShiftDetector, WatchPlan
+    from ascar.results.watch import LevelSegment, Shift
 
 __all__ = [
     "PRESETS",
@@ -108,7 +109,8 @@ _MODULES = {
     "ascar.pilot.session": ("Limits", "MeasurementPlan", "Session", "run_session"),
     "ascar.pilot.speed": ("speed_of",),
     "ascar.pilot.verdict": ("GoalVerdict", "verdict_on"),
-    "ascar.pilot.watch": ("LevelSegment", "Shift", "ShiftDetector", "WatchPlan"),
+    "ascar.pilot.watch": ("ShiftDetector", "WatchPlan"),
+    "ascar.results.watch": ("LevelSegment", "Shift"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ascar.errors import InputError
 from ascar.pilot.evidence import EDetector
 from ascar.pilot.memory import BatchMemory
 from ascar.pilot.onset import onset_of
+from ascar.results.watch import LevelSegment, Shift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,59 +90,6 @@ class WatchPlan:
     def bins(self) -> int:
         """Batches in a period."""
         return 1 if self.period_s is None else round(self.period_s / self.batch_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """The mean has shifted. Times are seconds on the readings' own clock.
-
-    Attributes:
-        found_s: the time at which the evidence was sufficient.
-        began_s: most likely when it began.
-        began_low_s: lower end of that time's interval (95%); None: it may have begun before all that is
-            remembered.
-        began_high_s: upper end.
-        form: "step", "drift" that went on when it was found, or "either" where the readings fit both.
-        direction: "up" or "down".
-        before: the level before.
-        size: the distance that the level had moved when the shift was found; selection makes it rather too
-            large.
-        size_low: lower end of its interval (95%).
-        size_high: upper end.
-    """
-
-    found_s: float
-    began_s: float
-    began_low_s: float | None
-    began_high_s: float
-    form: Literal["step", "drift", "either"]
-    direction: Literal["up", "down"]
-    before: float
-    size: float
-    size_low: float
-    size_high: float
-
-    @property
-    def relative(self) -> float | None:
-        """The size over the level before; None where that is 0."""
-        return self.size / abs(self.before) if self.before else None
-
-
-@dataclass(frozen=True, slots=True)
-class LevelSegment:
-    """What was averaged between two shifts, or since the last one was found.
-
-    Attributes:
-        start_s: the time at which it began.
-        end_s: the end of its last batch.
-        batches: the number of batches.
-        mean: the mean over the batches.
-    """
-
-    start_s: float
-    end_s: float
-    batches: int
-    mean: float
 
 
 @dataclass(slots=True)

@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
-from ascar.results.measurement import Count
+from ascar.results.measurement import Count, MaybeNan
 
 
-class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """An optimizer after so many evaluations.
-
-    Attributes:
-        evaluations: after which the recommendation is judged.
-        regret_mean: of the recommended: 0 the best, 1 the table's median.
-        regret_ci: 95% interval over runs; null with one run.
-        near_optimal_share: share of runs whose recommendation is within 1% of the best.
-        reported_over_true: of the recommended; 1: what is reported is what one gets.
-        ask_tell_ms: median over runs of the mean time of one ask and its tell.
-        seconds_per_run: inside the optimizer.
-    """
-
-    evaluations: Count
-    regret_mean: float
-    regret_ci: tuple[float | None, ...]
-    near_optimal_share: float
-    recommended_true_over_best: float | None
-    reported_over_true: float | None
-    ask_tell_ms: float
-    seconds_per_run: float
-
-
-class OptimizerScore(msgspec.Struct, frozen=True, kw_only=True):
-    """An optimizer after the last evaluation.
+class CheckpointSummary(msgspec.Struct, frozen=True):
+    """An optimizer on one problem at one checkpoint: means over runs.
 
     Attributes:
-        evaluations: after which the recommendation is judged.
-        regret_mean: of the recommended: 0 the best, 1 the table's median.
-        regret_ci: 95% interval over runs; null with one run.
-        near_optimal_share: share of runs whose recommendation is within 1% of the best.
-        reported_over_true: of the recommended; 1: what is reported is what one gets.
-        ask_tell_ms: median over runs of the mean time of one ask and its tell.
-        seconds_per_run: inside the optimizer.
-        checkpoints: after fewer evaluations, the last one included.
+        contender: the label of the optimizer.
+        problem: the name of the problem.
+        runs: the number of runs.
+        evaluations: the number of evaluations at the checkpoint.
+        regret_mean: the mean of (truth of the recommended - best) / (median - best): 0 is the best value and
+            1 the table's median.
+        regret_ci: the 95% interval of the mean regret over runs (Student's t); null with one run.
+        near_optimal_share: the share of runs whose recommendation is truly within 1% of the best value.
+        recommended_true_over_best: the true value of the recommended over the best value, or its inverse for
+            a minimised objective, so that 1 is the best.
+        reported_over_true: the reported value of the recommended over its true value.
+        ask_tell_ms: the median over runs of the mean time of an ask and its tell.
+        seconds_per_run: the mean time of a run inside the optimizer.
     """
 
-    name: str
+    not_in_document: ClassVar[tuple[str, ...]] = ("contender", "problem", "runs")
+
+    contender: str
+    problem: str
     runs: Count
     evaluations: Count
     regret_mean: float
-    regret_ci: tuple[float | None, ...]
+    regret_ci: tuple[MaybeNan, MaybeNan]
     near_optimal_share: float
-    recommended_true_over_best: float | None
-    reported_over_true: float | None
+    recommended_true_over_best: MaybeNan
+    reported_over_true: MaybeNan
     ask_tell_ms: float
     seconds_per_run: float
-    checkpoints: tuple[Checkpoint, ...]
+
+
+class OptimizerScore(CheckpointSummary, frozen=True, kw_only=True):
+    """An optimizer after the last evaluation.
+
+    Attributes:
+        name: the label of the optimizer.
+        checkpoints: one summary for each checkpoint, the last evaluation's included.
+    """
+
+    not_in_document: ClassVar[tuple[str, ...]] = ("contender", "problem")
+
+    name: str
+    checkpoints: tuple[CheckpointSummary, ...]
 
 
 class LabProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,14 +71,17 @@ class LabProblem(msgspec.Struct, frozen=True, kw_only=True):
     optimizers: tuple[OptimizerScore, ...]
 
 
-class OptimizerComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two optimizers on one problem.
+class OptimizerComparison(msgspec.Struct, frozen=True):
+    """Two optimizers on one problem, by the regrets of the same seeds.
 
     Attributes:
-        runs: seeds that both have.
-        regret_difference: below zero: the one is better.
-        p_value: Wilcoxon's signed-rank test.
-        p_value_holm: corrected for all comparisons.
+        problem: the name of the problem.
+        one: the label of an optimizer.
+        other: the label of another optimizer.
+        runs: the number of seeds that both optimizers ran with.
+        regret_difference: the mean regret of the one minus that of the other; below zero, the one is better.
+        p_value: the two-sided p-value of Wilcoxon's signed-rank test.
+        p_value_holm: the p-value, corrected for all pairs of optimizers on all problems (Holm 1979).
     """
 
     problem: str
@@ -90,12 +93,14 @@ class OptimizerComparison(msgspec.Struct, frozen=True, kw_only=True):
     p_value_holm: float
 
 
-class OptimizerRank(msgspec.Struct, frozen=True, kw_only=True):
-    """The rank of an optimizer over all problems.
+class OptimizerRank(msgspec.Struct, frozen=True):
+    """An optimizer across problems.
 
     Attributes:
-        rank_mean: over problems, by mean regret; 1 is the best.
-        first: problems on which no other is better.
+        name: the label of the optimizer.
+        rank_mean: the mean over problems of its rank by mean regret; 1 is the best, and equals share a rank.
+        problems: the number of problems.
+        first: the number of problems on which no other optimizer has a lower mean regret.
     """
 
     name: str

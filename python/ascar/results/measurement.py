@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Count = Annotated[int, Meta(ge=0)]
-MaybeNan = Annotated[float, Meta(extra_json_schema={"type": ["number", "null"]})]
+MaybeNan = Annotated[float, Meta(extra_json_schema={"may_be_nan": True})]
 """A number that may be NaN, which is null in JSON."""
 
 

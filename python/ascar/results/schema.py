@@ -33,7 +33,22 @@ def schema_of(result: type[msgspec.Struct]) -> dict[str, Any]:
     title = result.__struct_config__.tag
     document: dict[str, Any] = {"$schema": DIALECT, **whole, "title": title}
     document["properties"]["schema"] = {"const": title}
+    _permit_null(document)
+    _permit_null(parts)
     return {**document, "$defs": parts} if parts else document
+
+
+def _permit_null(schema: Any) -> None:
+    """Numbers that may be NaN may be null; msgspec cannot say so."""
+    if isinstance(schema, list):
+        for one in cast("list[Any]", schema):
+            _permit_null(one)
+    if isinstance(schema, dict):
+        known = cast("dict[str, Any]", schema)
+        if known.pop("may_be_nan", False):
+            known["type"] = ["number", "null"]
+        for one in known.values():
+            _permit_null(one)
 
 
 def _foreign(kind: type) -> dict[str, Any]:

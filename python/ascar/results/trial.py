@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from ascar.results.measurement import Measurement, Series
+from ascar.results.measurement import MaybeNan, Measurement, Series
 from ascar.space import Configuration
 
 
@@ -133,7 +133,7 @@ class Trial(msgspec.Struct, frozen=True):
     state: TrialState
     score: float | None = None
     measurement: Measurement | None = None
-    metrics: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])
+    metrics: Mapping[str, MaybeNan] = msgspec.field(default_factory=dict[str, float])
     series: Mapping[str, Series] = msgspec.field(default_factory=dict[str, "Series"])
     change: Change | None = None
     stage_s: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])

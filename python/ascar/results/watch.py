@@ -2,77 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from ascar.results.measurement import Count
 
 
-class WatchShift(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/watch-shift/1",
-):
+class Shift(msgspec.Struct, frozen=True):
+    """A shift of the mean. Times are seconds on the readings' own clock.
+
+    Attributes:
+        found_s: the time at which the evidence was sufficient.
+        began_s: the most likely start of the shift.
+        began_low_s: the lower end of the start's 95% interval; null if the shift may have started before the
+            remembered readings.
+        began_high_s: the upper end of that interval.
+        form: "step", "drift" (which still went on when it was found), or "either" if the readings fit both.
+        direction: the direction of the shift.
+        before: the level before the shift.
+        size: the distance that the level had moved when the shift was found; selection makes it slightly too
+            large.
+        size_low: the lower end of the size's 95% interval.
+        size_high: the upper end of that interval.
+        relative: the size over the level before; null if that level is 0.
+    """
+
+    in_document_too: ClassVar = ("relative",)
+
+    found_s: float
+    began_s: float
+    began_low_s: float | None
+    began_high_s: float
+    form: Literal["step", "drift", "either"]
+    direction: Literal["up", "down"]
+    before: float
+    size: float
+    size_low: float
+    size_high: float
+
+    @property
+    def relative(self) -> float | None:
+        """The size over the level before; None if that level is 0."""
+        return self.size / abs(self.before) if self.before else None
+
+
+class WatchShift(Shift, frozen=True, kw_only=True, tag_field="schema", tag="ascar/watch-shift/1"):
     """A line of `ascar watch`: a shift of the mean, printed as soon as it is found.
 
     Attributes:
-        name: of the column.
-        found_s: on the readings' own clock, as all times here.
-        began_s: most likely when it began.
-        began_low_s: earliest; null: it may have begun before what is remembered.
-        began_high_s: latest.
-        form: either: the readings fit both.
-        before: the level before.
-        size: how far the level had moved when the shift was found.
-        relative: the size over the level before; null where that is 0.
+        name: the name of the column.
     """
 
     name: str
-    found_s: float
-    began_s: float
-    began_low_s: float | None
-    began_high_s: float
-    form: Literal["step", "drift", "either"]
-    direction: Literal["up", "down"]
-    before: float
-    size: float
-    size_low: float
-    size_high: float
-    relative: float | None
 
 
-class ShiftFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A shift of the mean.
+class LevelSegment(msgspec.Struct, frozen=True):
+    """The level between two shifts, or since the last one was found.
 
     Attributes:
-        found_s: on the readings' own clock, as all times here.
-        began_s: most likely when it began.
-        began_low_s: earliest; null: it may have begun before what is remembered.
-        began_high_s: latest.
-        form: either: the readings fit both.
-        before: the level before.
-        size: how far the level had moved when the shift was found.
-        relative: the size over the level before; null where that is 0.
+        start_s: the time at which the segment starts.
+        end_s: the end of its last batch.
+        batches: the number of batches.
+        mean: the mean over the batches.
     """
-
-    found_s: float
-    began_s: float
-    began_low_s: float | None
-    began_high_s: float
-    form: Literal["step", "drift", "either"]
-    direction: Literal["up", "down"]
-    before: float
-    size: float
-    size_low: float
-    size_high: float
-    relative: float | None
-
-
-class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """Between shifts."""
 
     start_s: float
     end_s: float
@@ -90,11 +83,22 @@ class WatchResult(
     """The last line of `ascar watch`: what was seen altogether.
 
     Attributes:
-        name: of the column.
-        period_s: null: no pattern.
-        batches_left_out: in which some node was not heard.
-        false_alarm_s: mean time to an alarm while nothing shifts, at least.
-        false_alarm_probability_max: of an alarm by now if nothing had shifted.
+        files: the files that were read.
+        name: the name of the column.
+        readings: the number of readings.
+        nodes: the number of nodes.
+        start_s: the time of the first batch.
+        end_s: the end of the last batch.
+        period_s: the period of the pattern; null without a pattern.
+        batch_s: the length of a batch.
+        batches: the number of batches that were used.
+        batches_left_out: the number of batches without readings of some node.
+        false_alarm_s: the minimum of the mean time to an alarm without a shift.
+        false_alarm_probability_max: the largest probability of an alarm by now without a shift.
+        verdict: whether the mean has shifted.
+        verdict_line: the verdict in one line.
+        shifts: the shifts that were found, in order.
+        levels: the levels between the shifts.
     """
 
     files: tuple[str, ...]
@@ -111,5 +115,5 @@ class WatchResult(
     false_alarm_probability_max: float
     verdict: Literal["shifted", "steady", "too-short"]
     verdict_line: str
-    shifts: tuple[ShiftFound, ...]
-    levels: tuple[Level, ...]
+    shifts: tuple[Shift, ...]
+    levels: tuple[LevelSegment, ...]

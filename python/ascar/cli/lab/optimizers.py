@@ -76,7 +76,7 @@ def optimizers(
     from ascar.cli.lab.plots import check_format, draw
     from ascar.cli.lab.progress import showing_runs
     from ascar.cli.lab.request import Asked, Request
-    from ascar.cli.lab.result import document, print_results
+    from ascar.cli.lab.result import print_results, result_of
     from ascar.cli.output import emit, people
     from ascar.lab import Archive, Results, carry_out
 
@@ -97,7 +97,7 @@ def optimizers(
     missing = request.missing(done)
     drawn = [] if plots is None else draw(request, done, plots, plot_format)
     if json:
-        emit("lab-optimizers", document(request, results, sweeps, missing, drawn))
+        emit("lab-optimizers", result_of(request, results, sweeps, missing, drawn))
     else:
         print_results(people(), results, sweeps, missing)
         for path in drawn:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.lab.simulation import built
+from ascar.results.encode import extended
+from ascar.results.lab import LabOptimizersResult, LabProblem, OptimizerScore, SweptScore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,46 +21,39 @@ if TYPE_CHECKING:
 _SIGNIFICANT = 0.05
 
 
-def document(
+def result_of(
     request: Request,
     results: Results,
     sweeps: Mapping[str, Results],
     missing: int,
     plots: Sequence[Path],
-) -> dict[str, Any]:
-    """The JSON document."""
+) -> LabOptimizersResult:
+    """The result of a comparison of optimizers."""
     truth = {one.name: built(one) for one in (*request.problems, *request.restricted.values())}
-    return {
-        "optimizers": _entries(results.overall),
-        "problems": [
-            {
-                "name": name,
-                "best": truth[name].sign * truth[name].best,
-                "median": truth[name].sign * truth[name].median,
-                "optimizers": _entries(by_name),
-            }
+    return LabOptimizersResult(
+        optimizers=_scores(results.overall),
+        problems=tuple(
+            LabProblem(
+                name=name,
+                best=truth[name].sign * truth[name].best,
+                median=truth[name].sign * truth[name].median,
+                optimizers=_scores(by_name),
+            )
             for name, by_name in results.problems.items()
-        ],
-        "comparisons": [
-            {
-                "problem": one.problem,
-                "one": one.one,
-                "other": one.other,
-                "runs": one.runs,
-                "regret_difference": one.difference,
-                "p_value": one.p_value,
-                "p_value_holm": one.p_value_holm,
-            }
-            for one in results.comparisons
-        ],
-        "ranks": [
-            {"name": one.name, "rank_mean": one.rank_mean, "problems": one.problems, "first": one.first}
-            for one in results.ranks
-        ],
-        "sweeps": [{"name": name, "optimizers": _entries(one.overall)} for name, one in sweeps.items()],
-        "runs_missing": missing,
-        "plots": [str(path) for path in plots],
-    }
+        ),
+        comparisons=tuple(results.comparisons),
+        ranks=tuple(results.ranks),
+        sweeps=tuple(SweptScore(name=name, optimizers=_scores(one.overall)) for name, one in sweeps.items()),
+        runs_missing=missing,
+        plots=tuple(str(path) for path in plots),
+    )
+
+
+def _scores(by_name: Mapping[str, Sequence[CheckpointSummary]]) -> tuple[OptimizerScore, ...]:
+    return tuple(
+        extended(OptimizerScore, summaries[-1], name=name, checkpoints=tuple(summaries))
+        for name, summaries in by_name.items()
+    )
 
 
 def print_results(console: Console, results: Results, sweeps: Mapping[str, Results], missing: int) -> None:
@@ -74,36 +69,6 @@ def print_results(console: Console, results: Results, sweeps: Mapping[str, Resul
             _table(console, f"{name} on {problem}", by_name)
     if missing:
         console.print(f"{missing} runs are missing: the budget was over before them")
-
-
-def _entries(by_name: Mapping[str, Sequence[CheckpointSummary]]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "runs": summaries[-1].runs,
-            **_figures(summaries[-1]),
-            "checkpoints": [_figures(one) for one in summaries],
-        }
-        for name, summaries in by_name.items()
-    ]
-
-
-def _figures(one: CheckpointSummary) -> dict[str, Any]:
-    low, high = one.regret_ci
-    return {
-        "evaluations": one.evaluations,
-        "regret_mean": one.regret_mean,
-        "regret_ci": [_known(low), _known(high)],
-        "near_optimal_share": one.near_optimal_share,
-        "recommended_true_over_best": _known(one.recommended_true_over_best),
-        "reported_over_true": _known(one.reported_over_true),
-        "ask_tell_ms": one.ask_tell_ms,
-        "seconds_per_run": one.seconds_per_run,
-    }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _table(console: Console, title: str, by_name: Mapping[str, Sequence[CheckpointSummary]]) -> None:
