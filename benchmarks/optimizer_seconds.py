@@ -170,7 +170,9 @@ SYSTEMS = {
 def main() -> None:
     """Simulate what is missing, print the tables."""
     benchmark = Benchmark.from_arguments(__doc__ or "", "30min")
-    build = sources(__spec__.name, "ascar.optimizers.auto", within=("ascar.optimizers", "ascar.lab"))
+    build = sources(
+        __spec__.name, "ascar.optimizers.auto", within=("ascar.optimizers", "ascar.surrogate", "ascar.lab")
+    )
     pieces = [
         Piece(f"{system}/{contender}/{seed}", partial(search, system, contender, seed), build)
         for seed in SEEDS

@@ -26,7 +26,6 @@ import msgspec
 import numpy as np
 
 from ascar.sharp import Journal, Judge, RuleSet, SearchLimits, SimulatedBench, objective_of, search
-from ascar.sharp.journal import About
 from ascar.sharp.library.alteration import alterations
 from ascar.sharp.library.bootstrap import BootstrapProgress, Effort, Workloads, bootstrap
 from ascar.sharp.library.choice import Chooser
@@ -34,6 +33,7 @@ from ascar.sharp.library.common import Mix, common_set
 from ascar.sharp.library.gains import gains
 from ascar.sharp.library.store import Library
 from ascar.sharp.plan import SearchPlan
+from ascar.sharp.trials.run_journal import About
 from ascar.simulation import Cluster, Scenario, preset, with_settings
 
 from .harness import Benchmark, Piece, percent, table

@@ -13,10 +13,10 @@ from ascar.objective import Objective
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns, drawn, taking_turns
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.sharp import About, Action, Journal, Judge, RuleSet, verify
-from ascar.sharp.bench import FRESH, RuleRun
 from ascar.sharp.library import RuleWatcher, WatchOptions
 from ascar.sharp.library.choice import Choice
-from ascar.sharp.turns import kept_if_better
+from ascar.sharp.live_comparison import kept_if_better
+from ascar.sharp.trials.bench import FRESH, RuleRun
 from ascar.space import Configuration
 from ascar.study import Study
 from ascar.verification import Pairs, compared, conclude

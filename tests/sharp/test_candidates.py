@@ -8,8 +8,8 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.sharp import Action, Interval, Observed, Rule, RuleSet, candidates, split
-from ascar.sharp.candidates import B100, M100, TAU_US, varied
 from ascar.sharp.rules import INFINITY
+from ascar.sharp.schedules.candidates import B100, M100, TAU_US, varied
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "data" / "sharp_golden"
 EVERYWHERE = (Interval(0, INFINITY), Interval(0, INFINITY), Interval(100, INFINITY))

@@ -26,13 +26,13 @@ from ascar.sharp import (
     rehearsed,
     search,
 )
-from ascar.sharp.action_model import Actions, promising
-from ascar.sharp.bench import RuleTrial
-from ascar.sharp.economy import SWEPT
-from ascar.sharp.judge import Judged
 from ascar.sharp.plan import FIRST, PARTS
-from ascar.sharp.racing import Field, limit, race
-from ascar.sharp.scouting import Scout, usual_window
+from ascar.sharp.schedules.action_model import Actions, promising
+from ascar.sharp.schedules.economy import SWEPT
+from ascar.sharp.schedules.racing import Field, limit, race
+from ascar.sharp.schedules.scouting import Scout, usual_window
+from ascar.sharp.trials.bench import RuleTrial
+from ascar.sharp.trials.judge import Judged
 
 MEANS = (60_000, 70_000, 500)
 

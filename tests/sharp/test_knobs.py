@@ -8,8 +8,8 @@ from ascar.errors import InputError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.results.trial import TrialState
 from ascar.sharp import Action, RuleSet, split
-from ascar.sharp.knobs import knobs, space_of, with_values
 from ascar.sharp.ranges import FIELDS
+from ascar.sharp.rule_knobs import knobs, space_of, with_values
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import preset
 

@@ -8,8 +8,8 @@ import pytest
 
 from ascar.errors import AscarError, InputError
 from ascar.sharp import FORMS, SimulatedBench, objective_of
-from ascar.sharp.bench import metrics_of
 from ascar.sharp.objectives import alpha_fairness
+from ascar.sharp.trials.bench import metrics_of
 from ascar.simulation import Cluster, preset, with_settings
 
 METRICS = {"tp": 40.0, "stdev": 10.0, "throughput_mb_per_s": 200.0, "jain_index": 0.8, "latency_ms_p99": 70.0}

@@ -7,8 +7,8 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.sharp import objective_of
-from ascar.sharp.bench import metrics_of
 from ascar.sharp.rulesets import RULESETS, ruleset
+from ascar.sharp.trials.bench import metrics_of
 from ascar.simulation import PRESETS, preset, with_rule_text, with_settings
 from ascar.simulation.batch import run_many
 

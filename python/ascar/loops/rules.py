@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.sharp.judge import Judge
 from ascar.sharp.rehearsal import rehearse
-from ascar.sharp.search import search
+from ascar.sharp.rule_search import search
+from ascar.sharp.trials.judge import Judge
 from ascar.sharp.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.pilot.turns import InTurns
-    from ascar.sharp.judge import SearchProgress
-    from ascar.sharp.search import Found
+    from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
+    from ascar.sharp.trials.judge import SearchProgress
 
 
 @dataclass(frozen=True, slots=True)

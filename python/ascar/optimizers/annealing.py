@@ -14,7 +14,7 @@ import msgspec
 
 from ascar.optimizers.genes import Genes, step
 from ascar.optimizers.ledger import Ledger
-from ascar.optimizers.replay import Stateful
+from ascar.optimizers.replayable import Stateful
 from ascar.study import convert, within
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ascar.learning import QLearner, Replay, Transition
 from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.moves import Moves
-from ascar.optimizers.replay import Stateful
+from ascar.optimizers.replayable import Stateful
 from ascar.study import convert, within
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from ascar.optimizers.genes import Genes, other_value
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.ledger import Ledger
-from ascar.optimizers.replay import Stateful
+from ascar.optimizers.replayable import Stateful
 from ascar.optimizers.stopping import Generation
 from ascar.study import convert, within
 

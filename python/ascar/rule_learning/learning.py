@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.capes.modern.learner import Modern
-from ascar.sharp.turns import kept_if_better
+from ascar.sharp.live_comparison import kept_if_better
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,9 @@ import numpy as np
 from ascar.capes.knobs import Knob, checked, initial
 from ascar.capes.policy import TickObservation
 from ascar.errors import ExpressionError
-from ascar.sharp.deployment.system import interval_metrics
-from ascar.sharp.knobs import knobs, with_values
+from ascar.sharp.deployment.managed_system import interval_metrics
 from ascar.sharp.ranges import FIELDS
+from ascar.sharp.rule_knobs import knobs, with_values
 from ascar.space import Range
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import msgspec
 
 from ascar.errors import InputError
 from ascar.pilot.rivals import against_each, check_contest
-from ascar.sharp.bench import FRESH, metrics_of
 from ascar.sharp.rulesets import RULESETS, ruleset
+from ascar.sharp.trials.bench import FRESH, metrics_of
 from ascar.simulation import run_many, seeded, with_rule_text
 
 if TYPE_CHECKING:

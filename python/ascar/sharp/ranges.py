@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ascar.sharp.candidates import B100, M100, TAU_US
+from ascar.sharp.schedules.candidates import B100, M100, TAU_US
 
 if TYPE_CHECKING:
-    from ascar.sharp.candidates import Steps
     from ascar.sharp.rules import Action
+    from ascar.sharp.schedules.candidates import Steps
 
 FIELDS: Final[dict[str, Steps]] = {"m100": M100, "b100": B100, "tau_us": TAU_US}
 """Fields of an action that can be turned, each with its range and steps of table 3.2."""

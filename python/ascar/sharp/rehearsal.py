@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.sharp.bench import SimulatedBench
-from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import Judge
 from ascar.sharp.plan import SearchPlan
-from ascar.sharp.search import search
+from ascar.sharp.rule_search import search
 from ascar.sharp.task import Rehearsal
+from ascar.sharp.trials.bench import SimulatedBench
+from ascar.sharp.trials.judge import Judge
+from ascar.sharp.trials.run_journal import About, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.sharp.judge import SearchProgress
     from ascar.sharp.task import Task
+    from ascar.sharp.trials.judge import SearchProgress
 
 
 def rehearse(task: Task, listener: Callable[[SearchProgress], None]) -> Rehearsal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ascar.sharp.deployment.system import interval_metrics
+from ascar.sharp.deployment.managed_system import interval_metrics
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:

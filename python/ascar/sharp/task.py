@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.messaging import Background, find_settings
-from ascar.sharp.bench import SimulatedBench
 from ascar.sharp.deployment import ManagedSystem
-from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import SearchLimits
-from ascar.sharp.live import LiveBench
+from ascar.sharp.trials.bench import SimulatedBench
+from ascar.sharp.trials.judge import SearchLimits
+from ascar.sharp.trials.live_bench import LiveBench
+from ascar.sharp.trials.run_journal import About, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.pilot.turns import PairTest
-    from ascar.sharp.bench import Bench
-    from ascar.sharp.journal import Begin
     from ascar.sharp.plan import SearchPlan
+    from ascar.sharp.trials.bench import Bench
+    from ascar.sharp.trials.run_journal import Begin
     from ascar.simulation import Scenario
 
 _FIRST_SHARE = 1 / 3

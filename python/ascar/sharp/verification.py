@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from ascar.pilot.turns import PAIRS_MIN, alternating, compare_in_turns
-from ascar.sharp.bench import FRESH, RuleTrial
+from ascar.sharp.trials.bench import FRESH, RuleTrial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.pilot.turns import InTurns, PairTest, Scores, Side
-    from ascar.sharp.judge import Judge
     from ascar.sharp.rules import RuleSet
+    from ascar.sharp.trials.judge import Judge
 
 
 def verify(judge: Judge, rules: RuleSet, test: PairTest, until_s: float | None = None) -> InTurns:

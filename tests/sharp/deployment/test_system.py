@@ -11,8 +11,8 @@ from ascar.errors import InputError, MessagingError
 from ascar.messaging import Background, Link, MessageServer
 from ascar.sharp import Action, RuleSet
 from ascar.sharp.deployment import ManagedSystem, SimulatedControllers
-from ascar.sharp.deployment.simulated import one_group_a_client
-from ascar.sharp.deployment.system import METRICS, interval_metrics
+from ascar.sharp.deployment.managed_system import METRICS, interval_metrics
+from ascar.sharp.deployment.simulated_controllers import one_group_a_client
 from ascar.sharp.library import WatchedSystem, observed
 from ascar.simulation import Cluster, preset
 

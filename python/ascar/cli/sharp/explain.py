@@ -98,7 +98,7 @@ def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOut
     """The course under the rules, and the rules with their use."""
     from ascar.cli.sim.progress import showing
     from ascar.sharp import RuleSet
-    from ascar.sharp.bench import merged
+    from ascar.sharp.trials.bench import merged
     from ascar.simulation import run_many, with_rule_text
 
     with showing(quiet=quiet) as listener:

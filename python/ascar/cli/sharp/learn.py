@@ -75,7 +75,7 @@ def learn(
     from ascar.rule_learning.learning import learn_numbers
     from ascar.rule_learning.system import RuleSystem
     from ascar.sharp import objective_of
-    from ascar.sharp.deployment.system import METRICS
+    from ascar.sharp.deployment.managed_system import METRICS
     from ascar.study import duration as seconds_of
 
     if out is not None:

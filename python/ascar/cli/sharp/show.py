@@ -74,7 +74,7 @@ async def _show(
 
 def _by_workload(shown: tuple[RuleUse, ...]) -> list[dict[str, Any]]:
     from ascar.sharp import RuleSet
-    from ascar.sharp.bench import merged
+    from ascar.sharp.trials.bench import merged
 
     groups: list[dict[str, Any]] = []
     for workload in sorted({one.workload for one in shown}):

@@ -30,7 +30,7 @@ def turn(
 ) -> int:
     """Change numbers of the rules in force on all controllers of a workload, or leave all as they are.
 
-    The same knobs are parameters for tuners: `ascar.sharp.knobs`.
+    The same knobs are parameters for tuners: `ascar.sharp.rule_knobs`.
     """
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
@@ -88,7 +88,7 @@ async def _turn(
     from ascar.messaging import Link
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Manager
-    from ascar.sharp.knobs import with_values
+    from ascar.sharp.rule_knobs import with_values
 
     async with await Link.open(settings, name="ascar sharp set") as link:
         manager = Manager(link)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.sharp.library import WatchEvent, WatchOptions
-    from ascar.sharp.library.simulated import System
+    from ascar.sharp.library.simulated_system import System
 
 EXAMPLES = examples(
     "ascar sharp watch random-write --budget '10 min'",
@@ -84,7 +84,7 @@ def watch(
     from ascar.cli.sharp.library.workloads import objective_named, opened
     from ascar.errors import InputError
     from ascar.sharp.deployment import rules_id
-    from ascar.sharp.deployment.system import METRICS
+    from ascar.sharp.deployment.managed_system import METRICS
     from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions
     from ascar.study import duration as seconds_of
 

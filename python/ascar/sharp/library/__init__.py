@@ -9,19 +9,19 @@ from ascar.sharp.library.bootstrap import Bootstrapped, BootstrapProgress, Effor
 from ascar.sharp.library.bootstrap import bootstrap as fill
 from ascar.sharp.library.choice import CAUTION, Choice, Chooser
 from ascar.sharp.library.common import Mix, common_set
+from ascar.sharp.library.entries import GainEntry, RulesEntry, WorkloadEntry
 from ascar.sharp.library.features import ABSENT, WorkloadObservation, workload_features
 from ascar.sharp.library.gains import RuleGain, gain_of, gains
 from ascar.sharp.library.information import Informative, ranking
 from ascar.sharp.library.managed import WatchedSystem
 from ascar.sharp.library.observation import observed, observed_on
 from ascar.sharp.library.prediction import Predicted, Predictor
-from ascar.sharp.library.record import GainEntry, RulesEntry, WorkloadEntry
+from ascar.sharp.library.rule_watcher import RuleWatcher, WatchEvent, WatchOptions
 from ascar.sharp.library.similarity import Similarity, learned
-from ascar.sharp.library.simulated import SimulatedClusterSystem, System
+from ascar.sharp.library.simulated_system import SimulatedClusterSystem, System
 from ascar.sharp.library.store import Library, default_path
 from ascar.sharp.library.traits import EFFECTS, TRAITS
 from ascar.sharp.library.tree import grow, lines
-from ascar.sharp.library.watch import RuleWatcher, WatchEvent, WatchOptions
 from ascar.sharp.simulated_traces import trace_of
 
 __all__ = [

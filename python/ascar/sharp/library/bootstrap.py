@@ -13,23 +13,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.sharp.bench import SimulatedBench
-from ascar.sharp.journal import About, Journal
-from ascar.sharp.judge import Judge, SearchLimits
+from ascar.sharp.library.entries import GainEntry
 from ascar.sharp.library.gains import gains
 from ascar.sharp.library.observation import observed
-from ascar.sharp.library.record import GainEntry
+from ascar.sharp.rule_search import search
 from ascar.sharp.rules import RuleSet
-from ascar.sharp.search import search
+from ascar.sharp.trials.bench import SimulatedBench
+from ascar.sharp.trials.judge import Judge, SearchLimits
+from ascar.sharp.trials.run_journal import About, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ascar.objective import Objective
-    from ascar.sharp.journal import Begin
     from ascar.sharp.library.store import Library
     from ascar.sharp.plan import SearchPlan
+    from ascar.sharp.trials.run_journal import Begin
     from ascar.simulation import Scenario
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ascar.errors import ExpressionError, InputError
-from ascar.sharp.bench import FRESH, RuleTrial
+from ascar.sharp.trials.bench import FRESH, RuleTrial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Bench, RuleRun
     from ascar.sharp.rules import RuleSet
+    from ascar.sharp.trials.bench import Bench, RuleRun
 
 CONFIDENCE = 0.95
 _PAIRS_MAX = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.errors import WorkError
-from ascar.sharp.deployment.system import ManagedSystem
+from ascar.sharp.deployment.managed_system import ManagedSystem
 from ascar.sharp.library.features import WorkloadObservation, workload_features
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.sharp.library.record import GainEntry
+    from ascar.sharp.library.entries import GainEntry
     from ascar.sharp.library.store import Library
     from ascar.sharp.library.tree import Node, Shape
 

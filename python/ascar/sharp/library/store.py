@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from ascar.errors import InputError, Refused, WorkError
-from ascar.sharp.library.record import Entry, GainEntry, RulesEntry, WorkloadEntry, rules_id
+from ascar.sharp.library.entries import Entry, GainEntry, RulesEntry, WorkloadEntry, rules_id
 from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:

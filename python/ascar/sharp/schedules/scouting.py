@@ -13,13 +13,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.sharp.action_model import Actions
-from ascar.sharp.splitting import split
+from ascar.sharp.schedules.action_model import Actions
+from ascar.sharp.schedules.splitting import split
 
 if TYPE_CHECKING:
-    from ascar.sharp.judge import Judged
-    from ascar.sharp.racing import Field
     from ascar.sharp.rules import Action, RuleSet
+    from ascar.sharp.schedules.racing import Field
+    from ascar.sharp.trials.judge import Judged
 
 _AXES = 3
 _FACTOR = 3.0

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link
-from ascar.sharp.bench import merged
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.rules import RuleSet
+from ascar.sharp.trials.bench import merged
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence

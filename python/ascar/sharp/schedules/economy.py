@@ -9,18 +9,18 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ascar.sharp.action_model import Actions, promising
-from ascar.sharp.candidates import candidates
-from ascar.sharp.judge import RUNS, Judged
 from ascar.sharp.plan import RULES_MAX
-from ascar.sharp.racing import Field, race
 from ascar.sharp.rules import Action, RuleSet
-from ascar.sharp.scouting import Scout, usual_window
-from ascar.sharp.splitting import split
+from ascar.sharp.schedules.action_model import Actions, promising
+from ascar.sharp.schedules.candidates import candidates
+from ascar.sharp.schedules.racing import Field, race
+from ascar.sharp.schedules.scouting import Scout, usual_window
+from ascar.sharp.schedules.splitting import split
+from ascar.sharp.trials.judge import RUNS, Judged
 
 if TYPE_CHECKING:
-    from ascar.sharp.judge import Judge
     from ascar.sharp.plan import SearchPlan
+    from ascar.sharp.trials.judge import Judge
 
 _WINDOWS = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0))
 _PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last two by their gap alone

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.sharp.economy import economical
-from ascar.sharp.judge import RUNS, Over
-from ascar.sharp.published import faithful, remy
+from ascar.sharp.schedules.economy import economical
+from ascar.sharp.schedules.published import faithful, remy
+from ascar.sharp.trials.judge import RUNS, Over
 
 if TYPE_CHECKING:
-    from ascar.sharp.judge import Judge, Judged
     from ascar.sharp.plan import SearchPlan
+    from ascar.sharp.trials.judge import Judge, Judged
 
 _SCHEDULES = {"sharp": economical, "faithful": faithful, "remy": remy}
 

@@ -14,8 +14,8 @@ import msgspec
 
 from ascar import __version__
 from ascar.errors import InputError, Refused, WorkError
-from ascar.sharp.bench import RuleRun, RuleTrial
 from ascar.sharp.rules import RuleSet
+from ascar.sharp.trials.bench import RuleRun, RuleTrial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Bench
     from ascar.sharp.plan import SearchPlan
+    from ascar.sharp.trials.bench import Bench
 
 VERSION = 1
 _FORMAT = "ascar-sharp-search"

@@ -6,15 +6,15 @@ import math
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ascar.sharp.candidates import candidates
-from ascar.sharp.judge import RUNS
 from ascar.sharp.plan import RULES_MAX
-from ascar.sharp.splitting import split
+from ascar.sharp.schedules.candidates import candidates
+from ascar.sharp.schedules.splitting import split
+from ascar.sharp.trials.judge import RUNS
 
 if TYPE_CHECKING:
-    from ascar.sharp.judge import Judge, Judged
     from ascar.sharp.plan import SearchPlan
     from ascar.sharp.rules import RuleSet
+    from ascar.sharp.trials.judge import Judge, Judged
 
 _REMY_SPLITS_EVERY = 4
 

@@ -12,13 +12,13 @@ import math
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ascar.sharp.judge import RUNS, Judged
+from ascar.sharp.trials.judge import RUNS, Judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.sharp.judge import Judge
     from ascar.sharp.rules import Action, RuleSet
+    from ascar.sharp.trials.judge import Judge
 
 _LEVEL = 0.2
 _LAPS_MAX = 8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ascar.errors import InputError
 from ascar.pilot.turns import PairTest
-from ascar.sharp.turns import Lengths, in_turns
+from ascar.sharp.live_comparison import Lengths, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
     from ascar.sharp.library.choice import Choice, Chooser
-    from ascar.sharp.library.simulated import System
+    from ascar.sharp.library.simulated_system import System
 
 Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
 

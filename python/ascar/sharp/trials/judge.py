@@ -11,15 +11,15 @@ from zlib import crc32
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
-from ascar.sharp.bench import RuleTrial, merged
+from ascar.sharp.trials.bench import RuleTrial, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import Bench, RuleRun
-    from ascar.sharp.journal import Journal
     from ascar.sharp.rules import RuleSet
+    from ascar.sharp.trials.bench import Bench, RuleRun
+    from ascar.sharp.trials.run_journal import Journal
 
 RUNS = 3
 """Runs of the winner of a round, and of a rule set whose results vary (section 3.1.6)."""

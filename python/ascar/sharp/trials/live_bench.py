@@ -11,15 +11,15 @@ import json
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.sharp.bench import RuleRun
-from ascar.sharp.deployment.system import METRICS, interval_metrics
+from ascar.sharp.deployment.managed_system import METRICS, interval_metrics
+from ascar.sharp.trials.bench import RuleRun
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from ascar.objective import Objective
-    from ascar.sharp.bench import RuleTrial
-    from ascar.sharp.deployment.system import ManagedSystem
+    from ascar.sharp.deployment.managed_system import ManagedSystem
+    from ascar.sharp.trials.bench import RuleTrial
 
 
 class LiveBench:
