@@ -85,7 +85,11 @@ def _calibrated(row: Row, seeds: int) -> dict[str, Any]:
     own = swept.baseline.figures[row.figure].mean
     pooled = swept.baseline.figures["stdev_total_mb_per_s"].mean
     best, gain = swept.best, swept.gain
-    interval = "" if gain.low is None or gain.high is None else f" ({gain.low:+.1%} to {gain.high:+.1%})"
+    interval = (
+        ""
+        if gain.gain_low is None or gain.gain_high is None
+        else f" ({gain.gain_low:+.1%} to {gain.gain_high:+.1%})"
+    )
     cells = [
         row.name,
         f"{row.published_mb_per_s}",
@@ -93,7 +97,7 @@ def _calibrated(row: Row, seeds: int) -> dict[str, Any]:
         f"{own / row.published_mb_per_s - 1:+.1%}",
         f"{pooled:.0f}",
         f"{row.best_mb_per_s / row.published_mb_per_s - 1:+.0%}",
-        f"{gain.relative:+.1%}{interval}",
+        f"{gain.gain_relative:+.1%}{interval}",
         f"{best.window:g}",
         f"{best.tau_us / 1e3:g}",
     ]

@@ -52,18 +52,18 @@ def test_a_sweep_measures_every_point_and_the_best_once_more(scenario):
     # The gain is of other seeds.
     best = with_control(scenario, window=swept.best.window, tau_us=swept.best.tau_us)
     a, b = ([one.throughput_mb_per_s for one in run_many(seeded(one, 6))[3:]] for one in (best, scenario))
-    assert swept.gain.relative == pytest.approx(np.mean(a) / np.mean(b) - 1)
-    assert swept.gain.runs == 3
+    assert swept.gain.gain_relative == pytest.approx(np.mean(a) / np.mean(b) - 1)
+    assert swept.gain.runs_per_side == 3
     assert told[-1].done == told[-1].wanted == 3 * (4 + 1 + 2)
     assert told[-1].share == 1
 
 
 def test_a_clear_loss_is_told_with_its_interval(scenario):
     swept = sweep(scenario, Grid((1,), (400_000,), seeds=4))
-    assert swept.gain.relative < -0.5
-    assert swept.gain.low is not None
-    assert swept.gain.high is not None
-    assert swept.gain.low <= swept.gain.relative <= swept.gain.high < -0.5
+    assert swept.gain.gain_relative < -0.5
+    assert swept.gain.gain_low is not None
+    assert swept.gain.gain_high is not None
+    assert swept.gain.gain_low <= swept.gain.gain_relative <= swept.gain.gain_high < -0.5
 
 
 def test_what_cannot_be_swept_is_refused(scenario):

@@ -2,72 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from ascar.results.cluster import FIGURES, Latency, ServerReport, StaticGain, StaticSetting
 from ascar.results.measurement import Count
 
-
-class SimulatedIntervals(msgspec.Struct, frozen=True, kw_only=True):
-    """95% intervals of the means, low and high; null with one run."""
-
-    throughput_mb_per_s: tuple[float, ...] | None
-    stdev_mb_per_s: tuple[float, ...] | None
-    latency_ms_p50: tuple[float, ...] | None
-    latency_ms_p99: tuple[float, ...] | None
-    jain_index: tuple[float, ...] | None
-    read_mb_per_s: tuple[float, ...] | None
-    write_mb_per_s: tuple[float, ...] | None
-    served_mb_per_s: tuple[float, ...] | None
-    cache_hit_mb_per_s: tuple[float, ...] | None
-    throughput_while_active_mb_per_s: tuple[float, ...] | None
-    throughput_per_client_mb_per_s: tuple[float, ...] | None
-    stdev_pooled_mb_per_s: tuple[float, ...] | None
-    stdev_total_mb_per_s: tuple[float, ...] | None
-    latency_ms_mean: tuple[float, ...] | None
-    in_flight_mean: tuple[float, ...] | None
-    requests: tuple[float, ...] | None
-    operations: tuple[float, ...] | None
-    timeouts: tuple[float, ...] | None
-    incast_losses: tuple[float, ...] | None
+_NAMED = Meta(extra_json_schema={"propertyNames": {"enum": list(FIGURES)}})
 
 
-class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the first run, as all that follows but runs."""
-
-    requests: Count
-    latency_ms_mean: float
-    latency_ms_p50: float
-    latency_ms_p90: float
-    latency_ms_p99: float
-    latency_ms_p999: float
-    latency_ms_max: float
-
-
-class ServerSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """A server, each indicator by tick.
+class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of a run, or their means over runs.
 
     Attributes:
-        read_mb_per_s: from its device.
-        write_mb_per_s: to its device.
-        device_positioning_percent: share of the time spent on seeks and rotation.
-        device_sequential_percent: pieces that followed the one before.
-        requests_mean: at the server, over time.
+        throughput_mb_per_s: the total of all clients, reading and writing.
+        stdev_mb_per_s: the deviation over clients and ticks together.
+        latency_ms_p50: the median latency of requests.
+        latency_ms_p99: the 99th percentile of the latency of requests.
+        jain_index: the fairness between clients; 1 is the best.
+        read_mb_per_s: the throughput of reads.
+        write_mb_per_s: the throughput of writes.
+        served_mb_per_s: the rate of the servers' answers.
+        cache_hit_mb_per_s: the rate of reads from page caches.
+        throughput_while_active_mb_per_s: the throughput over the time with file data in flight.
+        throughput_per_client_mb_per_s: the mean over clients and ticks.
+        stdev_pooled_mb_per_s: the same as stdev_mb_per_s.
+        stdev_total_mb_per_s: the deviation of the total over ticks.
+        latency_ms_mean: the mean latency of requests.
+        in_flight_mean: the mean number of requests in flight.
+        requests: the number of requests that servers answered.
+        operations: the number of operations of threads.
+        timeouts: the number of requests that were sent again.
+        incast_losses: the number of transfers that lost segments in a switch port.
     """
 
+    throughput_mb_per_s: float
+    stdev_mb_per_s: float
+    latency_ms_p50: float
+    latency_ms_p99: float
+    jain_index: float
     read_mb_per_s: float
     write_mb_per_s: float
-    device_busy_percent: float
-    device_positioning_percent: float
-    device_sequential_percent: float
-    link_in_busy_percent: float
-    link_out_busy_percent: float
-    requests_mean: float
+    served_mb_per_s: float
+    cache_hit_mb_per_s: float
+    throughput_while_active_mb_per_s: float
+    throughput_per_client_mb_per_s: float
+    stdev_pooled_mb_per_s: float
+    stdev_total_mb_per_s: float
+    latency_ms_mean: float
+    in_flight_mean: float
+    requests: float
+    operations: float
+    timeouts: float
+    incast_losses: float
 
 
-class StreamSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """A client and a server, each indicator by tick."""
+class SimulatedRun(ClusterFigures, frozen=True, kw_only=True):
+    """One simulated run.
+
+    Attributes:
+        seed: the seed of the run.
+        events: the number of events in the run, warm-up included.
+    """
+
+    seed: Count
+    events: Count
+
+
+class StreamColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream, which is one client with one server: each indicator by tick.
+
+    Attributes:
+        client: the client, counted from 0.
+        server: the server, counted from 0.
+        window: the window in force, in requests.
+        tau_us: the least gap between requests in force.
+        ack_ewma_us: the moving average of gaps between replies.
+        send_ewma_us: the moving average of gaps between the sending times of the answered requests.
+        pt_ratio: the process time over the shortest one seen.
+        read_mb_per_s: the data read in the tick.
+        write_mb_per_s: the data written in the tick and acknowledged by the server.
+        dirty_bytes: the dirty data in the cache for this server.
+        dirty_limit_bytes: the limit of dirty data.
+        in_flight: the number of requests in flight.
+        waiting: the number of requests that wait for window or pace.
+        ping_us: the round trip of a ping to the server.
+    """
 
     client: Count
     server: Count
@@ -85,96 +108,31 @@ class StreamSeries(msgspec.Struct, frozen=True, kw_only=True):
     ping_us: tuple[float, ...]
 
 
-class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One simulated run.
+class SimRunResult(ClusterFigures, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sim-run/1"):
+    """One or more runs of a simulated cluster; figures are means over the runs.
 
     Attributes:
-        throughput_mb_per_s: total of all clients, reading and writing.
-        stdev_mb_per_s: deviation over clients and ticks together.
-        latency_ms_p50: median latency of requests.
-        latency_ms_p99: 99th percentile of it.
-        jain_index: fairness between clients, 1 at best.
-        read_mb_per_s: reading alone.
-        write_mb_per_s: writing alone.
-        served_mb_per_s: what servers have answered for.
-        cache_hit_mb_per_s: read out of page caches.
-        throughput_while_active_mb_per_s: over the time with file data under way.
-        throughput_per_client_mb_per_s: mean over clients and ticks.
-        stdev_pooled_mb_per_s: the same as stdev_mb_per_s.
-        stdev_total_mb_per_s: deviation of the total over ticks.
-        latency_ms_mean: mean latency of requests.
-        in_flight_mean: requests sent and not answered.
-        requests: answered by servers.
-        operations: of threads.
-        timeouts: requests sent again.
-        incast_losses: transfers that lost segments in a switch port.
-    """
-
-    seed: Count
-    events: Count
-    throughput_mb_per_s: float
-    stdev_mb_per_s: float
-    latency_ms_p50: float
-    latency_ms_p99: float
-    jain_index: float
-    read_mb_per_s: float
-    write_mb_per_s: float
-    served_mb_per_s: float
-    cache_hit_mb_per_s: float
-    throughput_while_active_mb_per_s: float
-    throughput_per_client_mb_per_s: float
-    stdev_pooled_mb_per_s: float
-    stdev_total_mb_per_s: float
-    latency_ms_mean: float
-    in_flight_mean: float
-    requests: float
-    operations: float
-    timeouts: float
-    incast_losses: float
-
-
-class SimRunResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/sim-run/1",
-):
-    """What one or more runs of a simulated cluster brought; figures are means over the runs.
-
-    Attributes:
-        name: of the scenario.
-        window: requests in flight of a stream, at first.
-        tau_us: least gap between a stream's requests, at first.
-        warmup_s: virtual seconds before anything is counted.
-        seeds: one a run.
-        throughput_mb_per_s: total of all clients, reading and writing.
-        stdev_mb_per_s: deviation over clients and ticks together.
-        latency_ms_p50: median latency of requests.
-        latency_ms_p99: 99th percentile of it.
-        jain_index: fairness between clients, 1 at best.
-        read_mb_per_s: reading alone.
-        write_mb_per_s: writing alone.
-        served_mb_per_s: what servers have answered for.
-        cache_hit_mb_per_s: read out of page caches.
-        throughput_while_active_mb_per_s: over the time with file data under way.
-        throughput_per_client_mb_per_s: mean over clients and ticks.
-        stdev_pooled_mb_per_s: the same as stdev_mb_per_s.
-        stdev_total_mb_per_s: deviation of the total over ticks.
-        latency_ms_mean: mean latency of requests.
-        in_flight_mean: requests sent and not answered.
-        requests: answered by servers.
-        operations: of threads.
-        timeouts: requests sent again.
-        incast_losses: transfers that lost segments in a switch port.
-        virtual_seconds: counted in each run.
-        wall_seconds: of all runs together.
-        events: of all runs together, warm-up included.
-        intervals: 95% intervals of the means, low and high; null with one run.
-        read_latency: of the first run, as all that follows but runs.
-        total_mb_per_s: by tick.
-        clients_mb_per_s: by client and tick.
-        streams: null without --streams.
+        name: the name of the scenario.
+        clients: the number of clients.
+        servers_count: the number of servers.
+        controller: the traffic controller of the clients.
+        window: the initial number of requests in flight of a stream.
+        tau_us: the initial gap between a stream's requests.
+        warmup_s: the virtual seconds of warm-up, which do not count.
+        seeds: the seed of each run.
+        virtual_seconds: the counted virtual seconds of each run.
+        wall_seconds: the real time of all runs together.
+        events: the number of events in all runs, warm-up included.
+        intervals: the 95% intervals of the means, low and high; null with one run.
+        read_latency: the latency of reads in the first run.
+        write_latency: the latency of writes in the first run.
+        tick_s: the length of a tick.
+        total_mb_per_s: the total throughput of the first run by tick.
+        clients_mb_per_s: the throughput of the first run by client and tick.
+        servers: the servers of the first run.
+        streams: the streams of the first run; null without --streams.
+        runs: the figures of each run.
+        plots: the files of the plots.
     """
 
     name: str
@@ -185,59 +143,41 @@ class SimRunResult(
     tau_us: float
     warmup_s: float
     seeds: tuple[Count, ...]
-    throughput_mb_per_s: float
-    stdev_mb_per_s: float
-    latency_ms_p50: float
-    latency_ms_p99: float
-    jain_index: float
-    read_mb_per_s: float
-    write_mb_per_s: float
-    served_mb_per_s: float
-    cache_hit_mb_per_s: float
-    throughput_while_active_mb_per_s: float
-    throughput_per_client_mb_per_s: float
-    stdev_pooled_mb_per_s: float
-    stdev_total_mb_per_s: float
-    latency_ms_mean: float
-    in_flight_mean: float
-    requests: float
-    operations: float
-    timeouts: float
-    incast_losses: float
     virtual_seconds: float
     wall_seconds: float
     events: Count
-    intervals: SimulatedIntervals
-    read_latency: LatencySummary
-    write_latency: LatencySummary
+    intervals: Annotated[Mapping[str, tuple[float, float] | None], _NAMED]
+    read_latency: Latency
+    write_latency: Latency
     tick_s: float
     total_mb_per_s: tuple[float, ...]
     clients_mb_per_s: tuple[tuple[float, ...], ...]
-    servers: tuple[ServerSeries, ...]
-    streams: tuple[StreamSeries, ...] | None
+    servers: tuple[ServerReport, ...]
+    streams: tuple[StreamColumns, ...] | None
     runs: tuple[SimulatedRun, ...]
     plots: tuple[str, ...]
 
 
 class ServedController(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller and its workload."""
+    """A controller of a served cluster.
+
+    Attributes:
+        controller: the name of the controller.
+        workload: the workload of its client.
+    """
 
     controller: str
     workload: str
 
 
-class SimServeResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/sim-serve/1",
-):
-    """A simulated cluster that runs; printed as soon as its controllers answer.
+class SimServeResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sim-serve/1"):
+    """A running simulated cluster; printed as soon as its controllers answer.
 
     Attributes:
-        url: of the message server.
-        connection_file: for those who ask the controllers; null where the server runs elsewhere.
+        scenario: the name of the scenario.
+        url: the address of the message server.
+        connection_file: the file with which others connect; null if the server runs elsewhere.
+        controllers: the controllers that answer.
     """
 
     scenario: str
@@ -246,117 +186,50 @@ class SimServeResult(
     controllers: tuple[ServedController, ...]
 
 
-class FigureMean(msgspec.Struct, frozen=True, kw_only=True):
-    """A mean with its interval."""
-
-    mean: float
-    ci_low: float | None
-    ci_high: float | None
-
-
-class SweptFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of one point."""
-
-    throughput_mb_per_s: FigureMean
-    stdev_mb_per_s: FigureMean
-    latency_ms_p50: FigureMean
-    latency_ms_p99: FigureMean
-    jain_index: FigureMean
-    read_mb_per_s: FigureMean
-    write_mb_per_s: FigureMean
-    served_mb_per_s: FigureMean
-    cache_hit_mb_per_s: FigureMean
-    throughput_while_active_mb_per_s: FigureMean
-    throughput_per_client_mb_per_s: FigureMean
-    stdev_pooled_mb_per_s: FigureMean
-    stdev_total_mb_per_s: FigureMean
-    latency_ms_mean: FigureMean
-    in_flight_mean: FigureMean
-    requests: FigureMean
-    operations: FigureMean
-    timeouts: FigureMean
-    incast_losses: FigureMean
-
-
-class SweptPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The scenario as it is.
+class BestPoint(StaticGain, frozen=True, kw_only=True):
+    """The setting with the largest mean; its gain is measured on other seeds.
 
     Attributes:
-        window: requests in flight of a stream.
-        tau_us: least gap between its requests.
+        window: the number of requests in flight of a stream.
+        tau_us: the least gap between a stream's requests.
     """
 
     window: float
     tau_us: float
-    figures: SweptFigures
-
-
-class BestPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The point with the largest mean; its gain is that of other seeds.
-
-    Attributes:
-        gain_low: Welch's interval; null where there is none.
-    """
-
-    window: float
-    tau_us: float
-    gain_relative: float
-    gain_low: float | None
-    gain_high: float | None
-    runs_per_side: Count
 
 
 class SweptScenario(msgspec.Struct, frozen=True, kw_only=True):
-    """A scenario with its points.
+    """A scenario under static settings.
 
     Attributes:
-        baseline: the scenario as it is.
-        best: the point with the largest mean; its gain is that of other seeds.
+        name: the name of the scenario.
+        baseline: the scenario's own window and gap.
+        points: the settings of the grid.
+        best: the setting with the largest mean.
+        events: the number of events in all runs.
     """
 
     name: str
-    baseline: SweptPoint
-    points: tuple[SweptPoint, ...]
+    baseline: StaticSetting
+    points: tuple[StaticSetting, ...]
     best: BestPoint
     events: Count
 
 
-class SimSweepResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/sim-sweep/1",
-):
+class SimSweepResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sim-sweep/1"):
     """A simulated cluster under static windows and gaps.
 
     Attributes:
-        seeds: runs of each point.
-        figure: by which points are compared, larger is better.
+        seeds: the number of runs of each setting.
+        figure: the figure by which settings are compared; larger is better.
+        scenarios: the scenarios with their settings.
+        events: the number of events in all runs.
+        wall_seconds: the real time of all runs together.
+        plots: the files of the plots.
     """
 
     seeds: Count
-    figure: Literal[
-        "throughput_mb_per_s",
-        "stdev_mb_per_s",
-        "latency_ms_p50",
-        "latency_ms_p99",
-        "jain_index",
-        "read_mb_per_s",
-        "write_mb_per_s",
-        "served_mb_per_s",
-        "cache_hit_mb_per_s",
-        "throughput_while_active_mb_per_s",
-        "throughput_per_client_mb_per_s",
-        "stdev_pooled_mb_per_s",
-        "stdev_total_mb_per_s",
-        "latency_ms_mean",
-        "in_flight_mean",
-        "requests",
-        "operations",
-        "timeouts",
-        "incast_losses",
-    ]
+    figure: Annotated[str, Meta(extra_json_schema={"enum": list(FIGURES)})]
     scenarios: tuple[SweptScenario, ...]
     events: Count
     wall_seconds: float

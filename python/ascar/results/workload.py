@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
 from typing import Literal
 
 import msgspec
 
-from ascar.results.measurement import Count
+from ascar.results.measurement import Count, MaybeNan
 
 
 class RecordSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a workload was recorded.
+    """The source of a recorded workload.
 
     Attributes:
-        trace: its file.
-        form: of the trace or record: strace, blkparse, ...
-        slowdown: how much slower a process went while it was recorded; gaps in time are without
-            that. null: not known.
+        kind: the kind of the source.
+        pid: the number of the process; null for other sources.
+        command: the command; empty for other sources.
+        trace: the file of the trace; null for other sources.
+        form: the format of the trace or record: strace, blkparse, ...
+        slowdown: the factor by which recording slowed the process down; null if it is not known. Temporal
+            gaps are corrected for it.
     """
 
     kind: Literal["process", "command", "trace"]
@@ -28,84 +32,90 @@ class RecordSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What --replay-in found.
+    """The comparison of a replayed signature with its original.
 
     Attributes:
-        differences: by feature, |other - original| / |original|, of shares |other - original|;
-            null: only one has it.
-        far: features off by more than 0.1; never the deviations of temporal gaps, which a signature
-            does not reproduce.
+        directory: the directory in which the signature was replayed.
+        differences: by feature, |other - original| / |original|, and |other - original| for shares; null if
+            only one of them has the feature.
+        far: the features that differ by more than 0.1; never the deviations of temporal gaps, which a
+            signature does not reproduce.
+        distance: the distance of the two workloads: 0 is equal, 1 has nothing in common.
     """
 
     directory: str
-    differences: dict[str, float | None]
+    differences: Mapping[str, MaybeNan]
     far: tuple[str, ...]
     distance: float
 
 
-class WorkloadRecordResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/workload-record/1",
-):
-    """A workload, and the short one that stands for it.
+class TraceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a trace.
 
     Attributes:
-        seconds: from the first operation's begin to the last one's.
-        files: files, or devices of a block trace.
-        features: null: has no meaning here, e.g. the size of reads where there are none.
-        file: where the workload was written; null: only told here.
-        wml: the workload, in Filebench's language.
-        replay: what --replay-in found.
+        operations: the number of operations.
+        seconds: the time from the start of the first operation to the start of the last.
+        threads: the number of threads.
+        files: the number of files, or of devices in a block trace.
     """
 
-    source: RecordSource
     operations: Count
     seconds: float
     threads: Count
     files: Count
-    features: dict[str, float | None]
+
+
+class WorkloadRecordResult(
+    TraceFacts, frozen=True, kw_only=True, tag_field="schema", tag="ascar/workload-record/1"
+):
+    """A recorded workload and its signature.
+
+    Attributes:
+        source: the source of the record.
+        features: the features of the workload; null if a feature has no meaning, such as the size of reads in
+            a workload without reads.
+        file: the file of the signature; null if it was only printed.
+        wml: the signature in Filebench's language.
+        replay: the result of --replay-in; null without it.
+    """
+
+    source: RecordSource
+    features: Mapping[str, MaybeNan]
     file: str | None
     wml: str
     replay: ReplayCheck | None
 
 
-class WorkloadFeatures(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadFeatures(TraceFacts, frozen=True, kw_only=True):
     """The features of one workload.
 
     Attributes:
-        seconds: from the first operation's begin to the last one's.
-        files: files, or devices of a block trace.
-        features: null: has no meaning here, e.g. the size of reads where there are none.
-        cao_features: the eighteen of Cao, section 9.3.
+        file: the file of the trace.
+        form: the format of the trace.
+        features: the features of the workload; null if a feature has no meaning, such as the size of reads in
+            a workload without reads.
+        cao_features: the eighteen features of Cao, section 9.3.
     """
 
     file: str
     form: str
-    operations: Count
-    seconds: float
-    threads: Count
-    files: Count
-    features: dict[str, float | None]
-    cao_features: dict[str, float | None]
+    features: Mapping[str, MaybeNan]
+    cao_features: Mapping[str, MaybeNan]
 
 
 class WorkloadFeaturesResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/workload-features/1",
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/workload-features/1"
 ):
-    """The features of workloads, and how alike they are.
+    """The features of workloads, and the distances between them.
 
     Attributes:
-        distances: between all pairs, in the order of the workloads: 0 alike, 1 nothing in common.
-        differences: of exactly two workloads, the first being the original.
+        workloads: the workloads.
+        distances: the distances of all pairs, in the order of the workloads: 0 is equal, 1 has nothing in
+            common.
+        differences: by feature, the difference of two workloads from the first one; null unless there are
+            exactly two workloads.
     """
 
     workloads: tuple[WorkloadFeatures, ...]
     distances: tuple[tuple[float, ...], ...]
-    differences: dict[str, float | None] | None
+    differences: Mapping[str, MaybeNan] | None

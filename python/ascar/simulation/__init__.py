@@ -1,16 +1,26 @@
 """A storage cluster in virtual time: scenarios, runs to the end, and runs step by step."""
 
+from ascar.results.cluster import (
+    FIGURES,
+    ClusterOutcome,
+    Indicators,
+    Latency,
+    SeedMean,
+    ServerReport,
+    StaticGain,
+    StaticSetting,
+    StreamSeries,
+)
 from ascar.simulation.batch import BatchProgress, run_many, seeded
 from ascar.simulation.cluster import INDICATORS, SERVER_INDICATORS, Cluster, ClusterTrace
 from ascar.simulation.controlled import with_control, with_rule_text, with_rules
 from ascar.simulation.fleet import Fleet
-from ascar.simulation.outcome import FIGURES, ClusterOutcome, Indicators, Latency, ServerReport, StreamSeries
 from ascar.simulation.overrides import with_settings
 from ascar.simulation.presets import PRESETS, open_scenario, preset
 from ascar.simulation.reading import parse_scenario, read_scenario, scenario_of
 from ascar.simulation.scenario import Scenario
-from ascar.simulation.spread import SeedMean, spread_of
-from ascar.simulation.statics import Grid, StaticGain, StaticSetting, Swept, sweep
+from ascar.simulation.spread import spread_of
+from ascar.simulation.statics import Grid, Swept, sweep
 
 __all__ = [
     "FIGURES",

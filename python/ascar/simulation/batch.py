@@ -16,7 +16,7 @@ from ascar.simulation.cluster import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.simulation.outcome import ClusterOutcome
+    from ascar.results.cluster import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 _LISTEN_S = 0.1

@@ -11,7 +11,7 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError, ScenarioError
-from ascar.simulation.outcome import ClusterOutcome, Indicators, ServerReport
+from ascar.results.cluster import ClusterOutcome, Indicators, ServerReport
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ascar.simulation.outcome import ClusterOutcome
+    from ascar.results.cluster import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 

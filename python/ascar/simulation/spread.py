@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ascar import _core
-from ascar.simulation.outcome import FIGURES
+from ascar.results.cluster import FIGURES, SeedMean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.simulation.outcome import ClusterOutcome
+    from ascar.results.cluster import ClusterOutcome
 
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class SeedMean:
-    """A mean over independent runs.
-
-    Attributes:
-        mean: the mean over the runs.
-        ci_low: lower end of Student's interval, confidence `CONFIDENCE`; None with one run.
-        ci_high: upper end, or None.
-        runs: the number of runs.
-    """
-
-    mean: float
-    ci_low: float | None
-    ci_high: float | None
-    runs: int
 
 
 def estimate(values: Sequence[float]) -> SeedMean:

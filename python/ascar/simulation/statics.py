@@ -10,16 +10,16 @@ import numpy as np
 
 from ascar import _core
 from ascar.errors import InputError
+from ascar.results.cluster import FIGURES, StaticGain, StaticSetting
 from ascar.simulation.batch import BatchProgress, run_many, seeded
 from ascar.simulation.controlled import with_control
 from ascar.simulation.explanation import shown
-from ascar.simulation.outcome import FIGURES
-from ascar.simulation.spread import CONFIDENCE, SeedMean, spread_of
+from ascar.simulation.spread import CONFIDENCE, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.simulation.outcome import ClusterOutcome
+    from ascar.results.cluster import ClusterOutcome
     from ascar.simulation.scenario import Scenario
 
 _FIGURE = "throughput_mb_per_s"
@@ -40,38 +40,6 @@ class Grid:
     taus_us: tuple[float, ...] = (0.0,)
     seeds: int = 1
     figure: str = _FIGURE
-
-
-@dataclass(frozen=True, slots=True)
-class StaticSetting:
-    """One window with one gap.
-
-    Attributes:
-        window: requests in flight of a stream.
-        tau_us: least gap between its requests.
-        figures: the figures over the runs, by name.
-    """
-
-    window: float
-    tau_us: float
-    figures: dict[str, SeedMean]
-
-
-@dataclass(frozen=True, slots=True)
-class StaticGain:
-    """What a point is worth against the scenario as it is, on seeds that had no part in choosing it.
-
-    Attributes:
-        relative: difference of the means over the scenario's own mean.
-        low: lower end of Welch's interval, confidence 0.95; None with one run a side, or a mean of zero.
-        high: upper end, or None.
-        runs: a side.
-    """
-
-    relative: float
-    low: float | None
-    high: float | None
-    runs: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ascar.render import number
+from ascar.results.simulation import SimRunResult, SimulatedRun, StreamColumns
 from ascar.simulation import INDICATORS, spread_of
 
 if TYPE_CHECKING:
@@ -36,32 +35,38 @@ _ROWS = (
 _SERVERS_SHOWN = 16
 
 
-def document(
+def result_of(
     scenario: Scenario, outcomes: Sequence[ClusterOutcome], wall_s: float, plots: Sequence[Path]
-) -> dict[str, Any]:
-    """The JSON document; series, servers and streams are the first run's."""
+) -> SimRunResult:
+    """The result of runs of a scenario; series, servers and streams are the first run's."""
     first, spread = outcomes[0], spread_of(outcomes)
-    means = {name: _plain(name, one, len(outcomes)) for name, one in spread.items()}
-    return {
-        **_about(scenario),
-        "seeds": [one.seed for one in outcomes],
-        **means,
-        "virtual_seconds": first.virtual_seconds,
-        "wall_seconds": wall_s,
-        "events": sum(one.events for one in outcomes),
-        "intervals": {
-            name: None if one.ci_low is None else [one.ci_low, one.ci_high] for name, one in spread.items()
-        },
-        "read_latency": msgspec.to_builtins(first.read_latency),
-        "write_latency": msgspec.to_builtins(first.write_latency),
-        "tick_s": first.tick_s,
-        "total_mb_per_s": first.total_mb_per_s,
-        "clients_mb_per_s": first.clients_mb_per_s,
-        "servers": [msgspec.to_builtins(one) for one in first.servers],
-        "streams": [_columns(one) for one in first.streams] if scenario.record_streams else None,
-        "runs": [{"seed": one.seed, "events": one.events, **_whole(one.figures())} for one in outcomes],
-        "plots": [str(path) for path in plots],
-    }
+    control = scenario.control
+    return SimRunResult(
+        name=scenario.name,
+        clients=scenario.client_count,
+        servers_count=scenario.server_count,
+        controller=control.controller,
+        window=control.window,
+        tau_us=control.tau_us,
+        warmup_s=scenario.warmup_s,
+        seeds=tuple(one.seed for one in outcomes),
+        **{name: _plain(name, one, len(outcomes)) for name, one in spread.items()},
+        virtual_seconds=first.virtual_seconds,
+        wall_seconds=wall_s,
+        events=sum(one.events for one in outcomes),
+        intervals={name: _interval(one) for name, one in spread.items()},
+        read_latency=first.read_latency,
+        write_latency=first.write_latency,
+        tick_s=first.tick_s,
+        total_mb_per_s=first.total_mb_per_s,
+        clients_mb_per_s=first.clients_mb_per_s,
+        servers=first.servers,
+        streams=tuple(_columns(one) for one in first.streams) if scenario.record_streams else None,
+        runs=tuple(
+            SimulatedRun(seed=one.seed, events=one.events, **_whole(one.figures())) for one in outcomes
+        ),
+        plots=tuple(str(path) for path in plots),
+    )
 
 
 def print_run(
@@ -112,16 +117,8 @@ def value(one: SeedMean) -> str:
     return f"{text} [{number(one.ci_low)}, {number(one.ci_high)}]"
 
 
-def _about(scenario: Scenario) -> dict[str, Any]:
-    return {
-        "name": scenario.name,
-        "clients": scenario.client_count,
-        "servers_count": scenario.server_count,
-        "controller": scenario.control.controller,
-        "window": scenario.control.window,
-        "tau_us": scenario.control.tau_us,
-        "warmup_s": scenario.warmup_s,
-    }
+def _interval(one: SeedMean) -> tuple[float, float] | None:
+    return None if one.ci_low is None or one.ci_high is None else (one.ci_low, one.ci_high)
 
 
 def _plain(name: str, one: SeedMean, runs: int) -> float | int:
@@ -132,10 +129,9 @@ def _whole(figures: Mapping[str, float]) -> dict[str, float | int]:
     return {name: int(one) if name in _COUNTS else one for name, one in figures.items()}
 
 
-def _columns(series: StreamSeries) -> dict[str, Any]:
-    """A stream's series, one list an indicator."""
-    columns = {name: [getattr(tick, name) for tick in series.ticks] for name in INDICATORS}
-    return {"client": series.client, "server": series.server, **columns}
+def _columns(series: StreamSeries) -> StreamColumns:
+    columns = {name: tuple(getattr(tick, name) for tick in series.ticks) for name in INDICATORS}
+    return StreamColumns(client=series.client, server=series.server, **columns)
 
 
 def _headline(scenario: Scenario, runs: int) -> str:

@@ -58,7 +58,7 @@ def run(
     from ascar.cli.sim.options import check_plots, scenario_of
     from ascar.cli.sim.plots import draw_run
     from ascar.cli.sim.progress import showing
-    from ascar.cli.sim.result import document, print_run
+    from ascar.cli.sim.result import print_run, result_of
     from ascar.simulation import run_many, seeded, with_control, with_rules
 
     check_plots(plot, plot_format)
@@ -74,7 +74,7 @@ def run(
     wall_s = time.perf_counter() - begun_s
     drawn = [] if plot is None else draw_run(wanted, outcomes, plot, plot_format)
     if json:
-        emit("sim-run", document(wanted, outcomes, wall_s, drawn))
+        emit("sim-run", result_of(wanted, outcomes, wall_s, drawn))
     else:
         print_run(people(), wanted, outcomes, wall_s)
         for path in drawn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.cli.options import (
     Connection,
@@ -20,6 +20,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from ascar.messaging import MessageServer
     from ascar.messaging import Settings as Reach
+    from ascar.results.simulation import SimServeResult
     from ascar.sharp.deployment import SimulatedControllers
     from ascar.simulation import Scenario
 
@@ -86,7 +87,7 @@ async def _run(
     async with await Link.open(reach, name="ascar sim serve") as link:
         controllers = SimulatedControllers(scenario, link, speed, prefix)
         await controllers.serve()
-        _announce(_document(scenario, reach, controllers, server), json=json)
+        _announce(_result(scenario, reach, controllers, server), json=json)
         running = asyncio.create_task(controllers.run(ticks))
         watching = asyncio.create_task(_watched(server, controllers))
         try:
@@ -116,28 +117,32 @@ async def _watched(server: MessageServer | None, controllers: SimulatedControlle
     raise MessagingError(f"nats-server: {server.problem}")
 
 
-def _document(
-    scenario: Scenario, reach: Reach, controllers: Any, server: MessageServer | None
-) -> dict[str, Any]:
-    return {
-        "scenario": scenario.name,
-        "url": reach.url,
-        "connection_file": None if server is None else str(server.settings_path("manager")),
-        "controllers": [{"controller": one.name, "workload": one.workload} for one in controllers.endpoints],
-    }
+def _result(
+    scenario: Scenario, reach: Reach, controllers: SimulatedControllers, server: MessageServer | None
+) -> SimServeResult:
+    from ascar.results.simulation import ServedController, SimServeResult
+
+    return SimServeResult(
+        scenario=scenario.name,
+        url=reach.url,
+        connection_file=None if server is None else str(server.settings_path("manager")),
+        controllers=tuple(
+            ServedController(controller=one.name, workload=one.workload) for one in controllers.endpoints
+        ),
+    )
 
 
-def _announce(document: dict[str, Any], *, json: bool) -> None:
+def _announce(result: SimServeResult, *, json: bool) -> None:
     from ascar.cli.output import emit, people
 
     if json:
-        emit("sim-serve", document)
+        emit("sim-serve", result)
         return
     by_workload: dict[str, list[str]] = {}
-    for one in document["controllers"]:
-        by_workload.setdefault(one["workload"], []).append(one["controller"])
+    for one in result.controllers:
+        by_workload.setdefault(one.workload, []).append(one.controller)
     for workload, names in by_workload.items():
         people().print(
             f"workload {workload}: {len(names)} controllers, {names[0]} to {names[-1]}", soft_wrap=True
         )
-    people().print(f"message server {document['url']}; end it with ^C", soft_wrap=True)
+    people().print(f"message server {result.url}; end it with ^C", soft_wrap=True)

@@ -58,7 +58,7 @@ def sweep(
     from ascar.cli.sim.options import check_plots, numbers, scenario_of
     from ascar.cli.sim.plots import draw_sweep
     from ascar.cli.sim.progress import showing
-    from ascar.cli.sim.swept import document, print_sweep
+    from ascar.cli.sim.swept import print_sweep, result_of
     from ascar.simulation import Grid, Swept
     from ascar.simulation import sweep as sweep_grid
 
@@ -73,7 +73,7 @@ def sweep(
     wall_s = time.perf_counter() - begun_s
     drawn = [] if plot is None else draw_sweep(found, figure, plot, plot_format)
     if json:
-        emit("sim-sweep", document(found, grid, wall_s, drawn))
+        emit("sim-sweep", result_of(found, grid, wall_s, drawn))
     else:
         print_sweep(people(), found, grid, wall_s)
         for path in drawn:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.cli.sim.result import speed_line, value
 from ascar.render import percent
+from ascar.results.encode import extended
+from ascar.results.simulation import BestPoint, SimSweepResult, SweptScenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,28 +15,28 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.simulation import Grid, StaticGain, StaticSetting, Swept
+    from ascar.simulation import Grid, Swept
 
 
-def document(found: Sequence[Swept], grid: Grid, wall_s: float, plots: Sequence[Path]) -> dict[str, Any]:
-    """The JSON document."""
-    return {
-        "seeds": grid.seeds,
-        "figure": grid.figure,
-        "scenarios": [
-            {
-                "name": one.scenario.name,
-                "baseline": _point(one.baseline),
-                "points": [_point(point) for point in one.points],
-                "best": {"window": one.best.window, "tau_us": one.best.tau_us, **_gain(one.gain)},
-                "events": one.events,
-            }
+def result_of(found: Sequence[Swept], grid: Grid, wall_s: float, plots: Sequence[Path]) -> SimSweepResult:
+    """The result of a sweep."""
+    return SimSweepResult(
+        seeds=grid.seeds,
+        figure=grid.figure,
+        scenarios=tuple(
+            SweptScenario(
+                name=one.scenario.name,
+                baseline=one.baseline,
+                points=one.points,
+                best=extended(BestPoint, one.gain, window=one.best.window, tau_us=one.best.tau_us),
+                events=one.events,
+            )
             for one in found
-        ],
-        "events": sum(one.events for one in found),
-        "wall_seconds": wall_s,
-        "plots": [str(path) for path in plots],
-    }
+        ),
+        events=sum(one.events for one in found),
+        wall_seconds=wall_s,
+        plots=tuple(str(path) for path in plots),
+    )
 
 
 def print_sweep(console: Console, found: Sequence[Swept], grid: Grid, wall_s: float) -> None:
@@ -42,7 +44,7 @@ def print_sweep(console: Console, found: Sequence[Swept], grid: Grid, wall_s: fl
     virtual_s = 0.0
     for one in found:
         _table(console, one, grid.figure)
-        runs = (len(one.points) + 1) * one.best.figures["requests"].runs + 2 * one.gain.runs
+        runs = (len(one.points) + 1) * one.best.figures["requests"].runs + 2 * one.gain.runs_per_side
         virtual_s += runs * one.scenario.duration_s
     console.print(speed_line(virtual_s, sum(one.events for one in found), wall_s))
 
@@ -72,29 +74,9 @@ def _table(console: Console, one: Swept, figure: str) -> None:
         )
     console.print(table)
     gain = one.gain
-    limits = "" if gain.low is None else f" [{percent(gain.low)}, {percent(gain.high)}]"
+    limits = "" if gain.gain_low is None else f" [{percent(gain.gain_low)}, {percent(gain.gain_high)}]"
     console.print(
-        f"best: window {one.best.window:g}, tau {one.best.tau_us:g} us: {percent(gain.relative)}{limits} "
-        f"to the baseline, on {gain.runs} other seeds a side\n",
+        f"best: window {one.best.window:g}, tau {one.best.tau_us:g} us: {percent(gain.gain_relative)}{limits}"
+        f" to the baseline, on {gain.runs_per_side} other seeds a side\n",
         soft_wrap=True,
     )
-
-
-def _point(point: StaticSetting) -> dict[str, Any]:
-    return {
-        "window": point.window,
-        "tau_us": point.tau_us,
-        "figures": {
-            name: {"mean": one.mean, "ci_low": one.ci_low, "ci_high": one.ci_high}
-            for name, one in point.figures.items()
-        },
-    }
-
-
-def _gain(gain: StaticGain) -> dict[str, Any]:
-    return {
-        "gain_relative": gain.relative,
-        "gain_low": gain.low,
-        "gain_high": gain.high,
-        "runs_per_side": gain.runs,
-    }

@@ -69,30 +69,27 @@ def _differences(features: Sequence[dict[str, float]]) -> dict[str, float] | Non
 
 def _emit(traced: Sequence[TracedFile]) -> None:
     from ascar.cli.output import emit
-    from ascar.cli.workload.traces import nullable
     from ascar.features import CAO_FEATURES, cao_features, features_of, relative_distance
+    from ascar.results.encode import extended
+    from ascar.results.workload import WorkloadFeatures, WorkloadFeaturesResult
 
     features = [features_of(one.trace) for one in traced]
-    differences = _differences(features)
-    emit(
-        "workload-features",
-        {
-            "workloads": [
-                {
-                    "file": str(one.path),
-                    "form": one.form,
-                    **one.facts,
-                    "features": nullable(found),
-                    "cao_features": nullable(
-                        dict(zip(CAO_FEATURES, map(float, cao_features(one.trace)), strict=True))
-                    ),
-                }
-                for one, found in zip(traced, features, strict=True)
-            ],
-            "distances": [[relative_distance(a, b, SHARE_MIN) for b in features] for a in features],
-            "differences": None if differences is None else nullable(differences),
-        },
+    result = WorkloadFeaturesResult(
+        workloads=tuple(
+            extended(
+                WorkloadFeatures,
+                one.facts,
+                file=str(one.path),
+                form=one.form,
+                features=found,
+                cao_features=dict(zip(CAO_FEATURES, map(float, cao_features(one.trace)), strict=True)),
+            )
+            for one, found in zip(traced, features, strict=True)
+        ),
+        distances=tuple(tuple(relative_distance(a, b, SHARE_MIN) for b in features) for a in features),
+        differences=_differences(features),
     )
+    emit("workload-features", result)
 
 
 def _print(traced: Sequence[TracedFile]) -> None:
@@ -101,6 +98,7 @@ def _print(traced: Sequence[TracedFile]) -> None:
     from ascar.cli.output import people
     from ascar.features import features_of, relative_distance
     from ascar.render import number
+    from ascar.results.workload import TraceFacts
 
     features = [features_of(one.trace) for one in traced]
     differences = _differences(features)
@@ -110,8 +108,8 @@ def _print(traced: Sequence[TracedFile]) -> None:
         table.add_column(one.path.name, justify="right", overflow="fold")
     if differences is not None:
         table.add_column("difference", justify="right")
-    for fact in traced[0].facts:
-        table.add_row(fact, *(number(float(str(one.facts[fact]))) for one in traced))
+    for fact in TraceFacts.__struct_fields__:
+        table.add_row(fact, *(number(getattr(one.facts, fact)) for one in traced))
     for name in features[0]:
         values = [number(found[name]) for found in features]
         if all(value == "-" for value in values):

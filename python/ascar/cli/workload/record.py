@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -113,7 +113,7 @@ class _Source:
     wanted: _Wanted
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["process", "command", "trace"]:
         return "trace" if self.trace is not None else "process" if self.pid is not None else "command"
 
     def check(self) -> None:
@@ -229,36 +229,35 @@ class _Result:
     def emit(self) -> None:
         """As JSON."""
         from ascar.cli.output import emit
-        from ascar.cli.workload.traces import nullable
         from ascar.features import features_of
+        from ascar.results.encode import extended
+        from ascar.results.workload import RecordSource, ReplayCheck, WorkloadRecordResult
 
         source, compared = self.source, self.compared
-        replayed = None
-        if compared is not None:
-            replayed = {
-                "directory": str(compared.directory),
-                "differences": nullable(compared.differences),
-                "far": sorted(compared.far),
-                "distance": compared.distance,
-            }
-        emit(
-            "workload-record",
-            {
-                "source": {
-                    "kind": source.kind,
-                    "pid": source.pid,
-                    "command": list(source.command),
-                    "trace": None if source.trace is None else str(source.trace),
-                    "form": self.traced.form,
-                    "slowdown": self.traced.slowdown,
-                },
-                **self.traced.facts,
-                "features": nullable(features_of(self.traced.trace)),
-                "file": None if self.out is None else str(self.out),
-                "wml": self.wml,
-                "replay": replayed,
-            },
+        result = extended(
+            WorkloadRecordResult,
+            self.traced.facts,
+            source=RecordSource(
+                kind=source.kind,
+                pid=source.pid,
+                command=tuple(source.command),
+                trace=None if source.trace is None else str(source.trace),
+                form=self.traced.form,
+                slowdown=self.traced.slowdown,
+            ),
+            features=features_of(self.traced.trace),
+            file=None if self.out is None else str(self.out),
+            wml=self.wml,
+            replay=None
+            if compared is None
+            else ReplayCheck(
+                directory=str(compared.directory),
+                differences=compared.differences,
+                far=tuple(sorted(compared.far)),
+                distance=compared.distance,
+            ),
         )
+        emit("workload-record", result)
 
     def show(self) -> None:
         """For people: the workload on stdout where it goes nowhere else, what is told of it beside it."""
@@ -268,8 +267,7 @@ class _Result:
         facts = self.traced.facts
         seconds = format_duration(self.traced.trace.duration_s)
         lines = [
-            f"{facts['operations']} operations of {facts['threads']} threads on {facts['files']} files "
-            f"in {seconds}"
+            f"{facts.operations} operations of {facts.threads} threads on {facts.files} files in {seconds}"
         ]
         if self.out is not None:
             lines.append(f"{self.out}: replay it with `ascard load --wml {self.out} --dir DIR`")

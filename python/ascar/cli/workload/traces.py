@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from ascar.features import Trace
+    from ascar.results.workload import TraceFacts
 
 TRACE_BYTES_MAX = 2**30
 """Larger files are refused: a trace is read as a whole."""
@@ -33,16 +32,18 @@ class TracedFile:
     slowdown: float | None = None
 
     @property
-    def facts(self) -> dict[str, object]:
-        """What is told of a trace beside its features."""
+    def facts(self) -> TraceFacts:
+        """The size of the trace."""
         import numpy as np
 
-        return {
-            "operations": len(self.trace),
-            "seconds": self.trace.duration_s,
-            "threads": len(np.unique(self.trace.thread)),
-            "files": len(np.unique(self.trace.file)),
-        }
+        from ascar.results.workload import TraceFacts
+
+        return TraceFacts(
+            operations=len(self.trace),
+            seconds=self.trace.duration_s,
+            threads=len(np.unique(self.trace.thread)),
+            files=len(np.unique(self.trace.file)),
+        )
 
 
 def read_trace(path: Path, form: str | None) -> TracedFile:
@@ -62,8 +63,3 @@ def read_trace(path: Path, form: str | None) -> TracedFile:
     except InputError as error:
         raise InputError(f"{str(path)!r}: {error.message}") from error
     return TracedFile(path, found, trace)
-
-
-def nullable(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Numbers for JSON, which has neither nan nor infinity."""
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}

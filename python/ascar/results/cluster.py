@@ -1,13 +1,14 @@
-"""What a run brings: figures over the counted time, series by tick, indicators by stream."""
+"""Runs of a simulated cluster: figures over the counted time, series by tick, indicators by stream."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ascar.results.measurement import Count
 
 
 class Indicators(msgspec.Struct, frozen=True):
@@ -180,10 +181,6 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         """All of `FIGURES` by name."""
         return {name: self.figure(name) for name in FIGURES}
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values."""
-        return msgspec.to_builtins(self)
-
 
 _DECODER = msgspec.json.Decoder(ClusterOutcome)
 """Made once, here: msgspec must not learn a type in two threads at the same time."""
@@ -212,3 +209,57 @@ FIGURES: Mapping[str, str] = {
     "incast_losses": "transfers that lost segments in a switch port",
 }
 """The figures of a run that are one number, each with its meaning."""
+
+
+class SeedMean(msgspec.Struct, frozen=True):
+    """A mean over independent runs, which differ in their seed.
+
+    Attributes:
+        mean: the mean over the runs.
+        ci_low: the lower end of Student's 95% interval; null with one run.
+        ci_high: the upper end of that interval.
+        runs: the number of runs.
+    """
+
+    not_in_document: ClassVar = ("runs",)
+
+    mean: float
+    ci_low: float | None
+    ci_high: float | None
+    runs: int
+
+
+Figures = Annotated[
+    Mapping[str, SeedMean], Meta(extra_json_schema={"propertyNames": {"enum": list(FIGURES)}})
+]
+"""Each of `FIGURES` over several runs."""
+
+
+class StaticSetting(msgspec.Struct, frozen=True):
+    """A static window and gap, with the figures under it.
+
+    Attributes:
+        window: the number of requests in flight of a stream.
+        tau_us: the least gap between a stream's requests.
+        figures: the figures over the runs, by name.
+    """
+
+    window: float
+    tau_us: float
+    figures: Figures
+
+
+class StaticGain(msgspec.Struct, frozen=True):
+    """The gain of a static setting over the scenario's own, on seeds that were not used to choose it.
+
+    Attributes:
+        gain_relative: the difference of the means over the scenario's own mean.
+        gain_low: the lower end of Welch's 95% interval; null with one run on each side, or a mean of zero.
+        gain_high: the upper end of that interval.
+        runs_per_side: the number of runs on each side.
+    """
+
+    gain_relative: float
+    gain_low: float | None
+    gain_high: float | None
+    runs_per_side: Count
