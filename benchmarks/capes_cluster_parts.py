@@ -108,7 +108,7 @@ class _LongLengths(WorkloadModels):
 
 class _PlainLosses(WorkloadModels):
     def _empty(self) -> Surface:
-        return Surface(self._knobs, bends=False)
+        return Surface(self._knobs, compresses=False)
 
 
 def _without_design(learner: Modern) -> None:
@@ -133,7 +133,7 @@ PARTS: dict[str, Made] = {
     "without short lengths (the prior of auto)": _models(_LongLengths),
     "without the loss budget": _with(budget=1.0),
     "without recognition": _models(_AnnouncedWorkloads),
-    "without bent losses and a prior of short lengths": _models(_PlainLosses),
+    "without compressed losses and a prior of short lengths": _models(_PlainLosses),
     "without ends before it has settled": _WithoutEarlyEnds,
     "without preferring the initial setting": _WithoutPreference,
     "without rests at the initial setting": _WithoutRests,

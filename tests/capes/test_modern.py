@@ -57,7 +57,7 @@ def test_a_place_keeps_the_moments_of_its_visits():
 
 def test_the_surface_finds_a_peak_in_noise():
     rng = np.random.default_rng(2)
-    surface = Surface(KNOBS, bends=False)
+    surface = Surface(KNOBS, compresses=False)
     for _ in range(40):
         a, b = (float(one) for one in rng.integers(0, 101, 2))
         truth = 100 - 0.5 * abs(a - 70) - 0.2 * abs(b - 30)
@@ -68,35 +68,35 @@ def test_the_surface_finds_a_peak_in_noise():
     assert (np.abs(mean - [100, 58, 88]) < 4 * sd + 3).all()
 
 
-def test_the_guard_allows_a_share_of_a_minute():
-    guard = LossBudget(0.05)
-    assert guard.allowed(np.array([100.0, 50.0, 0.0]), 100.0, 6).tolist() == [True, True, False]
-    guard.spent(np.full(6, 50.0), 0.0)
-    assert guard.allowed(np.array([99.9, 50.0]), 100.0, 6).tolist() == [False, False]
-    assert guard.allowed(np.array([100.0]), 100.0, 6).tolist() == [True]
-    guard.spent(np.full(60, 100.0), 0.0)
-    assert guard.allowed(np.array([50.0]), 100.0, 6).tolist() == [True]
+def test_the_loss_budget_allows_a_share_of_a_minute():
+    budget = LossBudget(0.05)
+    assert budget.allowed(np.array([100.0, 50.0, 0.0]), 100.0, 6).tolist() == [True, True, False]
+    budget.spent(np.full(6, 50.0), 0.0)
+    assert budget.allowed(np.array([99.9, 50.0]), 100.0, 6).tolist() == [False, False]
+    assert budget.allowed(np.array([100.0]), 100.0, 6).tolist() == [True]
+    budget.spent(np.full(60, 100.0), 0.0)
+    assert budget.allowed(np.array([50.0]), 100.0, 6).tolist() == [True]
 
 
 def test_a_visit_that_costs_too_much_ends_but_noise_alone_ends_none():
-    guard = LossBudget(0.05)
-    assert not guard.exceeded(np.zeros(9), 0.0)  # nothing to compare with yet
-    guard.allowed(np.array([100.0]), 100.0, 6)
-    assert not guard.exceeded(np.full(5, 50.0), 0.0)
-    assert guard.exceeded(np.full(7, 50.0), 0.0)
-    assert not guard.exceeded(np.full(7, 50.0), 0.5)
-    guard.spent(np.full(4, 50.0), 0.0)
-    assert guard.exceeded(np.full(3, 50.0), 0.0)
+    budget = LossBudget(0.05)
+    assert not budget.exceeded(np.zeros(9), 0.0)  # nothing to compare with yet
+    budget.allowed(np.array([100.0]), 100.0, 6)
+    assert not budget.exceeded(np.full(5, 50.0), 0.0)
+    assert budget.exceeded(np.full(7, 50.0), 0.0)
+    assert not budget.exceeded(np.full(7, 50.0), 0.5)
+    budget.spent(np.full(4, 50.0), 0.0)
+    assert budget.exceeded(np.full(3, 50.0), 0.0)
 
 
-def test_the_guard_allows_what_noise_hides():
-    guard = LossBudget(0.05)
+def test_the_loss_budget_allows_what_noise_hides():
+    budget = LossBudget(0.05)
     low = np.array([100.0, 50.0, 0.0])
-    assert guard.allowed(low, 100.0, 6, 0.1).tolist() == [True, True, False]
-    assert guard.allowed(low, 100.0, 6, 0.5).tolist() == [True, True, True]  # a minute's mean varies by 6.5%
-    assert guard.allowed(low, 100.0, 13, 0.5).tolist() == [True, True, False]
-    assert guard.exceeded(np.zeros(9), 0.1)
-    assert not guard.exceeded(np.zeros(9), 0.5)
+    assert budget.allowed(low, 100.0, 6, 0.1).tolist() == [True, True, False]
+    assert budget.allowed(low, 100.0, 6, 0.5).tolist() == [True, True, True]  # a minute's mean varies by 6.5%
+    assert budget.allowed(low, 100.0, 13, 0.5).tolist() == [True, True, False]
+    assert budget.exceeded(np.zeros(9), 0.1)
+    assert not budget.exceeded(np.zeros(9), 0.5)
 
 
 @pytest.mark.parametrize(("noise", "reach"), [(0.05, REACH), (0.5, 2 * REACH)])
@@ -144,7 +144,7 @@ def test_a_frozen_learner_stays_at_the_best_setting_known():
     assert abs(chosen.pop()[0] - 60) < 6
 
 
-def test_knobs_of_one_kin_are_tried_together():
+def test_knobs_of_one_group_are_tried_together():
     knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, group="k") for at in range(6))
     found = KnobLevels(knobs, np.random.default_rng(1))
     assert found.designed == 5
@@ -219,15 +219,16 @@ def test_an_outlier_without_a_shift_counts():
 def test_losses_are_bent_and_back():
     loss_scale = LossScale(100.0, 100.0, 0.15)
     plain = np.array([120.0, 100.0, 99.0, 90.0, 50.0, 0.0])
-    bent = loss_scale.bent(plain)
-    assert bent[:3] == pytest.approx([120, 100, 99], abs=0.05)
-    assert (np.diff(bent) < 0).all()
-    assert (bent > 85).all()
-    assert loss_scale.plain(bent) == pytest.approx(plain, abs=1e-9)
+    compressed = loss_scale.compressed(plain)
+    assert compressed[:3] == pytest.approx([120, 100, 99], abs=0.05)
+    assert (np.diff(compressed) < 0).all()
+    assert (compressed > 85).all()
+    assert loss_scale.plain(compressed) == pytest.approx(plain, abs=1e-9)
     assert loss_scale.plain(np.array([-1e9])) == pytest.approx(0, abs=1e-9)
     step = 1e-4
     assert loss_scale.slope(plain[3:]) == pytest.approx(
-        (loss_scale.bent(plain[3:] + step) - loss_scale.bent(plain[3:] - step)) / (2 * step), rel=1e-3
+        (loss_scale.compressed(plain[3:] + step) - loss_scale.compressed(plain[3:] - step)) / (2 * step),
+        rel=1e-3,
     )
 
 
@@ -235,10 +236,10 @@ def test_a_disaster_does_not_hide_a_small_gain():
     """One setting that loses 60% would make the model take differences of 4% for noise."""
     levels = {0: 103, 13: 106.5, 25: 100.5, 38: 100, 77: 79}
     gains = {True: [], False: []}
-    for bends, found in gains.items():
+    for compresses, found in gains.items():
         for seed in range(8):
             rng = np.random.default_rng(seed)
-            surface = Surface(KNOBS, bends=bends)
+            surface = Surface(KNOBS, compresses=compresses)
             for a, level in levels.items():
                 for b, ticks in ((0, 9), (20, 3)):
                     surface.add((a, b), level * (1 + 0.04 * rng.standard_normal(ticks)))
@@ -250,23 +251,23 @@ def test_a_disaster_does_not_hide_a_small_gain():
     assert np.mean(gains[True]) > 1
 
 
-def test_the_guard_reckons_with_what_is_yet_to_come():
-    guard = LossBudget(0.05)
-    guard.allowed(np.array([100.0]), 100.0, 6)
+def test_the_loss_budget_counts_what_is_yet_to_come():
+    budget = LossBudget(0.05)
+    budget.allowed(np.array([100.0]), 100.0, 6)
     low = np.full(3, 50.0)
-    assert not guard.exceeded(low, 0.0)
-    assert guard.exceeded(low, 0.0, tail=4)  # when it ends, four more ticks will be as bad
-    assert not guard.exceeded(low, 0.5, tail=4)
-    assert guard.recovered()
-    guard.spent(low, 0.0)
-    assert guard.recovered()
-    guard.spent(low, 0.0, tail=4)
-    assert not guard.recovered()
-    guard.spent(np.full(60, 100.0), 0.0, tail=4)
-    assert guard.recovered()
-    assert guard.fair(99.0)
-    assert not guard.fair(90.0)  # the setting left may be what costs
-    assert not guard.fair(None)
+    assert not budget.exceeded(low, 0.0)
+    assert budget.exceeded(low, 0.0, tail=4)  # when it ends, four more ticks will be as bad
+    assert not budget.exceeded(low, 0.5, tail=4)
+    assert budget.recovered()
+    budget.spent(low, 0.0)
+    assert budget.recovered()
+    budget.spent(low, 0.0, tail=4)
+    assert not budget.recovered()
+    budget.spent(np.full(60, 100.0), 0.0, tail=4)
+    assert budget.recovered()
+    assert budget.fair(99.0)
+    assert not budget.fair(90.0)  # the setting left may be what costs
+    assert not budget.fair(None)
 
 
 class WithoutEarlyEnds(Modern):

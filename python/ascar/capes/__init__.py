@@ -1,1 +1,1 @@
-"""Online tuning: agents measure, a learner decides, the action checker has the last word."""
+"""Online tuning: agents observe, a learner chooses actions, the interface checks them."""

@@ -1,4 +1,4 @@
-"""Arrays and a header on disk, in one npz file: read without pickle, and believed in nothing."""
+"""Arrays and a header in one npz file, read without pickle and checked in every part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADER: Final = "header"
 
 
 def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a header and arrays; a file that was there is replaced as a whole, or not at all.
+    """Write a header and arrays; the file is replaced atomically.
 
     Raises:
         WorkError: it cannot be written.
@@ -74,7 +74,7 @@ def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any
 
 
 def refused(path: Path, why: str) -> InputError:
-    """The error about a file that is not used."""
+    """The error that refuses a file."""
     return InputError(f"checkpoint {str(path)!r}: {why}; name one that `ascar capes` saved for this system")
 
 

@@ -1,4 +1,4 @@
-"""What an online learner may turn: knobs with their ranges and steps, and CAPES's discrete actions."""
+"""The knobs of an online learner, with ranges and steps, and the discrete actions of CAPES."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Knob:
     group: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no knob."""
+        """Refuse a range that is not in order, and steps out of it."""
         numbers = (self.low, self.initial, self.high, self.step)
         if not all(math.isfinite(one) for one in numbers) or not self.low <= self.initial <= self.high:
             raise InputError(
@@ -79,12 +79,12 @@ class Knob:
 
 
 def initial(knobs: Sequence[Knob]) -> Setting:
-    """Where they stand at first."""
+    """The initial setting."""
     return tuple(one.initial for one in knobs)
 
 
 def knob_groups(knobs: Sequence[Knob]) -> list[list[int]]:
-    """Numbers of the knobs of each group, and those without by themselves, in order."""
+    """Indices of the knobs of each group; a knob without a group is one by itself."""
     found: dict[str, list[int]] = {}
     for at, knob in enumerate(knobs):
         found.setdefault(knob.group or f"\0{at}", []).append(at)
@@ -92,7 +92,7 @@ def knob_groups(knobs: Sequence[Knob]) -> list[list[int]]:
 
 
 def action_count(knobs: Sequence[Knob]) -> int:
-    """Up and down for each knob, and nothing (Li 5.1.7)."""
+    """The number of actions: up and down for each knob, and nothing (Li 5.1.7)."""
     return 2 * len(knobs) + 1
 
 

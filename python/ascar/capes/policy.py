@@ -1,4 +1,4 @@
-"""What a policy sees each tick, and what it answers: where the knobs shall stand."""
+"""A policy: each tick it observes, and answers with the setting from now on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TickObservation:
 
 
 class Policy(Protocol):
-    """Decides once a tick."""
+    """A policy chooses a setting once a tick."""
 
     def decide(self, seen: TickObservation, /) -> Setting:
         """The setting that is in force from now on."""

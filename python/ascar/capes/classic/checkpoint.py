@@ -1,4 +1,4 @@
-"""A classic learner on disk, and what of it is written down."""
+"""Checkpoints of the classic learner: networks, replay and counters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERSION: Final = 1
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a learner beside its arrays.
+    """A checkpoint's values beside its arrays.
 
     Attributes:
         format: always "ascar-capes".
@@ -54,7 +54,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts_of(learner: Classic, indicators: tuple[str, ...] = ()) -> tuple[Header, dict[str, NDArray[Any]]]:
-    """What is written down of a learner."""
+    """Header and arrays of a learner's checkpoint."""
     error = learner.prediction_error
     header = Header(
         hyper=learner.hyper,
@@ -70,7 +70,7 @@ def parts_of(learner: Classic, indicators: tuple[str, ...] = ()) -> tuple[Header
 
 
 def leaves_into(learner: Classic, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Put a learner where another one was written down.
+    """Set a learner to the state of a checkpoint's header and arrays.
 
     Raises:
         InputError: that one is of another network or of other knobs, or an array is not as it must be.
@@ -101,7 +101,7 @@ def leaves_into(learner: Classic, header: Header, arrays: Mapping[str, NDArray[A
 
 
 def save(path: Path, learner: Classic, indicators: tuple[str, ...] = ()) -> None:
-    """Write a learner; a file that was there is replaced as a whole, or not at all.
+    """Write a learner's checkpoint; the file is replaced atomically.
 
     Raises:
         WorkError: it cannot be written.
@@ -110,7 +110,7 @@ def save(path: Path, learner: Classic, indicators: tuple[str, ...] = ()) -> None
 
 
 def read_header(path: Path) -> Header:
-    """What a checkpoint says of itself.
+    """The header of a checkpoint.
 
     Raises:
         InputError: it cannot be read, is no checkpoint of a learner, is newer, or is damaged.
@@ -119,7 +119,7 @@ def read_header(path: Path) -> Header:
 
 
 def restore(path: Path, learner: Classic) -> Header:
-    """Put a learner where a checkpoint was left.
+    """Set a learner to the state of a checkpoint file.
 
     Args:
         path: of the checkpoint.

@@ -1,4 +1,4 @@
-"""One step down a gradient: shortened where it is too long, then Adam or RMSProp.
+"""A step of gradient descent: clipping by the norm, then Adam or RMSProp.
 
 Written out and not taken from a library, so that it compiles to one pass over the parameters: with wide
 networks a step of training is bound by memory. Needs the extra `drl`.
@@ -32,7 +32,7 @@ class Moments(NamedTuple):
 
 
 def first_moments(hyper: DeepQHyperparameters, network: Any) -> Moments:
-    """Before the first step."""
+    """The moments before the first step."""
     first = jax.tree.map(_zero, network) if hyper.optimizer == "adam" else ()
     return Moments(first, jax.tree.map(_zero, network), jnp.zeros((), jnp.int32))
 
@@ -42,7 +42,7 @@ def _zero(part: Any) -> Any:
 
 
 def descend(hyper: DeepQHyperparameters, slope: Any, network: Any, moments: Moments) -> tuple[Any, Moments]:
-    """The network and the moments after a step.
+    """Update the network and the moments by one step.
 
     Adam: Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, algorithm 1. RMSProp:
     Tieleman and Hinton, "Neural Networks for Machine Learning" (2012), lecture 6.5.

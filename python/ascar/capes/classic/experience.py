@@ -1,4 +1,4 @@
-"""What a deep Q-learner keeps beside its network: replay, rewards, exploration."""
+"""The experience of a deep Q-learner: replay memory, rewards, exploration."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ class Experience:
         self._rewards = Rewards(hyper.reward, hyper.reward_ticks)
 
     def take(self, seen: TickObservation) -> NDArray[np.float32] | None:
-        """A tick has come in; the observation that ends with it, None where too much is missing."""
+        """Store a tick; return the observation that ends with it, or None where too much is missing."""
         self.remember(seen)
         self.exploration.advance()
         return self.replay.observation(seen.tick)
 
     def remember(self, seen: TickObservation) -> None:
-        """Keep a tick for replay, without deciding anything."""
+        """Store a tick in the replay memory without choosing an action."""
         if not math.isnan(seen.performance):
             self.scale = max(self.scale, abs(seen.performance))
         self.replay.add(seen.tick, seen.indicators.ravel(), self._rewards.after(seen.performance))
 
     def batch(self) -> Transitions | None:
-        """A minibatch, rewards divided by the scale; None while there is not enough."""
+        """Draw a minibatch with rewards divided by their scale; None while the memory holds too few ticks."""
         found = self.replay.sample(self.rng, self._hyper.minibatch, self.actions)
         if found is None or not self.scale:
             return None

@@ -1,4 +1,4 @@
-"""How often an action is random: epsilon's schedule (Li 5.1.6)."""
+"""The schedule of epsilon, the share of random actions (Li 5.1.6)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EpsilonSchedule:
         return max(scheduled, hyper.epsilon_workload - abs(fall) * (self.ticks - self._raised_at))
 
     def advance(self) -> None:
-        """A tick has passed."""
+        """Advance the schedule by a tick."""
         self.ticks += 1
 
     def announce(self) -> None:

@@ -25,7 +25,7 @@ _ERROR_WEIGHT = 0.01
 
 
 class Classic:
-    """One learner.
+    """A deep Q-learner.
 
     Args:
         knobs: what it turns, by steps.
@@ -79,7 +79,7 @@ class Classic:
 
 
 class ClassicBatch:
-    """Many learners that train at once, each of its own system, to see how often they converge.
+    """A batch of learners, each on its own system, that train in one compiled step.
 
     Args:
         experiences: one a learner, all of one shape.
@@ -93,7 +93,7 @@ class ClassicBatch:
         self._step = make_step(hyper, many=True)
 
     def decide(self, seen: Sequence[TickObservation]) -> list[Setting]:
-        """The next setting of each system."""
+        """Choose the next setting of each system."""
         observed = [experience.take(one) for experience, one in zip(self._experiences, seen, strict=True)]
         for _ in range(self._hyper.steps_per_tick):
             batches: list[Any] = [experience.batch() for experience in self._experiences]

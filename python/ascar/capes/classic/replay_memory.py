@@ -1,4 +1,4 @@
-"""Replay of ticks: every indicator of every node, kept once, and minibatches drawn from it (Li, Algorithm 2).
+"""The replay memory: it stores each tick once and draws minibatches from them (Li, Algorithm 2).
 
 Observations overlap: each is a stack of the last S ticks. They are put together when they are drawn, so that
 250,000 ticks of 176 indicators take 180 MB, and not ten times as much.
@@ -42,7 +42,7 @@ class TickReplay:
 
     @property
     def nbytes(self) -> int:
-        """Of memory."""
+        """The bytes that the arrays take."""
         return self._values.nbytes + self._missing.nbytes + self._actions.nbytes + self._rewards.nbytes
 
     def add(self, tick: int, values: NDArray[np.float32], reward: float) -> None:
@@ -63,7 +63,7 @@ class TickReplay:
         self._first = max(self._first, tick - len(self._missing) + 1)
 
     def act(self, tick: int, action: int) -> None:
-        """What was done after seeing a tick that is kept."""
+        """Store the action that was taken after a tick."""
         if self._first <= tick <= self._last:
             self._actions[tick % len(self._missing)] = action
 

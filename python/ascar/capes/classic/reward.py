@@ -1,4 +1,4 @@
-"""Rewards: what a transition was worth, by the performance after it (Li 5.1.2, 5.2.2)."""
+"""The reward of a transition, by the performance after it (Li 5.1.2, 5.2.2)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class DeepState(NamedTuple):
-    """All that training changes.
+    """The state that training changes.
 
     Attributes:
         network: theta.
@@ -49,7 +49,7 @@ class DeepState(NamedTuple):
 
 
 class Stepped(NamedTuple):
-    """After a step.
+    """The result of a step.
 
     Attributes:
         state: the new one.
@@ -66,7 +66,7 @@ def sizes_of(hyper: DeepQHyperparameters, inputs: int, actions: int) -> tuple[in
 
 
 def first_state(hyper: DeepQHyperparameters, sizes: Sequence[int], rng: np.random.Generator) -> DeepState:
-    """A network that knows nothing, its copy, and moments of zero."""
+    """A randomly initialised network, its target network, and moments of zero."""
     layers: Any = jax.tree.map(_array, views(initialized(sizes, rng), sizes))
     return DeepState(layers, jax.tree.map(_array, layers), first_moments(hyper, layers))
 

@@ -1,1 +1,1 @@
-"""Systems to learn on that need no machine: a game and a simulated cluster, and contests at them."""
+"""Simulated environments for learners: a game and a storage cluster, and contests on them."""

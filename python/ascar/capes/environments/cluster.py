@@ -74,7 +74,7 @@ class ClusterSystem:
         self._begin(0)
 
     def step(self, setting: Setting) -> TickObservation:
-        """A tick under a setting.
+        """Simulate a tick under a setting.
 
         Raises:
             InputError: the setting is out of range.
@@ -98,7 +98,7 @@ class ClusterSystem:
         return TickObservation(self._tick, performance, seen, setting)
 
     def start(self) -> Setting:
-        """Where the knobs stand at first."""
+        """The initial setting."""
         return initial(self.knobs)
 
     def _begin(self, turn: int) -> None:
@@ -110,7 +110,7 @@ class ClusterSystem:
 
 
 def _scaled_servers(seen: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Looks at servers on scales from 0 to 1: percentages as shares, the rest logarithmic."""
+    """Indicators of servers on scales from 0 to 1: percentages as shares, the rest logarithmic."""
     rest = np.log1p(np.maximum(seen, 0)) / np.log1p(_SERVER_MOST)
     return np.clip(np.where(_PERCENT, seen / 100, rest), 0, 1).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""What of a simulated cluster an online learner may turn, and how settings reach it."""
+"""The knobs of a simulated cluster, and how a setting is put in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A learner at StorageGameSim, again and again: how often it converges, and when."""
+"""Contests on StorageGameSim: how often and when a learner converges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALGORITHMS: Final[tuple[Algorithm, ...]] = ("modern", "classic", "sweep", "rando
 
 @dataclass(frozen=True, slots=True)
 class LearnerContest:
-    """What is played.
+    """The learner, the game and the number of runs.
 
     Attributes:
         game: which, and by which criterion it is won.
@@ -54,7 +54,7 @@ class LearnerContest:
 
 @dataclass(frozen=True, slots=True)
 class ContestRun:
-    """One run.
+    """The result of one run.
 
     Attributes:
         seed: of it.
@@ -69,7 +69,7 @@ class ContestRun:
 
 @dataclass(frozen=True, slots=True)
 class ContestProgress:
-    """How far a contest has come.
+    """The progress of a contest.
 
     Attributes:
         share: of the ticks of all runs.
@@ -155,7 +155,7 @@ def _play_one(game: Game, policy: Policy, tell: Callable[[int], None]) -> None:
 
 
 def _play_together(games: list[Game], contest: LearnerContest, tell: Callable[[int, int], None]) -> None:
-    """Networks train in one compiled step for all runs."""
+    """Play all runs of the classic learner together: their networks train in one compiled step."""
     from ascar.capes.classic.experience import Experience
     from ascar.capes.classic.learner import ClassicBatch
 

@@ -1,4 +1,4 @@
-"""When a game was won: the thesis' criterion, and one that a passer-by does not meet."""
+"""Convergence in a game: the thesis' criterion, and one that a sweep does not meet by passing the ideal."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _DELAY_MAX = 600
 
 @dataclass(frozen=True, slots=True)
 class GameOptions:
-    """Of one run.
+    """The rules of one run.
 
     Attributes:
         noise: standard deviation of what is measured, as a share of the throughput.
@@ -61,7 +61,7 @@ class GameOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no game can have."""
+        """Refuse values out of range."""
         if not 0 <= self.noise <= 10:
             raise InputError(f"noise = {self.noise!r}: must be from 0 to 10, a share of the throughput")
         if not 0 <= self.delay_ticks <= _DELAY_MAX:
@@ -82,13 +82,13 @@ def drawn(kind: GameKind, noise: float, delay_ticks: int, seed: int) -> GameOpti
 
 
 def knobs_of(rules: GameOptions) -> tuple[Knob, ...]:
-    """Window and gap, as they stand at first."""
+    """The knobs window and gap, at their initial values."""
     window, tau_ms = rules.start
     return Knob("window", window, 1, _WINDOW_MAX, 1), Knob("tau_ms", tau_ms, 0, _TAU_MS_MAX, 1)
 
 
 class Game:
-    """One run of it.
+    """One run of the game.
 
     Args:
         rules: of the run.
@@ -108,7 +108,7 @@ class Game:
         self._windows = deque([start[0]] * (rules.delay_ticks + 1), maxlen=rules.delay_ticks + 1)
 
     def step(self, setting: Setting) -> TickObservation:
-        """A second under a setting.
+        """Simulate a second under a setting.
 
         Raises:
             InputError: the setting is out of range.

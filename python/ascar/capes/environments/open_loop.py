@@ -1,4 +1,4 @@
-"""Policies that learn nothing, to compare with: a sweep, and chance."""
+"""Open-loop policies to compare with, which use no observation: one setting, a sweep, random actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HELD_TICKS = 2
 
 
 class StaticPolicy:
-    """Leaves the knobs where they are."""
+    """A policy that keeps one setting."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -31,14 +31,14 @@ class StaticPolicy:
 
 
 class RandomPolicy:
-    """One of the 2n + 1 actions by chance each tick, as a learner whose epsilon stays at 1."""
+    """A policy that takes a random one of the 2n + 1 actions each tick, like a learner with epsilon 1."""
 
     def __init__(self, knobs: Sequence[Knob], rng: np.random.Generator) -> None:
         self._knobs, self._rng = tuple(knobs), rng
         self._setting = initial(self._knobs)
 
     def decide(self, _seen: TickObservation) -> Setting:
-        """A step by chance."""
+        """Take a random action."""
         action = int(self._rng.integers(action_count(self._knobs)))
         self._setting = moved(self._knobs, self._setting, action)
         return self._setting
@@ -48,7 +48,7 @@ class RandomPolicy:
 
 
 class SweepPolicy:
-    """Through all settings in rows: the first knob to its end and back, a step of the next one between.
+    """A policy that visits all settings in rows: the first knob to its end and back, then a step of the next.
 
     Each setting is held for two ticks, so that a row passes the best windows of the game in 22.
     """
@@ -60,7 +60,7 @@ class SweepPolicy:
         self._ticks = 0
 
     def decide(self, _seen: TickObservation) -> Setting:
-        """One step of one knob, every other tick."""
+        """Move one knob by a step, every other tick."""
         self._ticks += 1
         if self._ticks % _HELD_TICKS == 0:
             self._setting = self._next()

@@ -1,4 +1,4 @@
-"""How often and how soon learners converge, and how they stand against each other."""
+"""Records of learners: how often and how soon each converges, and how they compare."""
 
 from __future__ import annotations
 

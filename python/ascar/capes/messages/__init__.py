@@ -1,1 +1,1 @@
-"""A session's messages, read, and folded into its state."""
+"""The messages of a session: connection, requests, ticks, and the state folded from them."""

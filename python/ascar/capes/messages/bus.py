@@ -24,7 +24,7 @@ _CONTROL_S = 10.0
 
 
 def prefix(session: str) -> str:
-    """With which all subjects of a session begin.
+    """The first part of all subjects of a session.
 
     Raises:
         InputError: it is no name of a session.
@@ -60,13 +60,13 @@ class Bus:
         return cls(await Link.open(settings, name=name, timeout_s=timeout_s), session)
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """The connection itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave."""
+        """Close the connection."""
         await self._link.close()
 
     def beside(self, session: str) -> Bus:

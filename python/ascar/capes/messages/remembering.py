@@ -1,4 +1,4 @@
-"""How a session came to its state: over the last ticks, asked for where they were missed."""
+"""The recent past of a session: series over the last ticks, completed from the replay database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session stands: one frozen value. `ascar.capes.messages.folding` makes it from messages."""
+"""The state of a session as one frozen value, which `ascar.capes.messages.folding` makes from messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KnobState:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it stands elsewhere than before the session."""
+        """Whether its value differs from the one before the session."""
         return self.default is not None and self.value is not None and self.value != self.default
 
 
@@ -118,7 +118,7 @@ class MeanInterval:
 
 @dataclass(frozen=True, slots=True)
 class LearnerReport:
-    """What the learner told last.
+    """The last report of the learner.
 
     Attributes:
         tick: of which.

@@ -1,4 +1,4 @@
-"""Ticks as the interface tells them: parts put together, and nothing believed that cannot be read."""
+"""Ticks as the interface publishes them: their parts are assembled, and malformed ones dropped."""
 
 from __future__ import annotations
 

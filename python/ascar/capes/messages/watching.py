@@ -1,4 +1,4 @@
-"""Following a session: what is stored of it, and its messages as they come, folded into states."""
+"""Following a session: its stored ticks and its messages, folded into states."""
 
 from __future__ import annotations
 

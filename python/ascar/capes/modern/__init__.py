@@ -1,1 +1,1 @@
-"""A model of performance over settings, for each workload, and where to go next."""
+"""The modern learner: a model of performance over settings for each workload, and the choice of visits."""

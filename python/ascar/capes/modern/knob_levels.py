@@ -1,4 +1,4 @@
-"""Settings to choose from: a first design, lines through the best, places near it and anywhere."""
+"""Candidate settings: a first design, lines through the best setting, settings near it and at random."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class KnobLevels:
         return np.array([np.argmin(np.abs(one - at)) for one, at in zip(self._shares, place, strict=True)])
 
     def design_point(self, index: int) -> NDArray[np.float64]:
-        """(knobs,): shares of the ranges; many knob_groups one by one, few by a sequence that fills the cube.
+        """(knobs,): shares of the ranges; many groups one by one, few by a sequence that fills the cube.
 
         The sequence: multiples of a generalised golden ratio (Roberts 2018).
 
@@ -80,7 +80,7 @@ class KnobLevels:
         return place
 
     def around(self, best: NDArray[np.float64], *, fine: bool = True) -> NDArray[np.intp]:
-        """(m, knobs): indices of levels: lines through the best, near it, anywhere.
+        """(m, knobs): indices of levels: lines through the best setting, settings near it, random ones.
 
         Args:
             best: shares of the ranges.

@@ -91,7 +91,7 @@ class Modern:
         self.moves = 0
 
     def decide(self, seen: TickObservation) -> Setting:
-        """Where the knobs shall stand from now on."""
+        """Take in a tick; return the setting that is in force from now on."""
         if self.frozen:
             return self._best()
         if seen.setting != self.visit.setting:  # refused, or changed by somebody else
@@ -111,11 +111,11 @@ class Modern:
         self._enter(self.visit.setting, left=None, purpose=purpose, wanted_ticks=self.options.visit_ticks_min)
 
     def freeze(self) -> None:
-        """Learn no more and try nothing: the best setting known of the workload that runs, from now on."""
+        """Stop learning and exploring: the best setting known of the workload stays in force."""
         self.frozen = True
 
     def stay(self, setting: Setting) -> None:
-        """What was wanted does not come now, by no fault of its own: a visit begins where the knobs stand."""
+        """The chosen setting is not put in force, through no fault of its own: a visit begins here."""
         self._enter(setting, left=None)
 
     def recall(self, setting: Setting, values: NDArray[np.float64], indicators: NDArray[np.float64]) -> None:
@@ -132,7 +132,7 @@ class Modern:
 
     @property
     def surface(self) -> Surface:
-        """Of the workload that runs."""
+        """The surface of the workload that runs."""
         return self.workloads.surface
 
     def _ending(self) -> Ending | None:
@@ -193,7 +193,7 @@ class Modern:
         self.visit.wanted_ticks = longest if purpose is Purpose.REST else min(wanted, longest)
 
     def _identified(self, settled: NDArray[np.float64], indicators: IndicatorSummary) -> bool:
-        """Whether it is known which workload the visit was of; else the next one shall tell."""
+        """Whether the workload of the visit is known; otherwise the next visit identifies it."""
         visit = self.visit
         if visit.purpose is Purpose.IDENTIFY:
             self.workloads.identify(visit.setting, settled, indicators)
@@ -301,7 +301,7 @@ class Modern:
         return min(_THOMPSON_MAX, (self.surface.tick_sd() / self.thompson_noise) ** 2)
 
     def _criteria(self, fitted: SurfacePosterior) -> ChoiceCriteria:
-        """What pays, by what is known.
+        """The criteria by which visits pay, by what is known.
 
         Once as many ticks were measured as the shortest horizon has, and nothing better was found, each visit
         elsewhere is followed by a long one to the initial setting.

@@ -16,7 +16,7 @@ _LAST, _FAIR, _RECOVERED = 2, 0.05, 0.5
 
 
 class LossBudget:
-    """A budget: in any minute the shortfall against the initial setting stays below a share of it.
+    """A budget: in any minute, the loss against the initial setting stays below a share of its performance.
 
     What was lost counts as it was measured, less what noise alone would show; gains do not make up for
     losses. Where ticks are so noisy that a minute's mean hides more than the share (three of its standard
@@ -33,7 +33,7 @@ class LossBudget:
         self._coming = 0.0
 
     def spent(self, values: NDArray[np.float64], noise: float, tail: int = 0) -> None:
-        """A visit is over.
+        """Account for a visit that has ended.
 
         Args:
             values: of its ticks, finite.
@@ -85,11 +85,11 @@ class LossBudget:
         return self._kept(0) + self._coming <= _RECOVERED * self._budget_ticks
 
     def _budget(self, noise: float) -> float:
-        """In ticks of the initial setting."""
+        """The budget in ticks of the initial setting."""
         return max(self._budget_ticks, _HIDDEN * noise * _WINDOW_TICKS**0.5)
 
     def _lately(self, values: NDArray[np.float64], noise: float) -> float:
-        """Shortfall of a tick at last."""
+        """The loss of a tick at the end of a visit."""
         last = values[-_LAST:]
         return (
             max(0.0, self._short(last) / len(last) - _SURE * noise / len(last) ** 0.5) if len(last) else 0.0
@@ -100,6 +100,6 @@ class LossBudget:
         return 0.0 if base is None or base <= 0 else float((1 - values / base).sum())
 
     def _kept(self, ticks: int) -> float:
-        """Lost already in the minute that ends with a visit."""
+        """The loss so far in the minute that ends with a visit."""
         kept = max(0, _WINDOW_TICKS - ticks)
         return sum(list(self._shortfalls)[-kept:]) if kept else 0.0

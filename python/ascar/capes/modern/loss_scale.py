@@ -1,4 +1,4 @@
-"""Losses bent: what is far below the best is bad, and how bad matters little."""
+"""Losses compressed: of a setting far below the best it matters little how far."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ class LossScale:
     top: float
     most: float
 
-    def bent(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compressed(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
         """(m,): performances on this scale."""
-        bent = self.best + self.top * self.most * np.expm1(-self._loss(plain) / self.most)
-        return np.where(plain < self.best, bent, plain)
+        compressed = self.best + self.top * self.most * np.expm1(-self._loss(plain) / self.most)
+        return np.where(plain < self.best, compressed, plain)
 
     def slope(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(m,): of the scale, 1 where nothing is lost."""
+        """(m,): the slope of the scale, 1 where nothing is lost."""
         return np.exp(-self._loss(plain) / self.most)
 
-    def plain(self, bent: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(m,): the inverse of `bent`; what would be more than a loss of the whole is that."""
-        share = np.clip((self.best - bent) / self.top / self.most, 0, -np.expm1(-1 / self.most))
-        return np.where(bent < self.best, self.best + self.top * self.most * np.log1p(-share), bent)
+    def plain(self, compressed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,): the inverse of `compressed`; what would be more than a loss of the whole is that."""
+        share = np.clip((self.best - compressed) / self.top / self.most, 0, -np.expm1(-1 / self.most))
+        return np.where(
+            compressed < self.best, self.best + self.top * self.most * np.log1p(-share), compressed
+        )
 
     def _loss(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.maximum(self.best - plain, 0) / self.top

@@ -1,4 +1,4 @@
-"""After how many ticks a change shows: learnt from the changes themselves."""
+"""Settling: after how many ticks a change shows, learnt from the changes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Settling:
 
     @property
     def ticks(self) -> int:
-        """After so many ticks a change shows, with 95% of the probability."""
+        """The ticks after which a change shows with a probability of 95%."""
         return int(np.searchsorted(np.cumsum(self.probabilities()), _SURE))
 
     def probabilities(self) -> NDArray[np.float64]:
-        """(ticks_max + 1,): of each number of ticks."""
+        """(ticks_max + 1,): the probability of each number of ticks."""
         log = self._prior + self.evidence
         weight = np.exp(log - log.max())
         return weight / weight.sum()

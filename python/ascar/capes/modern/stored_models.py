@@ -1,4 +1,4 @@
-"""What a modern learner knows, as plain values and arrays, and back."""
+"""Conversion of a modern learner's models to plain values and arrays, and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _StoredWorkload(msgspec.Struct, frozen=True):
 
 
 class StoredModels(msgspec.Struct, frozen=True, rename={"workloads": "regimes", "drifts": "wanders"}):
-    """Beside the arrays.
+    """The values beside the arrays.
 
     Attributes:
         workloads: of each its name and how far its design is.
@@ -46,7 +46,7 @@ class StoredModels(msgspec.Struct, frozen=True, rename={"workloads": "regimes", 
 
 
 def taken_from(learner: Modern) -> tuple[StoredModels, Arrays]:
-    """What a learner knows."""
+    """The models of a learner as values and arrays."""
     knobs = len(learner.knobs)
     records = learner.workloads.all()
     arrays: Arrays = {"evidence": learner.settling.evidence}
@@ -66,7 +66,7 @@ def taken_from(learner: Modern) -> tuple[StoredModels, Arrays]:
 
 
 def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Have a learner of the same knobs know it again; settings that are out of range by now are left out.
+    """Restore the models in a learner of the same knobs; settings that are out of range now are left out.
 
     Raises:
         InputError: an array is missing, has another shape, or holds what cannot be.

@@ -1,4 +1,4 @@
-"""What is known of the performance at each setting: a Gaussian process over visits."""
+"""The surface: a model of the performance over settings, a Gaussian process fitted to visits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLOOR = 0.05
 _SCALE_MIN, _SCALE_MIN_NOISY = 0.03, 0.1
 _GROWTH = 1.3
 NOISY = 0.3
-"""Standard deviation of a tick, as a share, from which on single ticks say little: losses are not bent,
+"""Standard deviation of a tick, as a share, from which on single ticks say little: losses are not compressed,
 lengths taken to be twice as long and about anything, and no visit ends before it has settled."""
 _MOST, _STRAIGHT, _SLOPE_MIN = 0.15, 1e3, 0.05
 _FEW, _NOISY_REACH = 3, 2.0
@@ -59,7 +59,7 @@ class VisitedSetting:
     last: int = 0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """One more visit's ticks (Chan, Golub and LeVeque 1979, for the sums)."""
+        """Add a visit's ticks (Chan, Golub and LeVeque 1979, for the sums)."""
         mean, n = float(values.mean()), len(values)
         self.within += float(((values - mean) ** 2).sum())
         self.visits += 1
@@ -89,11 +89,11 @@ class SurfacePosterior:
 
     @property
     def visit_sd(self) -> float:
-        """What differs from one visit to another of the same setting, beside the noise of ticks."""
+        """Standard deviation between visits to the same setting, beyond the noise of ticks."""
         return self.scale * self.process.noise_variance**0.5
 
     def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
+        """Mean and standard deviation of the performance without noise, losses compressed, each (m,)."""
         return self.of(self.joint(columns))
 
     def expected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ class SurfacePosterior:
         return self.process.joint(columns / self.reach)
 
     def of(self, joint: JointPrediction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and standard deviation of the performance without noise, losses bent, each (m,)."""
+        """Mean and standard deviation of the performance without noise, losses compressed, each (m,)."""
         return self.centre - self.scale * joint.mean, self.scale * joint.sd
 
     def sample(self, joint: JointPrediction, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -134,7 +134,8 @@ class Surface:
             in these units, is that of `auto`, which spends few trials on large spaces; the share of its range
             over which a knob of a storage system matters (windows from 1 to 8 of 256) may be far less.
             Where ticks are noisy it is twice as long: what looks like a narrow peak is noise there.
-        bends: whether losses are bent and lengths taken to be short where knobs are few and ticks not noisy.
+        compresses: whether losses are compressed and lengths taken to be short where knobs are few and
+            ticks not noisy.
     """
 
     knobs: Sequence[Knob]
@@ -142,7 +143,7 @@ class Surface:
     places: dict[Setting, VisitedSetting] = field(default_factory=dict["Setting", VisitedSetting])
     hints: list[Setting] = field(default_factory=list["Setting"])
     reach: float = REACH
-    bends: bool = True
+    compresses: bool = True
     _visits: int = 0
     _hyper: KernelHyperparameters | None = None
     _refit_at: float = 0.0
@@ -151,23 +152,23 @@ class Surface:
 
     @classmethod
     def restored(cls, knobs: Sequence[Knob], designed: int, places: dict[Setting, VisitedSetting]) -> Surface:
-        """As it was when its places were written down."""
+        """A surface with stored visits."""
         found = cls(knobs, designed, places)
         found._visits = max((one.last for one in places.values()), default=0)
         return found
 
     @property
     def ticks(self) -> int:
-        """Measured in all."""
+        """The ticks measured in all visits."""
         return sum(one.ticks for one in self.places.values())
 
     @property
     def visits(self) -> int:
-        """In all."""
+        """The number of visits."""
         return self._visits
 
     def add(self, setting: Setting, values: NDArray[np.float64]) -> None:
-        """A visit's ticks, those after it had settled."""
+        """Add a visit's ticks, those after it had settled."""
         place = self.places.get(setting)
         if place is None:
             place = self.places[setting] = VisitedSetting(units(self.knobs, setting))
@@ -181,7 +182,7 @@ class Surface:
             del self.places[oldest]
 
     def forget(self, setting: Setting) -> None:
-        """What was measured there counts no more."""
+        """Drop what was measured at a setting."""
         if self.places.pop(setting, None) is not None:
             self._fitted = None
 
@@ -229,10 +230,10 @@ class Surface:
         reach = self.reach * (_NOISY_REACH if noise >= NOISY else 1)
         if self._fitted_before is not None and reach != self._fitted_before.reach:
             self._hyper = None  # its lengths are in other units
-        noisy = min((noise / NOISY) ** 2, 1.0) if self.bends and len(self.knobs) <= _FEW else 1.0
+        noisy = min((noise / NOISY) ** 2, 1.0) if self.compresses and len(self.knobs) <= _FEW else 1.0
         loss_scale = LossScale(float(expected.max()), top, min(_MOST / max(1 - noisy, 1e-9), _STRAIGHT))
         slope = np.maximum(loss_scale.slope(expected), _SLOPE_MIN) ** 2
-        means, variance, between = loss_scale.bent(means), variance * slope, between * slope
+        means, variance, between = loss_scale.compressed(means), variance * slope, between * slope
         centre = float(np.average(means, weights=1 / (variance + means.var() + 1e-12 * top * top)))
         least = (_SCALE_MIN + (_SCALE_MIN_NOISY - _SCALE_MIN) * noisy) * top
         scale = max(float(np.sqrt(max(0.0, means.var() - np.median(variance)))), least)

@@ -1,4 +1,4 @@
-"""A visit: the ticks during which one setting is in force, and what the learner stays there for."""
+"""A visit: the ticks during which one setting is in force, its purpose and its ending."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Visit:
     indicators: list[NDArray[np.float64]] = field(default_factory=list["NDArray[np.float64]"])
 
     def add(self, seen: TickObservation) -> None:
-        """One more tick."""
+        """Add a tick."""
         self.values.append(seen.performance)
         self.indicators.append(node_means(seen))
 

@@ -1,4 +1,4 @@
-"""What a visit to a setting promises, and which one pays."""
+"""The value of a visit to a setting, and the choice of the one that pays most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CandidateSettings:
     """Settings to choose from: first the one in force, then the initial one, then more that were visited.
 
     Attributes:
-        mean: float64 (m,), of each one's performance, losses bent.
+        mean: float64 (m,), of each one's performance, losses compressed.
         sd: float64 (m,), of it.
         plain: float64 (m,), the mean with losses as they are.
         allowed: bool (m,).
@@ -38,7 +38,7 @@ class CandidateSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCriteria:
-    """What pays.
+    """The criteria by which a visit pays.
 
     Attributes:
         ticks: that a visit lasts, once settled.

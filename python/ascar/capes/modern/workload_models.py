@@ -1,4 +1,4 @@
-"""Which workload runs: a surface for each, told apart by name where announced, else by what is measured."""
+"""A model for each workload; shifts between them are announced by name, or detected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEWEST = 0.5
 
 
 class IndicatorSummary(NamedTuple):
-    """Indicators during a visit.
+    """The indicators of a visit.
 
     Attributes:
         mean: (indicators,), over ticks and nodes.
@@ -40,7 +40,7 @@ class IndicatorSummary(NamedTuple):
 
     @classmethod
     def of(cls, ticks: NDArray[np.float64]) -> IndicatorSummary:
-        """Of the ticks' means over nodes, (ticks, indicators)."""
+        """The summary of the ticks' means over nodes, (ticks, indicators)."""
         count = len(ticks)
         if count < 2:
             return cls(ticks.mean(0), np.full(ticks.shape[1], np.inf))
@@ -48,7 +48,7 @@ class IndicatorSummary(NamedTuple):
 
 
 class WorkloadRecord(NamedTuple):
-    """One workload, as it is written down.
+    """A workload as it is stored.
 
     Attributes:
         name: as announced; None where it was not.
@@ -65,7 +65,7 @@ ShiftVerdict = Literal["expected", "outlier", "shift"]
 
 
 class WorkloadModels:
-    """The surface in use, and those of workloads that were there before.
+    """The surface of the workload that runs, and those of earlier workloads.
 
     A workload has changed when two visits in a row are outliers at their settings: the
     performance is eight standard errors away, and 5% or more; or that eighth of the indicators (means
@@ -101,7 +101,7 @@ class WorkloadModels:
         self.drifts = 0.0
 
     def all(self) -> list[WorkloadRecord]:
-        """What is known: first of the workload that runs, then of those before, the latest last."""
+        """All workloads: first the one that runs, then those before, the latest last."""
         known = [(self._name or None, self.surface), *[(None, one) for one in self._others]]
         known += list(self._named.items())
         return [
@@ -109,7 +109,7 @@ class WorkloadModels:
         ]
 
     def put_back(self, records: Sequence[WorkloadRecord], changes: int) -> None:
-        """Know what `all` gave; at least the workload that runs."""
+        """Restore what `all` returned; at least the workload that runs."""
         self.changes, self._outliers = changes, 0
         first, *others = records
         self._name, self.surface = first.name or "", first.surface
@@ -160,7 +160,7 @@ class WorkloadModels:
         return "shift"
 
     def outlier(self, setting: Setting, values: NDArray[np.float64], indicators: IndicatorSummary) -> bool:
-        """As `judge`, but a change is followed at once; whether the visit is to count for nothing."""
+        """Judge a visit and follow a shift at once; whether the visit is an outlier and does not count."""
         verdict = self.judge(setting, values, indicators)
         if verdict == "shift":
             self.identify(setting, values, indicators)

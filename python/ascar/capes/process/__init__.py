@@ -1,1 +1,1 @@
-"""The learner's process: what it is told, what it looks at, how it acts and what it keeps."""
+"""The learner's process: observations, policies, the action queue, training, and the stored state."""

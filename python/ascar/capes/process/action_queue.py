@@ -22,7 +22,7 @@ _FOR_NOW: Final = ("busy", "holding", "killed", "storage", "window", "node", "re
 
 
 class ActionRequest(NamedTuple):
-    """What is sent on `P.actions`.
+    """The action that is sent on `P.actions`.
 
     Attributes:
         id: new for each.
@@ -36,7 +36,7 @@ class ActionRequest(NamedTuple):
 
 
 class ActionResult(NamedTuple):
-    """What came of an action.
+    """The result of an action.
 
     Attributes:
         kind: "applied"; "refused": its setting is not allowed; "dropped": not now; "observed": recorded only.
@@ -70,7 +70,7 @@ class _InFlight:
 
 
 class ActionQueue:
-    """Gets the knobs to where they are wanted.
+    """Sends actions until the target setting is in force.
 
     Args:
         setting_keys: the knobs.
@@ -93,7 +93,7 @@ class ActionQueue:
 
     @property
     def in_flight(self) -> bool:
-        """Whether an action is on its way."""
+        """Whether an action is in flight."""
         return self._in_flight is not None
 
     @property
@@ -128,7 +128,7 @@ class ActionQueue:
         return ActionRequest(self._in_flight.id, tick, {key: values[key] for key in keys})
 
     def told(self, document: Mapping[str, Any], now: Setting) -> ActionResult | None:
-        """A verdict or an outcome; None where it is of another's action, or not the end of ours.
+        """Take in a verdict or an outcome; None where it is of another's action, or not the end of ours.
 
         Args:
             document: as it came, whatever it is.
@@ -150,7 +150,7 @@ class ActionQueue:
         return self._ended(outcome, target)
 
     def lost(self, tick: int, now: Setting) -> ActionResult | None:
-        """Nobody knows of the action that is on its way: what became of it is where the knobs are."""
+        """Take in that nobody knows the action in flight: the setting in force tells its result."""
         in_flight, target = self._in_flight, self.target
         if in_flight is None or target is None:
             return None
@@ -160,14 +160,14 @@ class ActionQueue:
         return ActionResult("dropped", target, None, tick, final=True)
 
     def give_up(self) -> Setting | None:
-        """Go nowhere any more, but for an action that is on its way; where it went."""
+        """Give up the target, but for an action in flight; the target."""
         if self._in_flight is not None:
             return None
         target, self.target = self.target, None
         return target
 
     def _ended(self, outcome: _Outcome, target: Setting) -> ActionResult:
-        """It was not done."""
+        """The result of an action that was not carried out."""
         self._in_flight = self.target = None
         if outcome.verdict == "observed":
             return ActionResult("observed", target, None, outcome.tick, final=True)

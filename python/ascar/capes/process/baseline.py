@@ -20,7 +20,7 @@ _WORKLOADS_MAX = 32
 
 
 class BaselineCollector:
-    """Collects ticks at one setting, those after it had settled, up to 600 for each workload.
+    """Collects settled ticks at the initial setting, up to 600 for each workload.
 
     Args:
         initial: the setting.
@@ -34,7 +34,7 @@ class BaselineCollector:
         self._found: dict[str, tuple[int, dict[str, Any]]] = {}
 
     def take(self, seen: TickObservation, workload: str) -> None:
-        """One more tick."""
+        """Take in a tick."""
         if seen.setting != self._initial:
             self._since = -_SETTLE_TICKS
             return

@@ -1,4 +1,4 @@
-"""The classic learner, fed by a process. Needs the extra `drl`."""
+"""The classic learner as a policy of a learner's process. Needs the extra `drl`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a learner's process begins: what there is to turn and to look at, and what it knew when it ended."""
+"""Discovery of nodes, indicators and keys when a learner's process begins, and its last state."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Discovery:
         return {**self.setting, **_table(current), **_table(defaults)}
 
     def take(self, rows: Mapping[str, Iterable[str]], setting: Mapping[str, Any]) -> None:
-        """What one more tick, or the past, has."""
+        """Take in the nodes and the setting of a tick."""
         for node, names in rows.items():
             if chosen(node, self.plan.file.nodes):
                 self.rows.setdefault(node, set()).update(names)
@@ -75,7 +75,7 @@ class Discovery:
         self.ticks += bool(self.rows)
 
     def missing(self, *, at_once: bool = False) -> str:
-        """What is waited for; empty when it can begin.
+        """What is missing before learning can begin; empty where nothing is.
 
         Args:
             at_once: nothing more will come.
@@ -94,7 +94,7 @@ class Discovery:
         return ""
 
     def learner(self) -> LearnerProcess:
-        """The learner, where the last one ended.
+        """The learner's process, continued from the state of the last start.
 
         Raises:
             InputError: the state does not fit what is there, or there is nothing to turn.
@@ -141,7 +141,7 @@ class Discovery:
 
 
 def starting_report(plan: Plan, tick: int, learner: LearnerProcess | None = None) -> dict[str, Any]:
-    """What is told on `P.learner` while it begins."""
+    """The report on `P.learner` before learning begins."""
     if learner is not None:
         return {**learner.report(), "tick": tick, "phase": "starting"}
     return {

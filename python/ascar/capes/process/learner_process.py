@@ -1,4 +1,4 @@
-"""The learner of a session, without the messages: ticks and outcomes in, actions and reports out."""
+"""The learner of a session without its messages: ticks and outcomes in, actions and reports out."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LearnerProcess:
         self._fresh = -1
 
     def hear(self, tick: Tick, *, newest: bool = True) -> ActionRequest | None:
-        """A tick; the action to take.
+        """Take in a tick; return the action to take.
 
         Args:
             tick: that was closed.
@@ -102,13 +102,13 @@ class LearnerProcess:
         return self._act(seen, before, newest=newest)
 
     def told(self, document: Mapping[str, Any]) -> None:
-        """A verdict on an action, or what came of it."""
+        """Take in a verdict on an action, or its outcome."""
         if self._now is None:
             return
         self._ended(self.action_queue.told(document, self._now))
 
     def lost(self) -> None:
-        """Nobody knows anything of the action that is on its way."""
+        """Take in that the interface does not know the action in flight."""
         if self._now is not None:
             self._ended(self.action_queue.lost(self.tick, self._now))
 
@@ -125,7 +125,7 @@ class LearnerProcess:
             self.policy.withdraw(end.wanted, self._now, refused=end.kind == "refused")
 
     def recall(self, past: TickHistory, later_by: int = 0) -> int:
-        """Learn from stored ticks; how many there were.
+        """Learn from stored ticks; return how many there were.
 
         Args:
             past: the ticks, in their order.
@@ -152,7 +152,7 @@ class LearnerProcess:
         return count
 
     def report(self) -> dict[str, Any]:
-        """What is told on `P.learner`."""
+        """The report that is published on `P.learner`."""
         sign, now = self.plan.objective.sign, self._now
         expected = None if now is None else self.policy.expected(now)
         wanted = self._wanted if self._wanted is not None else now
@@ -188,7 +188,7 @@ class LearnerProcess:
         return "acting" if self.action_queue.in_flight or self.action_queue.target is not None else "learning"
 
     def written(self) -> tuple[LearnerState, dict[str, NDArray[Any]]]:
-        """What is kept from one start to the next."""
+        """The state to keep until the next start."""
         about, arrays = self.policy.written()
         state = LearnerState(
             algorithm=self.plan.file.algorithm,
@@ -206,7 +206,7 @@ class LearnerProcess:
         return state, {**arrays, "usual": self.observer.usual}
 
     def read(self, state: LearnerState, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from there.
+        """Continue from a state.
 
         Raises:
             InputError: it is of another learner, or damaged.
@@ -218,11 +218,11 @@ class LearnerProcess:
 
     @property
     def now(self) -> Setting | None:
-        """In force, as far as is known."""
+        """The setting in force, as far as it is known."""
         return self._now
 
     def announce(self, workload: str) -> None:
-        """The workload that runs when it begins."""
+        """Take in the workload that runs."""
         if workload != self._workload:
             self._announce(workload)
 
@@ -257,7 +257,7 @@ class LearnerProcess:
         return self.action_queue.next(seen.tick, seen.setting)
 
     def _suspend(self, now: Setting) -> None:
-        """Nothing may be changed: what was under way is given up."""
+        """Give up the target, because nothing may be changed."""
         target = self.action_queue.give_up()
         if target is not None:
             self.policy.withdraw(target, now, refused=False)

@@ -1,4 +1,4 @@
-"""What a learner's process keeps from one start to the next."""
+"""The state that a learner's process keeps from one start to the next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSION: Final = 1
 
 
 class LearnerState(msgspec.Struct, frozen=True, kw_only=True, rename={"policy": "brain"}):
-    """Beside the arrays.
+    """The state beside the arrays.
 
     Attributes:
         format: always "ascar-capes-learner".
@@ -54,7 +54,7 @@ class LearnerState(msgspec.Struct, frozen=True, kw_only=True, rename={"policy": 
 
 
 def write_state(path: Path, state: LearnerState, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write it; a file that was there is replaced as a whole, or not at all.
+    """Write a state; the file is replaced atomically.
 
     Raises:
         WorkError: it cannot be written.
@@ -63,7 +63,7 @@ def write_state(path: Path, state: LearnerState, arrays: dict[str, NDArray[Any]]
 
 
 def read_state(path: Path) -> tuple[LearnerState, dict[str, NDArray[Any]]] | None:
-    """Read it; None where there is none.
+    """Read a state; None where there is no file.
 
     Raises:
         InputError: it cannot be read, is none, is newer, or is damaged.
@@ -84,7 +84,7 @@ def read_state(path: Path) -> tuple[LearnerState, dict[str, NDArray[Any]]] | Non
 
 
 def check_fits(path: Path, state: LearnerState, algorithm: str, objective: str) -> None:
-    """Whether it was made for this.
+    """Check that a state is of this algorithm and objective.
 
     Raises:
         InputError: it is of another algorithm or objective.

@@ -1,4 +1,4 @@
-"""What a learner looks at: the same indicators of the same nodes each tick, on scales from -1 to 1."""
+"""Observations: the same indicators of the same nodes each tick, on scales from -1 to 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROWTH = 16.0
 
 @dataclass(frozen=True, slots=True)
 class ObservationLayout:
-    """Rows and columns of what is looked at.
+    """The nodes and indicators of an observation, its rows and columns.
 
     Attributes:
         nodes: their names.
@@ -34,7 +34,7 @@ class ObservationLayout:
     def of(
         cls, rows: Mapping[str, Iterable[str]], nodes: Sequence[str], indicators: Sequence[str]
     ) -> ObservationLayout:
-        """Of nodes with the names of their indicators, those that patterns choose."""
+        """The layout of the nodes and indicators that patterns choose."""
         kept = [node for node in sorted(rows) if chosen(node, nodes)]
         names = sorted({name for node in kept for name in rows[node] if chosen(name, indicators)})
         return cls(tuple(kept), tuple(names))
@@ -46,7 +46,7 @@ def chosen(name: str, patterns: Sequence[str]) -> bool:
 
 
 class Observer:
-    """Values to scales: x / (|x| + r), where r is an indicator's usual size.
+    """Scales values to x / (|x| + r), where r is an indicator's usual size.
 
     r is the mean over the nodes when there was first something other than zero. It follows only what is
     sixteen times as large: scales that moved would make old and new ticks look different.

@@ -1,4 +1,4 @@
-"""Learning from stored ticks alone: nothing is turned."""
+"""Training on stored ticks alone, without actions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OfflineTraining:
     errors: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
 
     def note(self, at: int) -> None:
-        """The prediction error now."""
+        """Record the prediction error."""
         error = self.learner.policy.prediction_error
         if error is not None:
             self.errors.append((at, error))
@@ -119,7 +119,7 @@ async def _learner(plan: Plan, bus: Bus, status: Document, found: StoredRange) -
 
 
 async def _train(training: OfflineTraining, plan: Plan, steps: int | None, progress: _Progress) -> None:
-    """Minibatches from what was recalled (Li, Algorithm 1)."""
+    """Train on minibatches of the recalled ticks (Li, Algorithm 1)."""
     from ascar.capes.process.classic_policy import ClassicPolicy
 
     policy = training.learner.policy

@@ -1,4 +1,4 @@
-"""The learner's process: ticks and outcomes in, actions and reports out, what it knows to disk."""
+"""Training online: ticks and outcomes come in, actions and reports go out, the state goes to disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GAP_TICKS: Final = 1_000
 
 @dataclass(slots=True)
 class Feed:
-    """What has been heard and not been taken yet.
+    """Messages that have come and were not taken yet.
 
     Attributes:
         waiting: subjects' last parts, with objects.
@@ -52,7 +52,7 @@ class Feed:
     some: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self, bus: Bus) -> None:
-        """Without end."""
+        """Collect messages until cancelled."""
         async for what, document in bus.follow(_HEARD):
             self.waiting.append((what, document))
             self.some.set()
@@ -177,7 +177,7 @@ async def recall_others(learner: LearnerProcess, before: int, others: Sequence[B
 
 
 def past_ticks_max(plan: Plan) -> int:
-    """Of how many stored ticks it makes use."""
+    """How many stored ticks the algorithm uses at most."""
     return plan.hyper.memory_ticks if plan.file.algorithm == "classic" else _MODERN_TICKS_MAX
 
 
@@ -191,7 +191,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class _Underway(msgspec.Struct, frozen=True):
-    """Of an answer to `status`, the actions that are not over."""
+    """The actions in an answer to `status` that have not ended."""
 
     on_its_way: _Named | None = None
     waiting: tuple[_Named, ...] = ()
@@ -325,7 +325,7 @@ class _Process:
             await asyncio.to_thread(learner.told, verdict)
 
     async def _look_after(self, learner: LearnerProcess) -> None:
-        """Ask after an action of which nothing was heard for long."""
+        """Ask the interface for an action of which nothing was heard for long."""
         late = learner.action_queue.overdue(learner.tick)
         status = await self._status() if late is not None else None
         if status is None:

@@ -1,4 +1,4 @@
-"""Both learners behind one face: they decide or only watch, learn from the past, and are written down."""
+"""The policies of both learners behind one protocol: they act, observe, recall, and are saved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ERRORS_EVERY = 8
 
 
 class Expectation(NamedTuple):
-    """Of the performance, more being better.
+    """An expected performance; more is better.
 
     Attributes:
         mean: of the model.
@@ -44,7 +44,7 @@ class Expectation(NamedTuple):
 
 
 class LearningPolicy(Protocol):
-    """A learner, as the process that feeds it sees it.
+    """A policy that learns, as a learner's process uses it.
 
     Attributes:
         replays: whether it learns from ticks again and again, and so needs them again after a new start.
@@ -53,15 +53,15 @@ class LearningPolicy(Protocol):
     replays: bool
 
     def decide(self, seen: TickObservation, /) -> Setting:
-        """Where the knobs shall stand from now on."""
+        """Take in a tick; return the setting that is in force from now on."""
         ...
 
     def watch(self, seen: TickObservation, /) -> None:
-        """A tick after which nothing can be changed."""
+        """Take in a tick after which nothing can be changed."""
         ...
 
     def withdraw(self, wanted: Setting, now: Setting, *, refused: bool) -> None:
-        """What was wanted does not come; `refused`: and never will, as a rule or a node does not allow it."""
+        """A chosen setting is not put in force; `refused`: because a rule or a node does not allow it."""
         ...
 
     def announce(self, workload: str, /) -> None:
@@ -69,33 +69,33 @@ class LearningPolicy(Protocol):
         ...
 
     def recall(self, seen: TickObservation, /) -> None:
-        """A tick of the past, in their order."""
+        """Take in a stored tick; they come in order."""
         ...
 
     def recalled(self) -> None:
-        """The past is over."""
+        """All stored ticks were recalled."""
         ...
 
     def expected(self, setting: Setting, /) -> Expectation | None:
-        """What its model says of a setting; None where it has none."""
+        """The performance that its model expects at a setting; None where it has no model."""
         ...
 
     @property
     def epsilon(self) -> float | None:
-        """Share of random actions; None where it takes none."""
+        """The share of random actions; None where it takes none."""
         ...
 
     @property
     def prediction_error(self) -> float | None:
-        """See docs/capes-protocol.md; None before the first one."""
+        """The prediction error of docs/capes-protocol.md; None before the first one."""
         ...
 
     def written(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All it knows, but the ticks."""
+        """What it has learnt, as a header and arrays, without the ticks."""
         ...
 
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Know it again.
+        """Restore what `written` returned.
 
         Raises:
             InputError: it is of another learner, or damaged.
@@ -104,7 +104,7 @@ class LearningPolicy(Protocol):
 
 
 def policy_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]) -> LearningPolicy:
-    """The learner that a file asks for.
+    """The policy that a learner's file asks for.
 
     Args:
         plan: the file.
@@ -124,7 +124,7 @@ def policy_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]
 
 
 class ModernPolicy:
-    """The modern learner.
+    """The modern learner as a `LearningPolicy`.
 
     Args:
         modern: the learner.
@@ -232,7 +232,7 @@ class ModernPolicy:
         self.modern.recall(visit[0].setting, values, np.array([node_means(one) for one in visit]))
 
     def _measure(self, seen: TickObservation) -> None:
-        """How far a tick is from what was expected, once its setting has settled."""
+        """Update the prediction error by a tick, once its setting has settled."""
         self._ticks = self._ticks + 1 if seen.setting == self._setting else 0
         self._setting = seen.setting
         if self._ticks >= self.modern.settling.ticks:

@@ -1,4 +1,4 @@
-"""Between a session's setting, keys with values, and a learner's: one number a knob.
+"""Conversion between a session's setting, keys with values, and a learner's, one number a knob.
 
 A knob of scope `node` or `stream` is as many knobs as it has keys. A choice is its place among the choices.
 """
@@ -28,7 +28,7 @@ _KEYS_MAX = 1_000
 
 
 class InterfaceKnob(msgspec.Struct, frozen=True):
-    """A knob as the interface tells it, in the answer to `status`.
+    """A knob in the interface's answer to `status`.
 
     Attributes:
         name: as agents call it.
@@ -103,7 +103,7 @@ def knob_of(key: str) -> str:
 def setting_keys_of(
     rules: Sequence[InterfaceKnob], defaults: Mapping[str, Any], chosen: Sequence[str], ratios: Sequence[str]
 ) -> tuple[SettingKey, ...]:
-    """The knobs that a learner turns, in the order of their keys.
+    """The keys that a learner sets, in their order.
 
     Args:
         rules: of the interface.
@@ -139,12 +139,12 @@ def values_of(setting_keys: Sequence[SettingKey], setting: Setting) -> dict[str,
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name is meant; the `*` in a knob's own name is no pattern."""
+    """Whether a pattern fits a name; the `*` in a knob's own name is no pattern."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _setting_key(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str]) -> SettingKey | None:
-    """None where there is nothing to choose."""
+    """The key with its knob; None where it has only one value."""
     group = rule.name if "@" in key else ""  # what the same knob does on another node
     if rule.choices or isinstance(default, bool):
         choices: tuple[Value, ...] = rule.choices or (False, True)

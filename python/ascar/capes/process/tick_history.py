@@ -1,4 +1,4 @@
-"""Stored ticks, as the interface gives them over `P.history`: every part checked before it is believed."""
+"""Stored ticks, which the interface sends over `P.history`; every part is checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Block = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
 @dataclass(frozen=True, slots=True)
 class StoredRange:
-    """What is stored.
+    """The range of stored ticks.
 
     Attributes:
         first: tick.

@@ -1,1 +1,1 @@
-"""A session on one machine: every process of the online loop, started, watched and ended together."""
+"""A session on one machine: the processes of the online loop, started, supervised and ended together."""

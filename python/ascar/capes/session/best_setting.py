@@ -1,4 +1,4 @@
-"""What performance was at each setting, and which did best."""
+"""The performance measured at each setting, and the best one."""
 
 from __future__ import annotations
 

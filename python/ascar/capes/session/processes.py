@@ -1,4 +1,4 @@
-"""The processes of a session: started, watched, started again when they die, given up in the end."""
+"""The processes of a session: started, supervised, restarted when they fail, given up in the end."""
 
 from __future__ import annotations
 
