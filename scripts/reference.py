@@ -25,6 +25,7 @@ from ascar.capes.session.study import (
 )
 from ascar.cli.app import app
 from ascar.cli.keys import keys_of, options_of
+from ascar.cli.statuses import MEANINGS, WITHOUT_DECISION
 from ascar.extension import kinds, load
 from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
@@ -259,16 +260,12 @@ def errors_page() -> str:
         "# Exit statuses and errors\n",
         _table(
             ("status", "meaning"),
-            [
-                ("0", 'done; "the default is fine" is a result too'),
-                ("1", "the work failed"),
-                (
-                    "2",
-                    "bad input: one line names the key, its value and what is allowed; nothing was touched",
-                ),
-                ("3", "stopped early; partial results are kept"),
-                ("130", "interrupted by ^C, SIGTERM or SIGHUP; everything was put back"),
-            ],
+            [(str(status), meaning) for status, meaning in MEANINGS.items()],
+        ),
+        "Status 3 keeps what was measured. Scripts read the key of the JSON document that says why.\n",
+        _table(
+            ("command", "ends with 3 when", "key"),
+            [(f"`{name}`", when, f"`{key}`") for name, (when, key) in WITHOUT_DECISION.items()],
         ),
         "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document "
         "all the same, of the schema [error.json](../schemas/error.json), in place of the command's own. Its "

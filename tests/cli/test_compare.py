@@ -62,6 +62,12 @@ def _compare_prints(ascar, command, *options):
     return ascar("compare", "--metric", METRIC, *options, "--", f"{command} 100 0.01", f"{command} 130 0.01")
 
 
+def test_rounds_of_the_warm_up_are_run_and_not_used(ascar, program):
+    document = _compare_prints(ascar, program(), "--warm-up", "3", "--seed", "4", "--json").document
+    assert (document["warm_up"], document["seed"]) == (3, 4)
+    assert document["ranking"][0]["n"] == document["rounds"]
+
+
 def test_commands_are_ranked(ascar, program):
     done = _compare_prints(ascar, program(), "--label", "old", "--label", "new", "--json")
     document = done.document
@@ -198,15 +204,15 @@ def test_names_are_shown_as_they_are_whatever_brackets_they_have(ascar, tmp_path
     path = tmp_path / "[red]odd[b].csv"
     path.write_text("v[/bold]\n" + "\n".join(map(str, [1.0, 2.0] * 50)) + "\n")
     done = ascar("compare", path, path, "--label", "[b]x[/b]", "--label", "[/]")
-    assert done.status == 0
+    assert done.status == 3
     assert "[b]x[/b]" in done.out
     assert "mean v[/bold]" in done.out
-    assert ascar("compare", path, path).status == 0
+    assert ascar("compare", path, path).status == 3
 
 
 def test_recordings_that_are_too_short_say_how_many_more_readings_would_do(ascar, recorded):
     done = ascar("compare", recorded("a.csv", 100, 60), recorded("b.csv", 101, 60, seed=1))
-    assert done.status == 0
+    assert done.status == 3
     assert "not separated: about" in done.out
     assert "more readings would do" in done.out
 
@@ -243,7 +249,7 @@ def test_a_recording_without_a_stable_phase_is_no_crash(ascar, recorded, tmp_pat
     path = tmp_path / "steps.json"
     path.write_text(json.dumps([*[1.0] * 100, *[50.0] * 100, *[100.0] * 100]))
     done = ascar("compare", path, recorded("a.csv", 100))
-    assert done.status == 0
+    assert done.status == 3
     assert "cannot be told" in done.out
     assert "no stable phase" in done.out
 

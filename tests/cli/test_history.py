@@ -120,6 +120,12 @@ def test_show_prints_the_verdict_the_change_and_the_time(ascar, filled):
     assert "ascar report 1" in text
 
 
+def test_show_lists_as_many_of_the_best_as_are_wanted(ascar, filled):
+    whole, one = (ascar("history", "show", "1", "--top", str(top)).out.splitlines() for top in (10, 1))
+    assert len(whole) == len(one) + 1
+    assert ascar("history", "show", "1", "--top", "0").status in (0, 2)
+
+
 def test_show_of_an_interrupted_run_claims_nothing(ascar, filled):
     text = ascar("history", "show", "mail").out
     assert "not verified: no gain is claimed" in text

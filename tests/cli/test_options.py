@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,3 +90,13 @@ def test_what_can_be_started_goes_up_and_down() -> None:
     names = {path for path, _ in commands()}
     assert {"ascar capes up", "ascar capes status", "ascar capes down"} <= names
     assert not [name for name in names if name.split()[-1] in {"start", "stop", "end", "kill"}]
+
+
+def test_every_option_is_named_in_a_test_or_on_a_page_made_by_hand() -> None:
+    root = Path(__file__).resolve().parents[2]
+    made = {root / "docs" / "reference" / "commands.md"}
+    paths = {*root.glob("tests/**/*.py"), *root.glob("docs/**/*.md"), root / "README.md"} - made
+    written = set(re.findall(r"--[a-z][a-z-]*[a-z]", "\n".join(path.read_text("utf-8") for path in paths)))
+    for path, option in _options():
+        names = {name for name in (*option.opts, *option.secondary_opts) if name.startswith("--")}
+        assert names & written, f"{path} {option.opts[0]}"

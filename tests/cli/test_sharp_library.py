@@ -68,6 +68,9 @@ def test_rules_are_found_or_none(ascar, library, tmp_path):
     assert "no rules" in ascar("sharp", "library", "find", "random-read").out
     predicted = ascar("sharp", "library", "predict", "lib:random-read-2", "--json").document
     assert predicted["predicted"][0]["gain"] == pytest.approx(-0.1, abs=0.02)
+    alone = ("sharp", "library", "predict", "lib:random-read-2", "--rule-set")
+    assert ascar(*alone, library[:4], "--json").document["predicted"] == predicted["predicted"][:1]
+    assert ascar(*alone, "no-such-id").status == 2
 
 
 def test_a_trace_and_its_rules_are_added(ascar, library, tmp_path):
@@ -131,6 +134,9 @@ def test_a_load_is_watched(ascar, library):
     assert [one["kind"] for one in seen["events"]][:2] == ["observed", "deployed"]
     assert seen["events"][-1]["kind"] in ("verified", "same")
     assert seen["in_force"]["rules"][0]["b_x100"] == 150
+    arguments = ("--budget", "60 s", "--observe", "5 s", "--moved", "1", "--json", "--quiet")
+    still = ascar("sharp", "watch", "random-write", *arguments).document
+    assert "changed" not in [one["kind"] for one in still["events"]]
     words = ascar("sharp", "watch", "random-write", "--budget", "4 min", "--observe", "5 s")
     assert re.search(r"s: rules on trial: [0-9a-f]{12}, made for .*, \+.* expected", words.err)
     assert re.search(r"s: shown to be better, kept: [0-9a-f]{12}", words.err)

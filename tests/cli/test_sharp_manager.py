@@ -311,7 +311,8 @@ def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Pat
         MessageServer(tmp_path / "own", [manager_user(), controller_user("node")]) as server,
     ):
         manager = server.settings_path("manager")
-        there = start(scenario, "--speed", "100", "--connection", str(server.settings_path("node")))
+        node = str(server.settings_path("node"))
+        there = start(scenario, "--speed", "100", "--prefix", "member", "--connection", node)
         assert there.document["connection_file"] is None
         assert there.document["url"] == server.url
         assert "no message server" in ascar("sharp", "show").error
@@ -327,6 +328,7 @@ def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Pat
             manager,
             "--json",
         ).document
+        assert before["controllers"] == ["member-0", "member-1"]
         learning = subprocess.Popen(
             [
                 sys.executable, "-m", "ascar", "sharp", "learn", "--workload", "writers",

@@ -61,8 +61,8 @@ def ascar(
 ) -> int:
     """Find good settings for storage systems, and believe only numbers that can be defended.
 
-    Exit status: 0 done, 1 the work failed, 2 bad input (nothing was touched), 3 stopped early with partial
-    results kept, 130 interrupted with everything put back.
+    Exit status: 0 done, 1 the work failed, 2 bad input (nothing was touched), 3 no decision or stopped early
+    (results are kept), 130 interrupted (everything was put back).
     """
     if version:
         from ascar import __version__

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from ascar.cli.app import app
 from ascar.cli.interrupts import interruptible
 from ascar.cli.output import emit, json_wanted, say, stdout_for_json
-from ascar.cli.problems import INTERRUPTED, explain
+from ascar.cli.problems import explain
+from ascar.cli.statuses import DONE, INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; None: the process's own.
 
     Returns:
-        The exit status: 0 done, 1 the work failed, 2 bad input, 3 stopped early with partial results kept,
-        130 interrupted with everything put back.
+        The exit status, see `ascar.cli.statuses`.
     """
     own = list(sys.argv[1:] if arguments is None else arguments)
     if not json_wanted(own):
@@ -41,12 +41,12 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`): say nothing, not even at the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        return DONE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the last line of defence: one line
         return _failed(error, as_json=as_json)
     if status == INTERRUPTED:  # the parser turns the exception into its status
         return _failed(KeyboardInterrupt(), as_json=as_json)
-    return status if isinstance(status, int) else 0
+    return status if isinstance(status, int) else DONE
 
 
 def _failed(error: BaseException, *, as_json: bool) -> int:

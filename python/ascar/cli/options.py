@@ -140,7 +140,12 @@ _CONFIDENCE = _option(
 )
 Confidence = Annotated[float, _CONFIDENCE]
 ConfidenceOrNone = Annotated[float | None, _CONFIDENCE]
-_PRESET = _option("--preset", None, "NAME", "Say how good the result must be: quick, normal or strict.")
+_PRESET = _option(
+    "--preset",
+    None,
+    "NAME",
+    "Say how good the result must be: quick, normal or strict; their figures are above.",
+)
 Preset = Annotated[str, _PRESET]
 _INTERVAL_WIDTH = _option(
     "--interval-width", None, "SHARE", "Set the width of the interval over the mean, instead of the preset's."

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from ascar.cli.interrupts import Interrupted
+from ascar.cli.statuses import BAD_INPUT, FAILED, INTERRUPTED
 from ascar.errors import AscarError
 
 if TYPE_CHECKING:
     from ascar.results.problem import Problem
-
-INTERRUPTED = 130
-"""Exit status: interrupted, with everything put back."""
 
 # The parser's own errors: a public name for their class is missing in some versions of Typer.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -45,12 +43,12 @@ def explain(error: BaseException) -> Problem:
         case typer.Abort():
             kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
         case _UsageError():
-            kind, message, status = "UsageError", _usage(error), 2
+            kind, message, status = "UsageError", _usage(error), BAD_INPUT
         case OSError(errno=code) if code in _NO_SPACE:
-            kind, status = "NoSpace", 1
+            kind, status = "NoSpace", FAILED
             message = f"cannot write {error.filename or 'the output'}: {error.strerror}; free some space"
         case _:
-            kind, message, status = type(error).__name__, _crash(error), 1
+            kind, message, status = type(error).__name__, _crash(error), FAILED
     from ascar.results.problem import Problem
 
     return Problem(kind=kind, message=" ".join(message.split()), exit_status=status)

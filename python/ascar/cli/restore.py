@@ -21,6 +21,7 @@ def restore(
     something could not be put back.
     """
     from ascar.cli.output import emit, people
+    from ascar.cli.statuses import DONE, FAILED
     from ascar.results.encode import extended
     from ascar.results.machine import RestoreResult
     from ascar.targets.keeper import restore_all
@@ -28,7 +29,7 @@ def restore(
     report = restore_all(everything=not keep_applied)
     if json:
         emit("restore", extended(RestoreResult, report))
-        return 1 if report.failed else 0
+        return FAILED if report.failed else DONE
     console = people()
     for restored in report.restored:
         console.print(f"restored: {restored}", soft_wrap=True, markup=False)
@@ -39,4 +40,4 @@ def restore(
         console.print(f"not restored: {failed}", soft_wrap=True, markup=False, style="red")
     if not (report.restored or report.left_alone or report.failed):
         console.print("nothing to restore")
-    return 1 if report.failed else 0
+    return FAILED if report.failed else DONE

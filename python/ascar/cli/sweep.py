@@ -50,6 +50,7 @@ def sweep(
     from ascar.cli.interrupts import resumable
     from ascar.cli.output import emit, people
     from ascar.cli.progress import showing
+    from ascar.cli.statuses import decided
     from ascar.cli.studies import read_study
     from ascar.cli.summary import print_sweep
     from ascar.history import History
@@ -80,4 +81,4 @@ def sweep(
         print_sweep(people(), outcome, wanted.objective.unit)
         if out is not None:
             people().print(f"dataset: {out}", soft_wrap=True)
-    return 0 if complete else 3
+    return decided(complete)

@@ -29,14 +29,15 @@ def tune(
     """Search for the best configuration of a study, and verify it against the default.
 
     Exit status: 0 done ("the default is fine" is a result too), 1 the work failed, 2 something in the study
-    is wrong and nothing was touched, 3 ended without a verdict, 130 interrupted; then everything was put
-    back, and --resume goes on.
+    is wrong and nothing was touched, 3 no comparison with the default was made (scripts read verdict.kind),
+    130 interrupted; then everything was put back, and --resume goes on.
     """
     from ascar.cli.studies import read_study
 
     wanted = read_study(study, budget, format_device)
     from ascar.cli.interrupts import resumable
     from ascar.cli.progress import showing
+    from ascar.cli.statuses import decided
     from ascar.history import History
     from ascar.loops.offline import tune as run_loop
 
@@ -44,7 +45,7 @@ def tune(
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, resume=resume, listener=listener)
         _show(outcome, history, as_json=json)
-    return 3 if outcome.verdict.kind == "not-verified" else 0
+    return decided(outcome.verdict.kind != "not-verified")
 
 
 def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:

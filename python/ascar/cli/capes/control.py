@@ -54,6 +54,7 @@ def control(
     """
     from ascar.capes.messages.orders import order_of
     from ascar.cli.output import emit, people
+    from ascar.cli.statuses import DONE, FAILED
     from ascar.messaging import run_interruptible
 
     order = order_of(operation, words or (), job=job)
@@ -67,7 +68,7 @@ def control(
     elif not quiet or refused:
         for line in _lines(name, order, answer):
             people().print(line, markup=False, highlight=False, soft_wrap=True)
-    return 1 if refused else 0
+    return FAILED if refused else DONE
 
 
 async def _asked(settings: Settings, session: str, order: Order, why: str) -> dict[str, Any]:

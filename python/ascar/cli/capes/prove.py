@@ -36,6 +36,7 @@ def prove(
     from ascar.capes.session.folder import find_folder
     from ascar.cli.capes.up_result import proof_lines
     from ascar.cli.output import emit, people, say
+    from ascar.cli.statuses import decided
     from ascar.errors import InputError, WorkError
     from ascar.study import duration as seconds_of
 
@@ -59,7 +60,7 @@ def prove(
     else:
         for line in proof_lines(proof.to_dict()):
             people().print(line, markup=False)
-    return 3 if proof.claim == "none" else 0
+    return decided(proof.claim != "none")
 
 
 def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any) -> Proof:

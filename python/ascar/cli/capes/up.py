@@ -36,7 +36,8 @@ def up(
     unless it is to be kept. Whatever is killed, knobs are put back. What was learnt and seen stays in the
     session's folder, and the next start goes on from it.
 
-    Exit status: 0 ended as asked, 1 something was given up, 2 bad input (nothing was touched).
+    Exit status: 0 ended as asked, 1 something was given up, 2 bad input (nothing was touched), 3 neither a
+    gain nor a loss is shown by --prove.
     """
     from ascar.threads import compute_on_one_thread
 
@@ -48,6 +49,7 @@ def up(
     from ascar.capes.session.study import OnlineStudy
     from ascar.cli.capes.up_result import deliver
     from ascar.cli.output import say
+    from ascar.cli.statuses import FAILED, decided
     from ascar.loops.online import tune_online
     from ascar.study import duration as seconds_of
 
@@ -66,7 +68,9 @@ def up(
 
     ended = tune_online(wanted, place, request, tell)
     deliver(ended, as_json=json)
-    return 1 if ended.problem is not None or ended.left_changed else 0
+    if ended.problem is not None or ended.left_changed:
+        return FAILED
+    return decided(not prove or (ended.proof is not None and ended.proof["claim"] != "none"))
 
 
 def _detach(study: OnlineStudy, folder: object) -> int:

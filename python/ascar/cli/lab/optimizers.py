@@ -78,6 +78,7 @@ def optimizers(
     from ascar.cli.lab.request import Asked, Request
     from ascar.cli.lab.result import print_results, result_of
     from ascar.cli.output import emit, people
+    from ascar.cli.statuses import decided
     from ascar.lab import Archive, Results, carry_out
 
     check_format(plot_format)
@@ -102,4 +103,4 @@ def optimizers(
         print_results(people(), results, sweeps, missing)
         for path in drawn:
             people().print(f"plot: {path}", soft_wrap=True)
-    return 3 if missing else 0
+    return decided(not missing)

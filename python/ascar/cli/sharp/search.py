@@ -79,6 +79,8 @@ def search(
     Without SCENARIO rules are tried on the controllers of a workload, behind a message server, each in an
     interval of the system at work (20 s, or --duration); what was in force before is so again at the end:
     `ascar sharp deploy` puts what was found in force.
+
+    Exit status 3 when there was no last comparison, because too few runs were made or they had no score.
     """
     from ascar.threads import compute_on_one_thread
 
@@ -89,6 +91,7 @@ def search(
     from ascar.cli.sharp.found import document, print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
+    from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.loops.rules import make_rules
     from ascar.pilot.turns import PairTest
@@ -140,7 +143,7 @@ def search(
     else:
         print_found(people(), task, made)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)
-    return 0
+    return decided(made.verdict is not None and made.verdict.kind != "not-verified")
 
 
 def _live(workload: str | None, connection: Path | None, times: tuple[str, str]) -> Live:

@@ -33,6 +33,7 @@ def show(
     from ascar.cli.connection import roster
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.output import emit, people
+    from ascar.cli.statuses import DONE, FAILED
     from ascar.errors import InputError
     from ascar.messaging import find_settings, run_interruptible
 
@@ -49,7 +50,7 @@ def show(
         emit("sharp-show", _document(groups, problems))
     else:
         _print(people(), groups, problems)
-    return 1 if problems or any(len(one["ids"]) > 1 for one in groups) else 0
+    return FAILED if problems or any(len(one["ids"]) > 1 for one in groups) else DONE
 
 
 async def _show(

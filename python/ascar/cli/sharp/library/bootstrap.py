@@ -38,12 +38,14 @@ def bootstrap(
 
     The common workloads are those of section 3.1.7 (ratios of reads to writes, sizes of random reads) and of
     Table 3.4. Every gain is kept when it is measured; interrupted, or out of time, the same command goes on.
+    Exit status 3 when --budget ended it first.
     """
     import time
 
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.library.workloads import objective_named, path_of
+    from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.sharp.library import (
         BootstrapProgress,
@@ -92,4 +94,4 @@ def bootstrap(
             soft_wrap=True,
             markup=False,
         )
-    return 0 if done.complete else 3
+    return decided(done.complete)
