@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import Benchmark, Piece, mean, percent, table
 from benchmarks.synthetic import autoregressive
 
-from ascar.abandonment import Lookout, Rival
+from ascar.abandonment import AbandonmentRule, BestTrial
 from ascar.objective import Objective
 from ascar.pilot import PRESETS, analyze, verdict_on
 from ascar.results.measurement import Series
@@ -138,23 +138,23 @@ def trial(number: int, configuration: int, values: Values) -> Trial:
     )
 
 
-def rival_of(load: Load, rng: np.random.Generator, trials: int) -> Rival | None:
+def rival_of(load: Load, rng: np.random.Generator, trials: int) -> BestTrial | None:
     """The best of two runs of the default and so many trials, all as good; None where it has no interval."""
     done: list[Trial] = []
     for number in range(trials + 2):
         values = load.run(rng)
         done.append(trial(number + 1, max(0, number - 1), values[: load.end(values)]))
-    return Rival.of(done, OBJECTIVE, LEVEL)
+    return BestTrial.of(done, OBJECTIVE, LEVEL)
 
 
-def fate(load: Load, rival: Rival | None, values: Values) -> tuple[bool, float]:
+def fate(load: Load, rival: BestTrial | None, values: Values) -> tuple[bool, float]:
     """Whether a candidate is abandoned, and the share of its readings that this saves."""
     whole = load.end(values)
     if rival is None:
         return False, 0.0
-    lookout, readings = Lookout(rival), series(values)
+    rule, readings = AbandonmentRule(rival), series(values)
     for n in range(1, whole):
-        if lookout.look(Series(readings.seconds[:n], readings.values[:n])) is not None:
+        if rule.look(Series(readings.seconds[:n], readings.values[:n])) is not None:
             return True, 1 - n / whole
     return False, 0.0
 

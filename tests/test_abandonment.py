@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ascar.abandonment import READINGS_MIN, Lookout, Rival, Shortfall, run_margin
+from ascar.abandonment import READINGS_MIN, AbandonmentRule, BestTrial, Shortfall, run_margin
 from ascar.history import History
 from ascar.loops.offline import tune
 from ascar.objective import Objective
@@ -51,16 +51,16 @@ def trial(number: int, values: Values, purpose: Purpose = Purpose.SEARCH, which:
     )
 
 
-def rival_of(runs: list[Values], objective: Objective = MORE, level: float = LEVEL) -> Rival | None:
-    return Rival.of([trial(number + 1, run) for number, run in enumerate(runs)], objective, level)
+def rival_of(runs: list[Values], objective: Objective = MORE, level: float = LEVEL) -> BestTrial | None:
+    return BestTrial.of([trial(number + 1, run) for number, run in enumerate(runs)], objective, level)
 
 
-def abandoned(rival: Rival | None, values: Values) -> tuple[int, Shortfall] | None:
+def abandoned(rival: BestTrial | None, values: Values) -> tuple[int, Shortfall] | None:
     """After how many readings, and why; None: carried through."""
     assert rival is not None
-    lookout, readings = Lookout(rival), series(values)
+    rule, readings = AbandonmentRule(rival), series(values)
     for n in range(1, len(values) + 1):
-        found = lookout.look(Series(readings.seconds[:n], readings.values[:n]))
+        found = rule.look(Series(readings.seconds[:n], readings.values[:n]))
         if found is not None:
             return n, found
     return None
@@ -190,12 +190,12 @@ def test_looks_are_few():
     rng = np.random.default_rng(9)
     rival = rival_of([steady(rng) for _ in range(4)])
     assert rival is not None
-    lookout, looks = Lookout(rival), []
+    rule, looks = AbandonmentRule(rival), []
     values = series(steady(rng, n=400))
     for n in range(1, 401):
-        before = lookout._next
-        lookout.look(Series(values.seconds[:n], values.values[:n]))
-        looks += [n] if lookout._next != before else []
+        before = rule._next
+        rule.look(Series(values.seconds[:n], values.values[:n]))
+        looks += [n] if rule._next != before else []
     assert looks[0] == READINGS_MIN
     assert len(looks) < 25
     assert all(late >= 1.2 * early for early, late in pairwise(looks))
@@ -211,16 +211,16 @@ def test_the_rival_is_the_best_usable_trial_of_the_search():
     verified = trial(6, steady(rng, 9000), Purpose.VERIFY)
     bare = replace(trial(7, steady(rng, 1600)), series={})
     every = [default, best, breaking, failed, pruned, verified]
-    rival = Rival.of(every, MORE, LEVEL)
+    rival = BestTrial.of(every, MORE, LEVEL)
     assert rival is not None
     assert rival.number == 2
     assert rival.load_s == pytest.approx(0.25 * READINGS)
-    least = Rival.of(every, LESS, LEVEL)
+    least = BestTrial.of(every, LESS, LEVEL)
     assert least is not None
     assert least.number == 1
-    assert Rival.of([failed], MORE, LEVEL) is None
-    assert Rival.of(every, MORE, 0.0) is None
-    assert Rival.of([*every, bare], MORE, LEVEL) is None, "one number has no readings to be held against"
+    assert BestTrial.of([failed], MORE, LEVEL) is None
+    assert BestTrial.of(every, MORE, 0.0) is None
+    assert BestTrial.of([*every, bare], MORE, LEVEL) is None, "one number has no readings to be held against"
 
 
 def test_the_margin_learns_from_repeated_runs_and_grows_with_luck():

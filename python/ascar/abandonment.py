@@ -80,7 +80,7 @@ class Shortfall:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rival:
+class BestTrial:
     """The best trial so far, as candidates are held against it.
 
     Attributes:
@@ -106,7 +106,7 @@ class Rival:
     level: float
 
     @classmethod
-    def of(cls, trials: Iterable[Trial], objective: Objective, level: float) -> Rival | None:
+    def of(cls, trials: Iterable[Trial], objective: Objective, level: float) -> BestTrial | None:
         """The best usable trial of a search; None where there is none with readings to compare with.
 
         Args:
@@ -204,10 +204,10 @@ class Rival:
 
 
 @dataclass(slots=True)
-class Lookout:
+class AbandonmentRule:
     """Looks at a candidate now and then: after 8 readings, and whenever there are a fifth more."""
 
-    rival: Rival
+    rival: BestTrial
     _next: int = READINGS_MIN
 
     def look(self, scores: Series) -> Shortfall | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ascar.abandonment import Rival
+from ascar.abandonment import BestTrial
 from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
 from ascar.events import Event
@@ -57,7 +57,7 @@ class PreparedStudy:
 
     @classmethod
     def open(cls, study: Study, clock: Clock | None = None) -> PreparedStudy:
-        """The bench of a study.
+        """The prepared of a study.
 
         Raises:
             InputError: the study, or the machine, does not allow it; nothing was touched.
@@ -73,7 +73,7 @@ class PreparedStudy:
         return cls(study, target, study_space(study, target.space), workload, ticks)
 
     def entered(self) -> PreparedStudy:
-        """The bench once its target is entered: it then knows the machine's own defaults and abilities."""
+        """The prepared once its target is entered: it then knows the machine's own defaults and abilities."""
         space = study_space(self.study, self.target.space)
         if isinstance(self.target, Adopting):
             self.target.adopt(space)
@@ -89,7 +89,7 @@ class Campaign:
     """The trials of one run: made one after the other, kept in the history, added up.
 
     Attributes:
-        bench: the study's system, whose target is entered.
+        prepared: the study's system, whose target is entered.
         run: the run that keeps the trials.
         listener: told of everything that happens.
         trials: all that have ended, in order, those of an earlier, interrupted part included.
@@ -97,7 +97,7 @@ class Campaign:
         budget_s: seconds that the whole run may take.
     """
 
-    bench: PreparedStudy
+    prepared: PreparedStudy
     run: Run
     listener: Listener
     trials: list[Trial] = field(default_factory=list[Trial])
@@ -108,8 +108,8 @@ class Campaign:
 
     def __post_init__(self) -> None:
         """Take up what an earlier, interrupted part of the run left."""
-        self.budget_s = self.bench.study.budget_s
-        self._start_s = self.bench.clock()
+        self.budget_s = self.prepared.study.budget_s
+        self._start_s = self.prepared.clock()
         self.trials = self.run.trials()
         self._spent_before_s = sum(trial.total_s for trial in self.trials)
         for configuration in self.run.crashed():
@@ -121,9 +121,9 @@ class Campaign:
     def announce(self, **data: object) -> None:
         """Tell the listener that the run starts, or goes on, and then of every trial that it had already."""
         known = {
-            "study": self.bench.study.name,
+            "study": self.prepared.study.name,
             "run_id": self.run.id,
-            "valid_configurations": self.bench.space.count(),
+            "valid_configurations": self.prepared.space.count(),
             "trials_recalled": len(self.trials),
         }
         self.listener(Event("study-started", {**known, **data}))
@@ -136,19 +136,19 @@ class Campaign:
         Raises:
             InputError: the objective or a constraint names a metric that the load does not report.
         """
-        bench = self.bench
+        prepared = self.prepared
         trial = Trial(
             self.run.next_number(),
             configuration,
             purpose,
             TrialState.RUNNING,
-            metrics=_cost(bench, configuration),
+            metrics=_cost(prepared, configuration),
         )
         self.run.start_trial(trial)
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
-        if purpose is Purpose.VERIFY and isinstance(bench.target, Reusing):
-            bench.target.start_afresh()  # what is claimed must hold on a newly made system
-        evaluator = Evaluator(bench.study, bench.target, bench.workload, self._heard, bench.clock)
+        if purpose is Purpose.VERIFY and isinstance(prepared.target, Reusing):
+            prepared.target.start_afresh()  # what is claimed must hold on a newly made system
+        evaluator = Evaluator(prepared.study, prepared.target, prepared.workload, self._heard, prepared.clock)
         try:
             trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:
@@ -172,7 +172,7 @@ class Campaign:
     @property
     def elapsed_s(self) -> float:
         """Seconds that the run took so far, earlier parts included."""
-        return self._spent_before_s + self.bench.clock() - self._start_s
+        return self._spent_before_s + self.prepared.clock() - self._start_s
 
     @property
     def left_s(self) -> float:
@@ -204,7 +204,7 @@ class Campaign:
         states = [trial.state for trial in self.trials]
         return {state: states.count(state) for state in TrialState if state in states}
 
-    def _rival(self, trial: Trial) -> Rival | None:
+    def _rival(self, trial: Trial) -> BestTrial | None:
         """What a search trial is held against; None for one that must be carried through.
 
         A configuration that was measured before is measured again for precision: half a measurement of it
@@ -213,10 +213,10 @@ class Campaign:
         known = any(one.configuration == trial.configuration and one.score is not None for one in self.trials)
         if trial.purpose is not Purpose.SEARCH or known:
             return None
-        study = self.bench.study
+        study = self.prepared.study
         if len(study.objectives) > 1:
             return None  # what is worse as a compromise may be the best in one objective
-        return Rival.of(self.trials, study.objective, study.measurement.abandon)
+        return BestTrial.of(self.trials, study.objective, study.measurement.abandon)
 
     def _quarantine(self, configuration: Configuration) -> None:
         """A configuration during which the machine went down twice is not tried a third time."""
@@ -230,13 +230,13 @@ class Campaign:
         self.trials.append(trial)
 
 
-def _cost(bench: PreparedStudy, configuration: Configuration) -> dict[str, float]:
+def _cost(prepared: PreparedStudy, configuration: Configuration) -> dict[str, float]:
     """The metric `change_cost_s`, where the study says what changes count for (Cao 9.4: weights of costs).
 
     It is that of the dearest change from the default: what moving to this configuration takes once, whatever
     was tried before it.
     """
-    costs, space = change_costs_s(bench.study.space), bench.space
+    costs, space = change_costs_s(prepared.study.space), prepared.space
     if not costs:
         return {}
     changed = space.change(space.default(), configuration).parameters
@@ -245,9 +245,9 @@ def _cost(bench: PreparedStudy, configuration: Configuration) -> dict[str, float
 
 @contextmanager
 def take_up(
-    bench: PreparedStudy, history: History, *, resume: bool, listener: Listener
+    prepared: PreparedStudy, history: History, *, resume: bool, listener: Listener
 ) -> Generator[Campaign]:
-    """Enter a bench's target and begin a run on it, or resume one; leaving puts everything back.
+    """Enter a prepared's target and begin a run on it, or resume one; leaving puts everything back.
 
     Raises:
         InputError: the machine does not allow it, or there is nothing to resume; nothing was touched. Or the
@@ -255,9 +255,9 @@ def take_up(
             removed again.
         Refused: a safety rule said no.
     """
-    with bench.target:
-        entered = bench.entered()
-        study = bench.study
+    with prepared.target:
+        entered = prepared.entered()
+        study = prepared.study
         run = history.resume(study) if resume else history.begin(study, entered.space, entered.valid_for())
         try:
             with run:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.abandonment import Lookout
+from ascar.abandonment import AbandonmentRule
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
@@ -24,7 +24,7 @@ from ascar.workspace import LoadTiming
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from ascar.abandonment import Rival, Shortfall
+    from ascar.abandonment import BestTrial, Shortfall
     from ascar.events import Listener
     from ascar.objective import Objective
     from ascar.results.measurement import Readings
@@ -86,7 +86,7 @@ class Evaluator:
     listener: Listener
     clock: Clock = time.monotonic
 
-    def evaluate(self, trial: Trial, rival: Rival | None = None) -> Trial:
+    def evaluate(self, trial: Trial, rival: BestTrial | None = None) -> Trial:
         """Carry out a running trial; a failing stage makes it a failed one, never an exception.
 
         Args:
@@ -99,7 +99,7 @@ class Evaluator:
         stages = _Stages(self.clock)
         trial = replace(trial, started_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
         change: Change | None = None
-        watch = _Watch(self, trial.number, None if rival is None else Lookout(rival), trial.metrics)
+        watch = _Watch(self, trial.number, None if rival is None else AbandonmentRule(rival), trial.metrics)
         try:
             with stages.stage("change"):
                 change = self.target.apply(trial.configuration)
@@ -171,14 +171,14 @@ class _Watch:
     Attributes:
         evaluator: the evaluator, whose study gives the precision to reach.
         trial: number of the trial under way.
-        lookout: compares with the best so far; None: the trial is carried through.
+        rule: compares with the best so far; None: the trial is carried through.
         known: metrics that are known while the load runs: what the change of configuration took.
         shortfall: why it was abandoned; None as long as it was not.
     """
 
     evaluator: Evaluator
     trial: int
-    lookout: Lookout | None
+    rule: AbandonmentRule | None
     known: Mapping[str, float]
     shortfall: Shortfall | None = None
 
@@ -190,7 +190,7 @@ class _Watch:
             load_max_s=duration("measurement.load_max", wanted.load_max),
             reading_s=duration("measurement.reading", wanted.reading),
             enough=self.enough,
-            ask_from_s=None if self.lookout is None else 0.0,
+            ask_from_s=None if self.rule is None else 0.0,
         )
 
     def enough(self, series: Mapping[str, Series]) -> bool:
@@ -208,8 +208,8 @@ class _Watch:
             and verdict_on(analyze(scores.values, goal.confidence), goal).word == "reached"
         ):
             return True
-        if self.lookout is not None:
-            self.shortfall = self.lookout.look(scores)
+        if self.rule is not None:
+            self.shortfall = self.rule.look(scores)
         return self.shortfall is not None
 
     @property
@@ -217,7 +217,7 @@ class _Watch:
         return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
 
 
-def _pruned(trial: Trial, shortfall: Shortfall, rival: Rival, load_s: float) -> Trial:
+def _pruned(trial: Trial, shortfall: Shortfall, rival: BestTrial, load_s: float) -> Trial:
     """A trial whose load was ended early: its score is that of the readings that decided it."""
     return replace(
         trial,

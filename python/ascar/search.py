@@ -106,7 +106,7 @@ class Search:
 
     def __post_init__(self) -> None:
         """Tell the optimizer what is known already."""
-        study, space = self.campaign.bench.study, self.campaign.bench.space
+        study, space = self.campaign.prepared.study, self.campaign.prepared.space
         self.optimizer = search_optimizer(study, space, self.similar)
         if any(table.remaining_gain is not None for _, table in walk(study.stop)):
             self.remaining = RemainingGains(space, study.seed)
@@ -119,7 +119,7 @@ class Search:
         Raises:
             WorkError: it cannot be measured.
         """
-        default = self.campaign.bench.space.default()
+        default = self.campaign.prepared.space.default()
         while len(self.campaign.of(Purpose.DEFAULT)) < _DEFAULT_RUNS:
             trial = self.campaign.attempt(default, Purpose.DEFAULT)
             self._tell(trial)
@@ -152,7 +152,7 @@ class Search:
         if same:
             return same[-1]
         # What is recommended broke a constraint: the best of what did not.
-        sign = campaign.bench.study.objective.sign
+        sign = campaign.prepared.study.objective.sign
         return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
 
     def _purpose(self, configuration: Configuration) -> Purpose:
@@ -173,7 +173,7 @@ class Search:
             self.remaining.tell(evaluation)
 
     def _evaluation(self, trial: Trial) -> Evaluation:
-        study = self.campaign.bench.study
+        study = self.campaign.prepared.study
         return Evaluation(
             configuration=trial.configuration,
             state=TrialState.FAILED if trial.unmet else trial.state,
@@ -186,7 +186,7 @@ class Search:
 
     def _reason_to_end(self) -> str:
         """Why the search should end now; empty while it should go on (Cao 9.6)."""
-        campaign, study = self.campaign, self.campaign.bench.study
+        campaign, study = self.campaign, self.campaign.prepared.study
         if campaign.left_s - self._reserve_s() < campaign.trial_s:
             if campaign.left_s < 2 * campaign.trial_s:
                 return "the time budget is spent"
@@ -211,7 +211,7 @@ class Search:
 
     def _reserve_s(self) -> float:
         """Seconds kept back for the verification."""
-        study = self.campaign.bench.study
+        study = self.campaign.prepared.study
         least_s = 2 * study.verify.runs_min * self.campaign.trial_s
         share_s = study.verify.budget_share * study.budget_s
         return min(max(least_s, share_s), (1 - _SEARCH_SHARE_MIN) * study.budget_s)

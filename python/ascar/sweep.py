@@ -126,10 +126,10 @@ def sweep(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     plan.check()
-    bench = PreparedStudy.open(sweep_study(study), clock)
-    passes(bench.space, plan, study.seed)  # refuses what is too large before anything is touched
-    with take_up(bench, history, resume=resume, listener=listener) as campaign:
-        planned = passes(campaign.bench.space, plan, study.seed)
+    prepared = PreparedStudy.open(sweep_study(study), clock)
+    passes(prepared.space, plan, study.seed)  # refuses what is too large before anything is touched
+    with take_up(prepared, history, resume=resume, listener=listener) as campaign:
+        planned = passes(campaign.prepared.space, plan, study.seed)
         # Of this process: what was measured before an interruption costs nothing now.
         campaign.budget_s = math.inf if plan.budget_s is None else campaign.elapsed_s + plan.budget_s
         campaign.announce(budget_s=plan.budget_s, planned_trials=len(planned))
@@ -271,11 +271,11 @@ def _walk(campaign: Campaign, configurations: list[Configuration]) -> str:
 def _outcome(campaign: Campaign, stopped: str) -> Outcome:
     """What was seen, in one value."""
     usable = [trial for trial in campaign.trials if trial.usable]
-    sign = campaign.bench.study.objective.sign
-    default = campaign.bench.space.default()
+    sign = campaign.prepared.study.objective.sign
+    default = campaign.prepared.space.default()
     return Outcome(
         run_id=campaign.run.id,
-        study=campaign.bench.study.name,
+        study=campaign.prepared.study.name,
         best=max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None),
         default=next((trial for trial in usable if trial.configuration == default), None),
         recommended=default,

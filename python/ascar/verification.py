@@ -87,7 +87,7 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
     defaults = campaign.of(Purpose.DEFAULT)
     if best is None or best.configuration == defaults[0].configuration:
         return _without_comparison(campaign, defaults[0], best)
-    study = campaign.bench.study
+    study = campaign.prepared.study
     pairs = Pairs(defaults[0].configuration, best.configuration)
     for trial in campaign.trials:
         if trial.purpose is Purpose.VERIFY:
@@ -125,7 +125,7 @@ def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) 
             f"all {len(searched)} trials of the search failed, so nothing is known of any other "
             f"configuration; the last one in {last.stage}: {last.message}"
         )
-    elif not searched and campaign.bench.space.count() != 1:
+    elif not searched and campaign.prepared.space.count() != 1:
         note = (
             "the budget left no time to search, only the default was measured; "
             "give the study more, in [study] budget or with --budget"
@@ -140,11 +140,11 @@ def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verd
 
     The verification's runs started afresh; as many more on the aged system tell the difference.
     """
-    target, fresh = campaign.bench.target, verdict.default_scores
+    target, fresh = campaign.prepared.target, verdict.default_scores
     if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
         return verdict
     aged: list[float] = []
-    for _ in range(campaign.bench.study.verify.runs_min):
+    for _ in range(campaign.prepared.study.verify.runs_min):
         trial = campaign.attempt(pairs.default, Purpose.BIAS)
         if trial.state is TrialState.COMPLETE and trial.score is not None:
             aged.append(trial.score)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.analysis.labels import number, percent
 from ascar.analysis.variation_checks import LEVEL
 from ascar.render import p_value
+from ascar.results.variation import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
 _ONE_THING = 0.25
 """A straight line over the run has a drift of about half of its start's difference, of the other sign."""
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """Something that makes runs vary, and what to do about it.
-
-    Attributes:
-        cause: the check's.
-        title: the cause in a few words.
-        evidence: the numbers, with the test.
-        action: what the user should do.
-    """
-
-    cause: str
-    title: str
-    evidence: str
-    action: str
 
 
 def advice_of(checks: Sequence[Check], settled: Sequence[RunLength] = ()) -> list[Advice]:

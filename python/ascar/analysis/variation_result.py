@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, cast
 from ascar.analysis.variation_checks import LEVEL
 from ascar.analysis.variation_summary import deviation_of
 from ascar.results.variation import (
-    Advice,
     CauseCheck,
     Dependence,
     Figure,
     LeftOut,
     MostVarying,
     OperationCorrelation,
-    Settling,
-    Spread,
+    SettlingTime,
+    SpreadSummary,
     VariationGroup,
     VariationResult,
     WindowVariation,
@@ -76,10 +75,7 @@ def result_of(source: str, found: Variation, drawn: Mapping[str, Path | str]) ->
         ),
         level=LEVEL,
         checks=_checks(found),
-        advice=tuple(
-            Advice(cause=one.cause, title=one.title, evidence=one.evidence, action=one.action)
-            for one in found.advice
-        ),
+        advice=tuple(found.advice),
         figures=tuple(_figure(name, path) for name, path in drawn.items()),
         note=runs.note,
     )
@@ -120,9 +116,9 @@ def _groups(found: Variation) -> tuple[VariationGroup, ...]:
     )
 
 
-def _settling(found: Variation) -> tuple[Settling, ...]:
+def _settling(found: Variation) -> tuple[SettlingTime, ...]:
     return tuple(
-        Settling(
+        SettlingTime(
             group=one.group,
             runs=one.runs,
             run_s=one.run_s,
@@ -170,6 +166,6 @@ def _figure(name: str, path: Path | str) -> Figure:
     return Figure(name=name, path=str(path), left_out=None)
 
 
-def _spread(values: Sequence[float]) -> Spread:
+def _spread(values: Sequence[float]) -> SpreadSummary:
     median, p90, most = values
-    return Spread(median=median, p90=p90, max=most)
+    return SpreadSummary(median=median, p90=p90, max=most)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.analysis.drawing import Drawing
-    from ascar.analysis.variation_advice import Advice
     from ascar.analysis.variation_checks import Check
     from ascar.analysis.variation_latency import Correlated, Percentiles
     from ascar.analysis.variation_runs import Runs
     from ascar.analysis.variation_summary import Group, ParameterEffect, Spread
     from ascar.analysis.variation_time import RunLength, Windowed
+    from ascar.results.variation import Advice
 
 FIGURES: Mapping[str, str] = {
     "range-mean": "relative range against mean (Fig. 6.2)",

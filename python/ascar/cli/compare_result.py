@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.cli.contestants import Recordings
-    from ascar.pilot import ComparisonTerms, Pair, Ranking
+    from ascar.pilot import ComparisonTerms, Pair, RecordedRanking
 
 _SHEET = (
     *("rank", "name", "mean", "ci_low", "ci_high", "confidence", "n", "next", "ratio_to_next"),
@@ -130,7 +130,7 @@ class CompareOutput:
                 yield {"block": number_, "name": self.compared.entries[index].label, metric: value}
 
 
-def recorded(found: Recordings, terms: ComparisonTerms, ranking: Ranking) -> Compared:
+def recorded(found: Recordings, terms: ComparisonTerms, ranking: RecordedRanking) -> Compared:
     """The result of comparing recordings."""
     entries = tuple(
         Contestant(label, None, file, measurement, series.values.tolist())

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from ascar.results.contest import Contender
+    from ascar.results.contest import ContestEntry
 
 _SAID = {"better": "ahead", "worse": "behind", "open": "not told apart", "itself": ""}
 
 
-def contenders_table(contenders: Sequence[Contender], score: str) -> Table:
+def contenders_table(contenders: Sequence[ContestEntry], score: str) -> Table:
     """A row a contender.
 
     Args:
@@ -36,13 +36,13 @@ def contenders_table(contenders: Sequence[Contender], score: str) -> Table:
     return table
 
 
-def _mean(one: Contender) -> str:
+def _mean(one: ContestEntry) -> str:
     if one.ci_low is None or one.ci_high is None:
         return number(one.mean)
     return f"{number(one.mean)} [{number(one.ci_low)}, {number(one.ci_high)}]"
 
 
-def _gain(one: Contender) -> str:
+def _gain(one: ContestEntry) -> str:
     if one.gain_relative is not None:
         shown = percent(one.gain_relative)
         limits = (one.gain_low, one.gain_high)

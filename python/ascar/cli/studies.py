@@ -47,8 +47,8 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
     if format_device is not None:
         study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
-    bench = PreparedStudy.open(study)
-    search_optimizer(study, bench.space)
+    prepared = PreparedStudy.open(study)
+    search_optimizer(study, prepared.space)
     return study
 
 

@@ -51,9 +51,9 @@ def tune(
         WorkError: the default configuration cannot be measured, or everything fails.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
-    bench = PreparedStudy.open(study, clock)
+    prepared = PreparedStudy.open(study, clock)
     similar = best_of_similar(study, history)
-    with take_up(bench, history, resume=resume, listener=listener) as campaign:
+    with take_up(prepared, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)
         search = Search(campaign, similar)
         default = search.measure_default()
@@ -73,7 +73,7 @@ def _outcome(
     improved = best is not None and verdict.kind == "improved"
     return Outcome(
         run_id=campaign.run.id,
-        study=campaign.bench.study.name,
+        study=campaign.prepared.study.name,
         best=best,
         default=default,
         recommended=(best if best and improved else default).configuration,

@@ -118,11 +118,11 @@ class SimulatedAnnealing(Stateful):
             self._free += 1
             if record is not None and record.estimate is not None:
                 self._consider(neighbour, record.estimate, rng)
-        wandered = self._place[0]
+        walked = self._place[0]
         for _ in range(_WANDER_MAX):
-            wandered = self._neighbour(wandered, rng)
-            if self.ledger.fresh(wandered):
-                return wandered
+            walked = self._neighbour(walked, rng)
+            if self.ledger.fresh(walked):
+                return walked
         return self.ledger.draw(rng)
 
     def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:

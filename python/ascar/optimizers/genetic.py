@@ -161,9 +161,9 @@ class GeneticAlgorithm(Stateful):
             if record is not None and record.estimate is not None:
                 self._join(_Member(child, record.estimate))
         rng = self.ledger.rng(_WANDER, self.ledger.step)
-        return (child and self._wander(child, rng)) or self.ledger.draw(rng)
+        return (child and self._walk(child, rng)) or self.ledger.draw(rng)
 
-    def _wander(self, child: Configuration, rng: np.random.Generator) -> Configuration | None:
+    def _walk(self, child: Configuration, rng: np.random.Generator) -> Configuration | None:
         """A fresh configuration some mutations away: a converged population goes on exploring."""
         for _ in range(_WANDER_MAX):
             genes = self._genes.mutable(child)

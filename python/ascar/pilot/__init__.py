@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ascar.pilot.nodes import Combined, combine
     from ascar.pilot.phases import Phase, PhaseKind, phases_of
     from ascar.pilot.presets import PRESETS, Goal
-    from ascar.pilot.ranking import Ranking, rank
+    from ascar.pilot.ranking import RecordedRanking, rank
     from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
     from ascar.pilot.round import Round, Runner
     from ascar.pilot.session import Limits, MeasurementPlan, Session, run_session
@@ -58,7 +58,7 @@ __all__ = [
     "Pair",
     "Phase",
     "PhaseKind",
-    "Ranking",
+    "RecordedRanking",
     "Resources",
     "Round",
     "Runner",
@@ -103,7 +103,7 @@ _MODULES = {
     "ascar.pilot.nodes": ("Combined", "combine"),
     "ascar.pilot.phases": ("Phase", "PhaseKind", "phases_of"),
     "ascar.pilot.presets": ("PRESETS", "Goal"),
-    "ascar.pilot.ranking": ("Ranking", "rank"),
+    "ascar.pilot.ranking": ("RecordedRanking", "rank"),
     "ascar.pilot.resources": ("Bottleneck", "Resources", "Sampler", "bottlenecks"),
     "ascar.pilot.round": ("Round", "Runner"),
     "ascar.pilot.session": ("Limits", "MeasurementPlan", "Session", "run_session"),

@@ -27,7 +27,7 @@ _POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RecordedRanking:
     """Series ranked by their means.
 
     Attributes:
@@ -39,7 +39,7 @@ class Ranking:
     standing: Standing
 
 
-def rank(series: Sequence[ArrayLike], terms: ComparisonTerms, confidence: float = 0.95) -> Ranking:
+def rank(series: Sequence[ArrayLike], terms: ComparisonTerms, confidence: float = 0.95) -> RecordedRanking:
     """Rank recorded series, and compare neighbours.
 
     Args:
@@ -59,7 +59,7 @@ def rank(series: Sequence[ArrayLike], terms: ComparisonTerms, confidence: float 
     sign = 1 if terms.lower_is_better else -1
     order = tuple(sorted(range(len(series)), key=lambda index: sign * strict[index].mean))
     pairs = tuple(_compared((a, b), strict, terms, level) for a, b in itertools.pairwise(order))
-    return Ranking(shown, Standing(order, pairs))
+    return RecordedRanking(shown, Standing(order, pairs))
 
 
 def _compared(

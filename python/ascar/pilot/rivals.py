@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
 from ascar.pilot.turns import ESTIMATES, Gain, mean_at_any_time
-from ascar.results.contest import Contender
+from ascar.results.contest import ContestEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def check_contest(runs: int, confidence: float, contenders: int) -> None:
 
 def against_each(
     scores: Mapping[str, Sequence[float]], direction: Direction, confidence: float
-) -> tuple[Contender, ...]:
+) -> tuple[ContestEntry, ...]:
     """How the first stands against each of the others; the i-th runs of all meet the same random numbers.
 
     The level of each comparison is divided by their number, so that all intervals hold together (Bonferroni).
@@ -55,10 +55,10 @@ def against_each(
     return (itself, *(_contender(name, theirs, gain, 1 - confidence) for name, theirs, gain in gains))
 
 
-def _contender(name: str, scores: Sequence[float], gain: Gain | None, level: float) -> Contender:
+def _contender(name: str, scores: Sequence[float], gain: Gain | None, level: float) -> ContestEntry:
     low, high = mean_at_any_time(scores, level) or (None, None)
     estimates = dict.fromkeys(ESTIMATES) if gain is None else gain.estimates()
-    return Contender(
+    return ContestEntry(
         name=name,
         scores=tuple(scores),
         mean=fmean(scores),

@@ -11,7 +11,7 @@ from ascar.results.measurement import Count
 Verdict = Literal["better", "worse", "open", "itself"]
 
 
-class Contender(msgspec.Struct, frozen=True, kw_only=True):
+class ContestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One that took part, and how the first of all stands against it.
 
     Attributes:
@@ -65,7 +65,7 @@ class SharpContestResult(
     runs: Count
     first_seed: Count
     confidence: float
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContestEntry, ...]
 
 
 class LearnerRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,4 +110,4 @@ class CapesContestResult(
     ticks_limit: Count
     confidence: float
     records: tuple[LearnerRecord, ...]
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContestEntry, ...]

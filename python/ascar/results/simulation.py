@@ -72,7 +72,7 @@ class SimulatedRun(ClusterFigures, frozen=True, kw_only=True):
     events: Count
 
 
-class StreamColumns(msgspec.Struct, frozen=True, kw_only=True):
+class StreamTicks(msgspec.Struct, frozen=True, kw_only=True):
     """A stream, which is one client with one server: each indicator by tick.
 
     Attributes:
@@ -153,7 +153,7 @@ class SimRunResult(ClusterFigures, frozen=True, kw_only=True, tag_field="schema"
     total_mb_per_s: tuple[float, ...]
     clients_mb_per_s: tuple[tuple[float, ...], ...]
     servers: tuple[ServerReport, ...]
-    streams: tuple[StreamColumns, ...] | None
+    streams: tuple[StreamTicks, ...] | None
     runs: tuple[SimulatedRun, ...]
     plots: tuple[str, ...]
 

@@ -22,7 +22,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     mean_zero: Count
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class SpreadSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Relative standard deviations (eq. 6.2)."""
 
     median: float
@@ -46,8 +46,8 @@ class VariationGroup(msgspec.Struct, frozen=True, kw_only=True):
     runs_max: Count
     mean_min: float
     mean_max: float
-    rsd: Spread
-    range: Spread
+    rsd: SpreadSummary
+    range: SpreadSummary
     large_share: float
     range_coverage: float
 
@@ -90,7 +90,7 @@ class MostVarying(msgspec.Struct, frozen=True, kw_only=True):
     range: float
 
 
-class Settling(msgspec.Struct, frozen=True, kw_only=True):
+class SettlingTime(msgspec.Struct, frozen=True, kw_only=True):
     """How long runs take to settle.
 
     Attributes:
@@ -120,7 +120,7 @@ class WindowVariation(msgspec.Struct, frozen=True, kw_only=True):
     configurations: Count
     windows: Count
     idle_windows: Count
-    range: Spread
+    range: SpreadSummary
 
 
 class OperationCorrelation(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,8 +152,15 @@ class CauseCheck(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
 
 
-class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do about a cause."""
+class Advice(msgspec.Struct, frozen=True):
+    """A cause of variation, and the remedy.
+
+    Attributes:
+        cause: the name of the check.
+        title: the cause in a few words.
+        evidence: the numbers, with the test.
+        action: what the user should do.
+    """
 
     cause: str
     title: str
@@ -207,7 +214,7 @@ class VariationResult(
     goes_with: tuple[Dependence, ...]
     most_varying: tuple[MostVarying, ...]
     tolerance: float
-    settling: tuple[Settling, ...]
+    settling: tuple[SettlingTime, ...]
     windows: tuple[WindowVariation, ...]
     correlations: tuple[OperationCorrelation, ...]
     level: float

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.objective import Objective
-    from ascar.results.contest import Contender
+    from ascar.results.contest import ContestEntry
     from ascar.sharp.rules import RuleSet
     from ascar.simulation import BatchProgress, Scenario
 
@@ -71,7 +71,7 @@ def contest(
     *,
     threads: int | None = None,
     listener: Callable[[BatchProgress], None] | None = None,
-) -> tuple[Contender, ...]:
+) -> tuple[ContestEntry, ...]:
     """Run all contenders on the same seeds, which no search has seen, and compare the first with each.
 
     Args:

@@ -50,7 +50,7 @@ def rehearsed(judge: Judge, plan: SearchPlan) -> SearchPlan:
     if plan.schedule != "sharp":
         raise InputError(f"schedule = {plan.schedule!r}: only 'sharp' has two phases")
     search(judge, plan)
-    found = dict.fromkeys(one.rules for one in reversed(judge.crowned))
+    found = dict.fromkeys(one.rules for one in reversed(judge.best_in_order))
     others = tuple(rules for rules in found if rules != plan.start)
-    hoped = judge.crowned[-1].gain(judge.crowned[0]) if others else None
+    hoped = judge.best_in_order[-1].gain(judge.best_in_order[0]) if others else None
     return replace(plan, others=others, hoped=hoped)

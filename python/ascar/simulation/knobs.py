@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class ClusterKnob:
     """One knob, the same for all streams.
 
     Attributes:
@@ -22,9 +22,9 @@ class Knob:
     step: float
 
 
-WINDOW = Knob(8, 1, 256, 4)
+WINDOW = ClusterKnob(8, 1, 256, 4)
 """max_rpcs_in_flight, as CAPES's prototype turns it."""
-TAU = Knob(0, 0, 400_000, 1_500)
+TAU = ClusterKnob(0, 0, 400_000, 1_500)
 """The least gap between requests in microseconds, as CAPES's prototype turns it, but unpaced at first."""
 
 

@@ -133,9 +133,9 @@ class Keeper:
         """
         self._ask(replies.Nothing, "lock", {"resources": resources})
 
-    def knob_read(self, knob: str) -> replies.Knob:
+    def knob_read(self, knob: str) -> replies.KnobReply:
         """A knob's value in force, and what it may be set to."""
-        return self._ask(replies.Knob, "knob_read", {"knob": knob})
+        return self._ask(replies.KnobReply, "knob_read", {"knob": knob})
 
     def knob_write(self, knob: str, value: int | str) -> replies.KnobWritten:
         """Sets a knob; takes its lock. Write a scheduler before the knobs it resets."""

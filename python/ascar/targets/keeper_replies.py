@@ -44,7 +44,7 @@ class DoneReply(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Knob(msgspec.Struct, frozen=True):
+class KnobReply(msgspec.Struct, frozen=True):
     """A knob's value in force, and what it may be set to: one of `choices`, or a number within the bounds."""
 
     knob: str

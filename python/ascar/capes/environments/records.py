@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.capes.environments.contest import LearnerContest
-    from ascar.results.contest import Contender
+    from ascar.results.contest import ContestEntry
 
 
 def record_of(name: str, ticks: Sequence[int | None], confidence: float = 0.95) -> LearnerRecord:
@@ -41,7 +41,7 @@ def play_each(
     contests: Sequence[LearnerContest],
     confidence: float,
     listener: Callable[[ContestProgress], None] | None = None,
-) -> tuple[tuple[LearnerRecord, ...], tuple[Contender, ...]]:
+) -> tuple[tuple[LearnerRecord, ...], tuple[ContestEntry, ...]]:
     """Let learners play the same games.
 
     Args:

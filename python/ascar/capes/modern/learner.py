@@ -20,7 +20,7 @@ from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.modern_options import ModernOptions
 from ascar.capes.modern.settling import Settling
 from ascar.capes.modern.surface import NOISY
-from ascar.capes.modern.visit import Ending, Purpose, Visit
+from ascar.capes.modern.visit import Ending, Visit, VisitPurpose
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 
@@ -106,8 +106,8 @@ class Modern:
     def announce(self, workload: str) -> None:
         """Another workload has begun; what was learnt of it before, under this name, is taken up again."""
         self.workloads.announce(workload)
-        resting = self.visit.purpose is Purpose.REST
-        purpose = Purpose.REST if resting else Purpose.MEASURE
+        resting = self.visit.purpose is VisitPurpose.REST
+        purpose = VisitPurpose.REST if resting else VisitPurpose.MEASURE
         self._enter(self.visit.setting, left=None, purpose=purpose, wanted_ticks=self.options.visit_ticks_min)
 
     def freeze(self) -> None:
@@ -142,7 +142,7 @@ class Modern:
             return Ending.COMPLETE
         if visit.setting != self._initial and self._loses_too_much():
             return Ending.COSTLY
-        if visit.purpose is Purpose.IDENTIFY or not visit.stays:
+        if visit.purpose is VisitPurpose.IDENTIFY or not visit.stays:
             return None
         if len(visit.values) < visit.wait_ticks + _SHIFT_TICKS:
             return None
@@ -180,7 +180,7 @@ class Modern:
         if visit.left is not None:
             self.settling.learn(values, visit.left, here, tick_sd * max(abs(here), abs(visit.left)))
         self.budget.spent(values[finite], tick_sd, self.settling.ticks)
-        following, purpose = (self._best(), Purpose.MEASURE) if give_up else self._choose()
+        following, purpose = (self._best(), VisitPurpose.MEASURE) if give_up else self._choose()
         if following != visit.setting:
             self.moves += 1
             self._enter(following, left=here, purpose=purpose)
@@ -190,12 +190,12 @@ class Modern:
             visit.stays += 1
         longest = self.options.stay_ticks_max
         wanted = self._visit_ticks() << min(self.visit.stays, 8)
-        self.visit.wanted_ticks = longest if purpose is Purpose.REST else min(wanted, longest)
+        self.visit.wanted_ticks = longest if purpose is VisitPurpose.REST else min(wanted, longest)
 
     def _identified(self, settled: NDArray[np.float64], indicators: IndicatorSummary) -> bool:
         """Whether the workload of the visit is known; otherwise the next visit identifies it."""
         visit = self.visit
-        if visit.purpose is Purpose.IDENTIFY:
+        if visit.purpose is VisitPurpose.IDENTIFY:
             self.workloads.identify(visit.setting, settled, indicators)
             return True
         verdict = self.workloads.judge(visit.setting, settled, indicators)
@@ -211,7 +211,7 @@ class Modern:
             return True
         self.moves += 1
         ticks = self.options.visit_ticks_max
-        self._enter(self._initial, purpose=Purpose.IDENTIFY, wanted_ticks=ticks)
+        self._enter(self._initial, purpose=VisitPurpose.IDENTIFY, wanted_ticks=ticks)
         return False
 
     def _enter(self, setting: Setting, **changes: Any) -> None:
@@ -239,7 +239,7 @@ class Modern:
     def _best(self) -> Setting:
         return self.surface.best() or self._initial
 
-    def _choose(self) -> tuple[Setting, Purpose]:
+    def _choose(self) -> tuple[Setting, VisitPurpose]:
         """The next setting, among what the budget allows: of the design first, then what promises most."""
         surface, fitted = self.surface, self.surface.fitted()
         known = list(surface.places)
@@ -264,11 +264,11 @@ class Modern:
         allowed &= ~self._likely_refused(columns, visited)
         allowed[2 + int(np.argmax(plain[2 : 2 + len(known)]))] = True  # the best one known is always allowed
         if not recovered and (hints or planned is not None):
-            return self._best(), Purpose.MEASURE
+            return self._best(), VisitPurpose.MEASURE
         if hints:
             surface.hints.remove(hints[-1])
-            return hints[-1] if allowed[len(settings) - 1] else self.visit.setting, Purpose.MEASURE
-        purpose = Purpose.MEASURE
+            return hints[-1] if allowed[len(settings) - 1] else self.visit.setting, VisitPurpose.MEASURE
+        purpose = VisitPurpose.MEASURE
         if planned is not None:
             surface.designed += 1
             nearness = -_nearest(columns, planned[None])
@@ -283,7 +283,7 @@ class Modern:
 
     def _promising(
         self, fitted: SurfacePosterior, joint: JointPrediction, prospects: CandidateSettings
-    ) -> tuple[int, Purpose]:
+    ) -> tuple[int, VisitPurpose]:
         """Which setting promises enough more than to stay (0); by the horizon, or by a drawn surface."""
         if self._rng.random() < self._thompson_share():
             mean, allowed = prospects.mean, prospects.allowed
@@ -291,10 +291,10 @@ class Modern:
             drawn = mean + spread * (fitted.sample(joint, self._rng) - mean)
             best = int(np.argmax(np.where(allowed, drawn, -np.inf)))
             stays = allowed[0] and drawn[best] - drawn[0] <= self.options.worth * abs(drawn[0])
-            return 0 if stays else best, Purpose.MEASURE
+            return 0 if stays else best, VisitPurpose.MEASURE
         criteria = self._criteria(fitted)
         chosen = paying(prospects, criteria)
-        return chosen, Purpose.REST if criteria.rest and chosen == 1 else Purpose.MEASURE
+        return chosen, VisitPurpose.REST if criteria.rest and chosen == 1 else VisitPurpose.MEASURE
 
     def _thompson_share(self) -> float:
         """How often a drawn surface decides."""
@@ -308,7 +308,7 @@ class Modern:
         """
         ticks, noise = self.surface.ticks, self.surface.tick_sd()
         telling = noise < NOISY  # else to be surely better than the initial setting takes too long
-        rested = self.visit.purpose is Purpose.REST and self.visit.setting == self._initial
+        rested = self.visit.purpose is VisitPurpose.REST and self.visit.setting == self._initial
         return ChoiceCriteria(
             self._visit_ticks(),
             self.settling.ticks,

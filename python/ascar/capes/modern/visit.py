@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ascar.capes.policy import TickObservation
 
 
-class Purpose(Enum):
+class VisitPurpose(Enum):
     """What a visit is for."""
 
     MEASURE = "measure the setting"
@@ -50,7 +50,7 @@ class Visit:
     setting: Setting
     wait_ticks: int
     wanted_ticks: int
-    purpose: Purpose = Purpose.MEASURE
+    purpose: VisitPurpose = VisitPurpose.MEASURE
     first: bool = False
     stays: int = 0
     left: float | None = None

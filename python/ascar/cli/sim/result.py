@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.render import number
-from ascar.results.simulation import SimRunResult, SimulatedRun, StreamColumns
+from ascar.results.simulation import SimRunResult, SimulatedRun, StreamTicks
 from ascar.simulation import INDICATORS, spread_of
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ def _whole(figures: Mapping[str, float]) -> dict[str, float | int]:
     return {name: int(one) if name in _COUNTS else one for name, one in figures.items()}
 
 
-def _columns(series: StreamSeries) -> StreamColumns:
+def _columns(series: StreamSeries) -> StreamTicks:
     columns = {name: tuple(getattr(tick, name) for tick in series.ticks) for name in INDICATORS}
-    return StreamColumns(client=series.client, server=series.server, **columns)
+    return StreamTicks(client=series.client, server=series.server, **columns)
 
 
 def _headline(scenario: Scenario, runs: int) -> str:

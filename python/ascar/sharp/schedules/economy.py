@@ -63,7 +63,7 @@ def _begun(field: Field, plan: SearchPlan) -> Judged:
     judge = field.judge
     judge.round += 1
     (first,) = field.run([plan.start], RUNS)
-    judge.crown(first)
+    judge.take_as_best(first)
     sweep = () if "sweep" in plan.without else SWEPT
     if plan.hoped is None:
         return _raced(field, first, [*plan.others, *sweep])
@@ -78,7 +78,7 @@ def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:
     """The best after a round of others."""
     winner = race(field, best, field.tried(rule_sets))
     if winner.rules != best.rules:
-        field.judge.crown(winner)
+        field.judge.take_as_best(winner)
     return winner
 
 

@@ -153,7 +153,7 @@ class Judge:
         evaluations: runs that the search has asked for, remembered ones included.
         best: the best of the rule sets held so far.
         course: the numbers of evaluations at which the best changed, with its score from then on.
-        crowned: the best, one after the other.
+        best_in_order: the best, one after the other.
         seen: every rule set of this round.
         shared: whether run k of every rule set has the same random numbers; else each has its own.
     """
@@ -169,7 +169,7 @@ class Judge:
     evaluations: int = 0
     best: Judged | None = None
     course: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
-    crowned: list[Judged] = field(default_factory=list["Judged"])
+    best_in_order: list[Judged] = field(default_factory=list["Judged"])
     seen: list[Judged] = field(default_factory=list[Judged])
     shared: bool = True
     _begun_s: float = 0.0
@@ -219,16 +219,16 @@ class Judge:
             self._tell(len(found), len(several))
         return found
 
-    def crown(self, judged: Judged) -> None:
+    def take_as_best(self, judged: Judged) -> None:
         """Keep the winner of a comparison as the best, whatever its score on other random numbers."""
         self.best = judged
-        self.crowned.append(judged)
+        self.best_in_order.append(judged)
         self.course.append((self.evaluations, self.objective.sign * judged.score))
 
     def hold(self, judged: Judged) -> None:
         """Keep the best of those that a round was won by."""
         if self.best is None or judged.score > self.best.score:
-            self.crown(judged)
+            self.take_as_best(judged)
 
     def value(self, result: RuleRun) -> float:
         """The score of a run, larger is better; minus infinity where the formula has no value there."""
