@@ -40,8 +40,8 @@ class Application:
 
     Attributes:
         settings: knobs to be set, in this order.
-        left: what is left to the user.
-        warnings: where this machine is not what the result is valid for.
+        left: the parameters that are left to the user.
+        warnings: the differences between this machine and that of the result.
     """
 
     settings: tuple[AppliedSetting, ...]

@@ -72,7 +72,7 @@ class StageFailed(WorkError):
 
     Args:
         stage: the stage's name.
-        message: one line for people.
+        message: the message for people, in one line.
         stderr: the failing program's last output, kept with the trial.
     """
 

@@ -67,8 +67,8 @@ class Objective:
         """Read "maximize FORMULA" or "minimize FORMULA".
 
         Args:
-            text: what to read.
-            key: where it stands, for the error.
+            text: the text to read.
+            key: the name of the key, for the error message.
 
         Raises:
             StudyError: neither word comes first, or the formula cannot be read.
@@ -93,7 +93,7 @@ class Objective:
         latency makes up for half the throughput. Values must be above zero.
 
         Args:
-            objectives: at least one; one alone is its own compromise.
+            objectives: at least one objective; a single one is its own compromise.
             weights: above zero, one an objective; none: equal ones.
 
         Raises:

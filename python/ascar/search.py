@@ -41,8 +41,8 @@ def search_optimizer(study: Study, space: Space, similar: Sequence[Configuration
     """The optimizer that searches for a study: within its change budget, for all of its objectives.
 
     Args:
-        study: what is tuned.
-        space: what is searched.
+        study: the study to search for.
+        space: the space to search.
         similar: the best of a similar study.
 
     Raises:
@@ -93,7 +93,7 @@ class Search:
     """An optimizer at work in a campaign.
 
     Attributes:
-        campaign: its trials.
+        campaign: the campaign that carries out the trials.
         similar: the best of a similar study.
         optimizer: proposes.
         remaining: says what is left to gain; None where the study does not ask.

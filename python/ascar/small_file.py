@@ -24,7 +24,7 @@ class SmallFile:
         path: the path of the file, as the user named it.
         what: the file in the user's words, for errors, e.g. "study file 'a.toml'".
         bytes_max: the greatest size.
-        advice: what the user should do where the file cannot be read.
+        advice: the advice to a user whose file cannot be read.
         error: the type of the errors.
     """
 

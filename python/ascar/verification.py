@@ -30,10 +30,10 @@ class Pairs:
     """Runs of the default and of the best in turns, pair by pair.
 
     Attributes:
-        default: what has to be beaten.
+        default: the default configuration, which the best one must beat.
         best: the configuration that the search recommends.
-        scores: of each pair of which both runs have ended, the default's first; None: that run failed, or
-            broke a constraint.
+        scores: the scores of each pair of completed runs, the default's first; None for a run that failed or
+            violated a constraint.
         failed: runs that failed or broke a constraint.
         runs: the pairs that could be compared, the default's run first.
     """
@@ -167,9 +167,9 @@ def conclude(study: Study, pairs: Pairs, found: InTurns) -> Verdict:
     """The verdict on the pairs of runs.
 
     Args:
-        study: its `[verify]` section gives the level.
+        study: the study, whose `[verify]` section gives the level.
         pairs: all that were made.
-        found: their comparison.
+        found: the comparison of the pairs.
     """
     known = Verdict(
         kind=found.kind,

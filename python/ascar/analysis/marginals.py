@@ -37,9 +37,9 @@ class Marginal:
     Attributes:
         parameter: the parameter's name.
         rows: each value's label, and the scores of the trials that had it, in the values' order.
-        share: how much the values tell: the R squared of section 5.4, adjusted for the number of values,
-            times the share of trials to which the parameter applies. It orders the figures and does not
-            measure importance, because the trials of a search are not a random sample.
+        share: the R squared of section 5.4, adjusted for the number of values, times the share of trials to
+            which the parameter applies. It orders the figures and does not measure importance, because the
+            trials of a search are not a random sample.
     """
 
     parameter: str

@@ -57,7 +57,7 @@ def importance(
     Args:
         frame: a row an evaluation.
         objective: the column that was measured.
-        rules: when the selection ends, and how often it resamples.
+        rules: the options of the selection.
         sheet: the roles of the frame's columns.
         seed: the seed of the resampling.
 

@@ -73,7 +73,7 @@ class Variation:
         by: the parameter of the groups; None: one group.
         names: the groups' names.
         of: intp (k,), the group of each configuration.
-        spread: how much the runs of each configuration differ.
+        spread: the variation of each configuration's runs.
         groups: variation at a glance.
         links: the parameters that go with the variation.
         settled: the run length that each group needs.

@@ -73,9 +73,9 @@ def measure(
         what: a command, as a text that a shell would split or as its words (no shell reads them); or a
             function without arguments: timed where it returns nothing, else what it returns is measured: a
             number, numbers in a row (unit readings), or those by name.
-        metrics: what to read from a command's output by name, as `ascar measure --metric`: a regular
-            expression or "json:PATH"; None: how long it runs.
-        preset: how good the mean must be: "quick", "normal", "strict".
+        metrics: the metrics to read from a command's output by name, as in `ascar measure --metric`: a
+            regular expression or "json:PATH". None measures the run time.
+        preset: the required quality of the mean: "quick", "normal" or "strict".
         interval_width: the width of the interval over the mean, instead of the preset's.
         confidence: the confidence of the interval, instead of the preset's.
         budget: the longest time for all of it.
@@ -132,12 +132,12 @@ def compare(
 
     Args:
         contestants: commands or functions without arguments, as `measure` takes them, by the names to show.
-        metric: what to read from commands' output, as "NAME=REGEX" or "NAME=json:PATH"; None: how long they
-            run.
+        metric: the metric to read from the commands' output, as "NAME=REGEX" or "NAME=json:PATH". None
+            compares run times.
         direction: whether less or more is better; None: what the metric's name says.
-        preset: how small a difference matters: "quick" 5%, "normal" 1%, "strict" 0.5%.
+        preset: the difference that matters: "quick" 5%, "normal" 1%, "strict" 0.5%.
         margin: the difference that does not matter, as a share, instead of the preset's.
-        confidence: that no verdict is wrong, over all pairs and looks together.
+        confidence: the probability that no verdict is wrong, over all pairs and looks together.
         budget: the longest time for all of it.
         rounds_max: the greatest number of rounds of each.
         warm_up: rounds of each that are not used.

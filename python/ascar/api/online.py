@@ -33,10 +33,11 @@ def tune_online(
 
     Args:
         study: a study file with a [capes] table.
-        budget: how long, instead of the study's own duration.
+        budget: the duration of the session, in place of the study's.
         prove: show what the tuning gains, by phases in turns.
         keep: leave the setting that did best in force.
-        folder: where the run keeps what it learns; None: a folder by its name among the user's own.
+        folder: the folder that keeps the learned state. None uses a folder of the run's name in the user's
+            state directory.
         progress: whether progress is shown; None: in a notebook and on a terminal.
 
     Raises:

@@ -24,7 +24,7 @@ class TuneOutcome(Outcome, frozen=True, kw_only=True):
     """What a study came to; in a notebook it shows its verdict, its configuration and its plots.
 
     Attributes:
-        objective: what was searched for.
+        objective: the objective of the search.
         trials: every trial, in order.
         space: the space that was searched.
     """
@@ -58,7 +58,7 @@ def tune(
         space: the configurations that a function can be called with; a study has its own.
         objective: "maximize FORMULA" or "minimize FORMULA" over a function's metrics; a study has its own.
         budget: time for all of it, e.g. "30 min", instead of the study's; a minute for a function.
-        history: where every trial is kept; None: the user's own history.
+        history: the history that keeps every trial. None uses the user's own history.
         resume: go on with the latest unfinished run of this study.
         progress: whether progress is shown; None: in a notebook and on a terminal.
         tables: further keys of the study file by table, e.g. `stop={"trials": 50}`, `study={"seed": 1}`.

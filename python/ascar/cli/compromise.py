@@ -24,9 +24,9 @@ class Front:
 
     Attributes:
         run: the run.
-        objectives: what the points are compared by.
+        objectives: the objectives of the points.
         points: everything that was measured and met the constraints.
-        chosen: its Pareto set, the best in the first objective first.
+        chosen: the Pareto set, the best in the first objective first.
     """
 
     run: Run

@@ -21,7 +21,7 @@ def contenders_table(contenders: Sequence[ContestEntry], score: str) -> Table:
 
     Args:
         contenders: the one that is compared with each of the others first.
-        score: what the scores are.
+        score: the name of the scores.
     """
     from rich.table import Table
     from rich.text import Text

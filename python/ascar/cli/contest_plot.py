@@ -23,8 +23,8 @@ class Bar:
     """One that was compared.
 
     Attributes:
-        label: what it is called.
-        measurement: its mean.
+        label: the label of the contestant.
+        measurement: the contestant's mean.
         readings: (n,) in order.
     """
 
@@ -38,9 +38,9 @@ def write_contest_plot(path: Path, metric: str, bars: Sequence[Bar], lines: Sequ
 
     Args:
         path: ends in .svg or .png.
-        metric: what was compared; labels the axis.
+        metric: the metric that was compared; it labels the axis.
         bars: the best first.
-        lines: how each stands against the next; one fewer.
+        lines: the comparison of each with the next; one fewer than bars.
     """
     with styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar"):
         figure, axes = axes_of()

@@ -34,7 +34,7 @@ class Contestants:
     """Commands that are run.
 
     Attributes:
-        labels: what each is called.
+        labels: the label of each command.
         commands: each in words.
         runners: each carries out a round.
         metric: the reading that is compared.
@@ -51,10 +51,10 @@ class Recordings:
     """Readings that were recorded.
 
     Attributes:
-        labels: what each series is called.
-        files: that each is from.
+        labels: the label of each series.
+        files: the file of each series.
         series: the readings.
-        metric: what they are readings of.
+        metric: the metric of the readings.
     """
 
     labels: tuple[str, ...]

@@ -18,7 +18,7 @@ class RankedImportance:
     """Everything that is shown.
 
     Attributes:
-        name: of the run or table.
+        name: the name of the run or table.
         objective: the column that was measured.
         failed: rows without a value, left out.
         observations: the rows that were used.

@@ -20,10 +20,10 @@ class ImportanceSource:
     """A frame and how it is read.
 
     Attributes:
-        name: what it is called.
+        name: the name of the run or table.
         frame: a row an evaluation.
-        objective: its column.
-        sheet: what its other columns are.
+        objective: the column of the objective.
+        sheet: the roles of the other columns.
         direction: "min", "max"; None: not said.
     """
 

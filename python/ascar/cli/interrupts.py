@@ -65,7 +65,7 @@ class _Asks:
     """Counts the signals, and has those said again that Python could not raise.
 
     Args:
-        hook: what hears of other exceptions that could not be raised.
+        hook: the hook for other exceptions that could not be raised.
     """
 
     def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object]) -> None:

@@ -29,11 +29,11 @@ class Key:
     """A key of a table.
 
     Attributes:
-        name: as the file has it.
-        kind: its type, in words.
-        default: as TOML; None where the key is required, empty where leaving it out means something that no
-            value says.
-        meaning: one sentence.
+        name: the key's name in the file.
+        kind: the key's type, in words.
+        default: the default as TOML; None for a required key, and empty if omitting the key means something
+            that no value expresses.
+        meaning: the key's meaning in one sentence.
     """
 
     name: str

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: without the program's name; None: the process's own.
+        arguments: the command line without the program's name; None means the process's own.
 
     Returns:
         The exit status, see `ascar.cli.statuses`.

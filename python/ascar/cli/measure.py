@@ -96,8 +96,8 @@ class _Asked:
 
     Attributes:
         command: the program and its arguments.
-        metrics: where each is found, by name.
-        kinds: how metrics are averaged, by name.
+        metrics: the place of each metric in the output, by name.
+        kinds: the kind of mean of each metric, by name.
         report_only: names that decide nothing.
     """
 

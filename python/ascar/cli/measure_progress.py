@@ -36,7 +36,7 @@ class Told(Generic[_S]):
     """Takes what is told after each round, and keeps the last.
 
     Args:
-        line_of: what to show of it.
+        line_of: the line to show for a report.
         status: the line on a terminal; None: lines are printed, unless it is quiet.
         quiet: nothing is shown.
     """
@@ -76,7 +76,7 @@ def showing(line_of: Callable[[_S], str], *, quiet: bool = False) -> Generator[T
     """What shows progress while the context lasts.
 
     Args:
-        line_of: what to show of what is told after each round.
+        line_of: the line to show for each round's report.
         quiet: show nothing.
     """
     console = notes()

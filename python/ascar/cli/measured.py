@@ -33,8 +33,8 @@ def lines_of(measurement: Measurement, readings: int) -> Iterator[tuple[str, str
     """What is known of a mean, as headings and facts.
 
     Args:
-        measurement: of some readings.
-        readings: how many there were before any were removed.
+        measurement: the mean of some readings.
+        readings: the number of readings before any were removed.
     """
     yield "mean", f"{interval(measurement)}, {measurement.confidence:.4g} confidence"
     of_all = f" of {readings:,}" if readings != measurement.n else ""
@@ -67,7 +67,7 @@ def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -
     """A row a measurement.
 
     Args:
-        measurements: by name.
+        measurements: the measurements by name.
         verdicts: a word each.
     """
     rows = [

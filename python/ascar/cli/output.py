@@ -47,7 +47,7 @@ def emit(name: str, document: Mapping[str, Any] | msgspec.Struct, *, line: bool 
     Args:
         name: the document's name, a key of `ascar.results.documents.DOCUMENTS`.
         document: the result's struct, or JSON-ready values by its keys.
-        line: on a single line, for commands that print several.
+        line: print on a single line, for commands that print several documents.
     """
     whole = _whole(name, document)
     text = json.dumps(whole, indent=None if line else 2, ensure_ascii=False, allow_nan=False)

@@ -22,7 +22,7 @@ class Outputs:
         plot: figure, .svg or .png.
         readings: every reading, .jsonl.
         quiet: no progress.
-        json: one JSON document instead of text for people.
+        json: print one JSON document instead of text for people.
 
     Raises:
         InputError: a file is of a kind that cannot be written, or its directory does not exist.

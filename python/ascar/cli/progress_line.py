@@ -26,7 +26,7 @@ def progress_line(
 
     Args:
         words: the line for a standing; asked for only when it is shown.
-        first_s: until the first one on a terminal; elsewhere it takes as long as between any two.
+        first_s: the time until the first line on a terminal; elsewhere it equals the time between lines.
         quiet: nothing is shown.
     """
     terminal = sys.stderr.isatty()

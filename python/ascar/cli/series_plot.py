@@ -30,9 +30,9 @@ def write_plot(
 
     Args:
         path: ends in one of ENDINGS.
-        name: of what was read; labels the axis.
+        name: the name of the metric; it labels the axis.
         values: (n,) the whole series.
-        measurement: what was found.
+        measurement: the mean of the readings.
         phases: all of them.
     """
     with styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar"):

@@ -21,7 +21,7 @@ class TextTable:
     """A table.
 
     Attributes:
-        headings: of the columns; units are in the names.
+        headings: the headings of the columns; units are in the names.
         rows: numbers, text, or None for what does not exist.
     """
 

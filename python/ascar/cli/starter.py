@@ -117,7 +117,7 @@ class _Starter:
     Attributes:
         study: keys of `[study]`.
         target: keys of `[target]`, as TOML.
-        space: what the `[space]` text is filled with.
+        space: the text of the `[space]` table.
         parameters: tables of parameters, as TOML.
         workload: gives kind and further keys of `[workload]`, as TOML; None: the target brings its own load.
     """
@@ -196,8 +196,8 @@ def section(
     """A table: the given keys set, the others shown with their defaults, each explained.
 
     Args:
-        name: of the table; one of a list in brackets, as `[capes.knob]`.
-        struct: that reads it; None: its keys are not known.
+        name: the name of the table; for one of a list in brackets, as `[capes.knob]`.
+        struct: the struct that reads the table; None if its keys are not known.
         given: keys to set, as TOML.
         left_out: keys that are not shown.
     """

@@ -23,10 +23,10 @@ class Watched:
 
     Attributes:
         files: the sources, as they were named.
-        streams: by node, the readings.
-        batches: what they are averaged to.
-        watcher: what judges the batches.
-        quiet: without progress.
+        streams: the readings by node.
+        batches: the batches of the readings.
+        watcher: the detector that judges the batches.
+        quiet: show no progress.
         json: documents instead of lines for people.
         seen: batches judged so far.
         end_s: time of the latest reading.

@@ -61,7 +61,7 @@ def parse_trace(content: bytes, form: str | None = None) -> tuple[str, Trace]:
 
     Args:
         content: the content of the trace's file.
-        form: one of `TRACE_FORMS`; None: the content tells.
+        form: one of `TRACE_FORMS`; None means that the content determines it.
 
     Raises:
         InputError: the form is not known, or the content is not of this form.

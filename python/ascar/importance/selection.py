@@ -92,7 +92,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
 
     Args:
         observations: the measured rows.
-        rules: when the selection ends, and how often it resamples.
+        rules: the options of the selection.
         rng: the random generator of the resampling.
     """
     values = centred(observations)

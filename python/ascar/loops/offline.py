@@ -36,8 +36,8 @@ def tune(
     """Search for the best configuration of a study within its budget, and verify it against the default.
 
     Args:
-        study: what is tuned, under which load, for what.
-        history: where every trial is kept.
+        study: the study to tune.
+        history: the history that keeps every trial.
         resume: go on with the latest unfinished run of this study instead of beginning a new one.
         listener: told of everything that happens.
         clock: seconds, monotonic; None: the target's own where its time is virtual, else the machine's.

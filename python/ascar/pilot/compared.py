@@ -25,10 +25,10 @@ class Contestant:
     """One that was compared.
 
     Attributes:
-        label: its name.
+        label: the contestant's name.
         command: the command or function that was run; None: its readings are those of a file.
         file: the file that was read; None: it was run.
-        measurement: its mean on its own.
+        measurement: the contestant's own mean.
         readings: (n,) its readings, in order.
     """
 
@@ -44,13 +44,13 @@ class Compared:
     """What a comparison came to.
 
     Attributes:
-        metric: what was compared.
-        terms: what telling apart meant.
-        entries: in the order they were given.
+        metric: the metric that was compared.
+        terms: the terms of the comparison.
+        entries: the contestants, in the order they were given.
         standing: the ranking.
         session: the rounds; None: recorded readings.
         plan: the plan of the session, or None.
-        used: what was used of the machine meanwhile, or None.
+        used: the resources that the machine used during the comparison, or None.
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Compared:
             plan: the plan of the session.
             session: the rounds.
             confidence: the confidence of each mean's interval.
-            used: what was used of the machine meanwhile.
+            used: the resources that the machine used during the session.
         """
         contest = session.contest
         entries = tuple(
@@ -155,9 +155,9 @@ def pair_line(pair: Pair, terms: ComparisonTerms, metric: str, of: str) -> str:
 
     Args:
         pair: the two.
-        terms: of the comparison.
-        metric: what was compared.
-        of: what more of would decide: "rounds" or "readings".
+        terms: the terms of the comparison.
+        metric: the metric that was compared.
+        of: the unit of the samples: "rounds" or "readings".
     """
     if pair.verdict == "equivalent":
         return f"no difference above {100 * terms.margin:.3g}%"

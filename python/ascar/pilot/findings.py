@@ -21,7 +21,7 @@ class Finding:
 
     Attributes:
         indicator: the indicator.
-        measurement: its mean with an interval; None before the first reading.
+        measurement: the indicator's mean with an interval; None before the first reading.
         basis: "unit readings"; "rounds", where unit readings agree inside rounds but not between them; or
             "readings", one a round.
         readings: the number of readings taken.

@@ -116,7 +116,7 @@ def run_contest(
     One that is decided against both of its neighbours rests. A block that a limit cuts off is not used.
 
     Args:
-        runners: one runner for each contestant, at least two; each carries out one round.
+        runners: the runners of the contestants, at least two; each executes one round.
         plan: the plan of the comparison.
         on_block: told after each block what is known so far.
         clock: seconds, monotonic.

@@ -65,10 +65,11 @@ class Measured:
 
     Attributes:
         command: the program and its arguments, or the name of a Python function.
-        plan: what was wanted.
-        session: what was found.
-        used: what was used of the machine meanwhile.
-        start_cost_s: what starting a program adds to a round; None: unknown, or no program is started.
+        plan: the plan of the measurement.
+        session: the session's findings.
+        used: the resources that the machine used during the session.
+        start_cost_s: the time that starting a program adds to a round; None if it is unknown, or if no
+            program is started.
     """
 
     command: tuple[str, ...]

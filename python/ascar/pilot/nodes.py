@@ -27,7 +27,7 @@ class Combined:
     """One series made of several.
 
     Attributes:
-        series: one reading for each instant at which every node was heard.
+        series: the combined series, with a reading for each instant at which every node reported.
         nodes: the number of nodes.
         left_out: instants of the common time at which some node was silent.
     """

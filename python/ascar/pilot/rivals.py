@@ -41,9 +41,10 @@ def against_each(
     The level of each comparison is divided by their number, so that all intervals hold together (Bonferroni).
 
     Args:
-        scores: of each run, by name, the first one's first; of as many runs each.
-        direction: of the objective.
-        confidence: of each mean's interval, and of all gains' intervals together.
+        scores: the scores of each contestant's runs by name, the first contestant's first; all have equally
+            many runs.
+        direction: the direction of the objective.
+        confidence: the confidence of each mean's interval, and of all gains' intervals together.
 
     Raises:
         InputError: a score is not finite, or there are too few.

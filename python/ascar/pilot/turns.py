@@ -57,18 +57,18 @@ class Gain(msgspec.Struct, frozen=True):
     Intervals and p-value hold at all looks together.
 
     Attributes:
-        direction: of the objective.
-        scale: what is compared. "ratio", where all scores are above zero: the ratio of the geometric means.
-            "difference", where they are not: the means themselves, in the objective's unit.
+        direction: the direction of the objective.
+        scale: the scale of the comparison. "ratio": the ratio of the geometric means, if all scores are above
+            zero. "difference": the difference of the means in the objective's unit, if some are not.
         gain_relative: change over the reference, e.g. 0.31; None on the scale of differences.
         gain_low: lower end of its interval; None where it has no end yet.
         gain_high: upper end, or None.
-        difference: of the means, in the objective's unit, on either scale.
+        difference: the difference of the means in the objective's unit, on either scale.
         difference_low: lower end of its interval, or None.
         difference_high: upper end, or None.
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
         p_value: always-valid, two-sided: the smallest level at which this look tells the two apart.
-        pairs: how many were compared.
+        pairs: the number of pairs that were compared.
         decision: "better" or "worse": told apart; "equivalent": they differ by less than the margin; "open":
             not decided.
     """
@@ -104,8 +104,8 @@ class Gain(msgspec.Struct, frozen=True):
 
         Args:
             reference: scores of what has to be beaten, at least two.
-            candidate: as many of the other.
-            direction: of the objective.
+            candidate: the candidate's scores, as many as the reference's.
+            direction: the direction of the objective.
             level: probability, over all looks together, of calling equal means different.
             margin: difference that does not matter, as a share of the reference; None never calls two
                 equivalent.
@@ -224,8 +224,9 @@ class PairTest:
     Attributes:
         level: probability, over all looks together, of calling equal ones different.
         margin: relative difference that does not matter; 0 never calls two equivalent.
-        pairs_min: before which nothing is decided: two pairs that agree have an interval, but a wide one.
-        pairs_max: at most.
+        pairs_min: the number of pairs before the first decision: two pairs that agree have an interval, but a
+            wide one.
+        pairs_max: the largest number of pairs.
         failure_ends: whether a run without a score ends it; else its pair is left out.
     """
 
@@ -252,12 +253,12 @@ class InTurns:
     """A comparison in turns: after a pair, or at its end.
 
     Attributes:
-        gain: of the candidate over the reference; None: too few pairs could be compared.
-        reference: its scores in the pairs of which both runs have one, in the order taken.
+        gain: the gain of the candidate over the reference; None if too few pairs could be compared.
+        reference: the reference's scores in the pairs with two scores, in the order taken.
         candidate: the other's in the same pairs.
         made: pairs that were run, those without a score included.
         ended: why it ended; None while it goes on.
-        test: what decides it.
+        test: the test of the comparison.
     """
 
     gain: Gain | None
@@ -311,7 +312,7 @@ def taking_turns(
 
     Args:
         run: settles and runs one side; its score, or None where it has none.
-        order: of the runs of a pair, by its number.
+        order: the order of the runs of a pair, by its number.
         first: number of the first pair.
     """
     pair = first
@@ -340,8 +341,8 @@ def compare_in_turns(
 
     Args:
         pairs: run when they are asked for, see `taking_turns`; where they end, the comparison does.
-        direction: of the objective.
-        test: what decides it.
+        direction: the direction of the objective.
+        test: the test of the comparison.
         known: pairs that were made before, by a part that was interrupted.
         over: asked when a pair is over whether the time is spent.
         told: hears of each new pair.

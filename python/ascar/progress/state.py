@@ -22,10 +22,10 @@ class StudyProgress:
 
     Attributes:
         objective: gives the score's direction and unit.
-        study: its name.
-        run_id: in the history; 0 before the study has started.
+        study: the name of the study.
+        run_id: the run's id in the history; 0 before the study has started.
         budget_s: seconds for all of it; 0 where there is no limit.
-        valid_configurations: that the space has; None when unknown.
+        valid_configurations: the number of valid configurations of the space; None if it is unknown.
         left_s: seconds left when the last trial began or ended.
         planned: trials that the current phase will make, where that is known; 0 otherwise.
         best: the best usable trial so far, of the search and the default's runs.

@@ -30,9 +30,9 @@ class Learned:
     Attributes:
         before: rules that were kept at the beginning.
         after: rules that are kept at the end.
-        comparison: of the two, in turns; None: nothing was found to compare.
-        ticks: that were read.
-        settings: of the numbers that were visited.
+        comparison: the comparison of the two settings in turns; None if there was nothing to compare.
+        ticks: the number of ticks that were read.
+        settings: the number of settings that were visited.
     """
 
     before: RuleSet
@@ -56,9 +56,9 @@ def learn_numbers(
     Args:
         system: follows rules.
         turned: the same system with its numbers as knobs.
-        objective: over what an interval tells.
-        learn_s: of the system's time.
-        seed: of the learner.
+        objective: the objective over an interval's metrics.
+        learn_s: the learning time, in the system's own time.
+        seed: the seed of the learner.
         told: hears of the seconds left and the settings seen, once a minute of the system's time.
 
     Raises:

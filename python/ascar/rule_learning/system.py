@@ -32,13 +32,13 @@ class RuleSystem:
 
     Args:
         system: follows the rules.
-        rules: whose numbers are turned.
-        objective: of the performance, over what an interval tells.
+        rules: the rules whose numbers are tuned.
+        objective: the objective over an interval's metrics.
         tick_s: length of a tick.
 
     Attributes:
         rules: whose numbers are turned.
-        knobs: what can be turned.
+        knobs: the knobs of the rules.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RuleSystem:
         """Choose what is turned.
 
         Args:
-            fields: of the actions.
+            fields: the numbers of the actions to tune.
             at: numbers of the rules, from 0; None: all.
 
         Raises:

@@ -31,7 +31,7 @@ def shipped_rules(scenario: str, *, even: bool = False) -> RuleSet | None:
 
     Args:
         scenario: the name of a preset.
-        even: those of the objective tp - stdev instead of most throughput.
+        even: choose the rules for the objective tp - stdev instead of the largest throughput.
     """
     name = f"{scenario}-even" if even else scenario
     return ruleset(name) if name in RULESETS else None
@@ -77,8 +77,8 @@ def contest(
     Args:
         contenders: scenarios by name.
         objective: scores a run.
-        runs: of each.
-        confidence: of each mean's interval, and of all gains' intervals together.
+        runs: the number of runs of each contender.
+        confidence: the confidence of each mean's interval, and of all gains' intervals together.
         threads: runs at a time; None: one a core.
         listener: told now and then how far it has come.
 

@@ -26,7 +26,7 @@ class Lengths:
 
     Attributes:
         settle_s: left out after rules have changed.
-        measure_s: of each interval.
+        measure_s: the length of each compared interval.
     """
 
     settle_s: float = 4.0
@@ -57,10 +57,10 @@ def in_turns(
 
     Args:
         system: keeps the first of both.
-        objective: over what intervals tell; where it has no value the comparison ends.
+        objective: the objective over an interval's metrics; the comparison ends if it has no value.
         both: rules that it keeps, None where it does without, and those that are put on trial.
-        test: what decides it.
-        lengths: of the intervals.
+        test: the test of the comparison.
+        lengths: the lengths of the intervals.
         told: hears of each pair.
 
     Raises:

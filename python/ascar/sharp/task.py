@@ -34,8 +34,8 @@ class Live:
     """Controllers behind a message server, as a system that rules are made for.
 
     Attributes:
-        name: for people: the workload's, or "controllers".
-        workload: whose controllers; None: all.
+        name: the name for people: the workload's, or "controllers".
+        workload: the workload of the controllers; None means all controllers.
         connection: file of it; None: found elsewhere.
         settle_s: left out of a run.
         run_s: length of a run.
@@ -70,7 +70,7 @@ class Ends:
 
     Attributes:
         evaluations: runs of the search; None: any number.
-        budget_s: for all of it, the last comparison included; None: any time.
+        budget_s: the time for the whole search, the last comparison included; None sets no limit.
     """
 
     evaluations: int | None
@@ -82,7 +82,7 @@ class Rehearsal:
     """What a first phase in simulation came to.
 
     Attributes:
-        plan: of the search on the system.
+        plan: the plan of the search on the system.
         evaluations: runs that were made.
         elapsed_s: seconds that it took; None: there was no such phase.
     """
@@ -97,16 +97,16 @@ class Task:
     """What is asked for.
 
     Attributes:
-        system: that rules are made for.
+        system: the system for which rules are made.
         also: scenarios that each run is made in, too.
         first_in: simulation in which the search begins; None: it begins on the system.
-        objective: what is searched for.
-        plan: how.
-        ends: of the search.
-        test: of the last comparison.
+        objective: the objective of the search.
+        plan: the plan of the search.
+        ends: the limits of the search.
+        test: the test of the last comparison.
         threads: runs at a time; None: one a core.
         out: file of the rule set.
-        begin: of the journals.
+        begin: the way in which journals start.
     """
 
     system: Scenario | Live

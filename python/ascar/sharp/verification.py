@@ -22,7 +22,7 @@ def verify(judge: Judge, rules: RuleSet, test: PairTest, until_s: float | None =
     Args:
         judge: runs them.
         rules: the best that was found.
-        test: when to end.
+        test: the test that ends the comparison.
         until_s: end when the search, this included, has taken so long; None: whatever it takes.
     """
 

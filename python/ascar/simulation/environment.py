@@ -182,8 +182,7 @@ class ClusterEnvironments(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArra
         """Begin an episode of each.
 
         Args:
-            seed: of the first, one more of the next and so on; or one of each; None: each goes on from its
-                last one.
+            seed: the seed of this episode and those after it; None continues from the last one.
             options: none are known.
 
         Returns:

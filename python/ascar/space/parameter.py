@@ -34,7 +34,7 @@ class Parameter:
         weaker: values that promise less than the default does.
         special: the meaning of values that are no plain quantity ("0": "mkfs decides").
         unit: the unit for people, e.g. "bytes"; empty where there is none.
-        description: one line for people.
+        description: a description for people, in one line.
     """
 
     name: str

@@ -42,9 +42,9 @@ class Space:
         parameters: the knobs, in the order in which tables and vectors list them.
         constraints: formulas over parameters; one that is n/a (it depends on an inactive parameter) holds.
         pinned: parameters fixed at a value by policy.
-        allow_weaker: which values that promise less than the default may be used: guarantees
-            ("durability") or values ("btrfs_data_mode=nodatacow"). Without entries, or with None, no such
-            value may be used; `tuple(Guarantee)` allows every value.
+        allow_weaker: the weaker values that may be used, as guarantees ("durability") or values
+            ("btrfs_data_mode=nodatacow"). Without entries, or with None, no weaker value may be used;
+            `tuple(Guarantee)` allows every value.
         name: the name of the preset or target that the space comes from.
     """
 

@@ -29,10 +29,10 @@ def fit(
     """The process at the hyperparameters that maximise evidence times prior.
 
     Args:
-        observations: what to fit to.
-        starts: where searches for hyperparameters begin; none: `KernelHyperparameters.starts`.
+        observations: the observations to fit to.
+        starts: the starting points of the hyperparameter search; none: `KernelHyperparameters.starts`.
         rough: whether there is a rough part.
-        iterations_max: of L-BFGS, from each start.
+        iterations_max: the limit of L-BFGS iterations from each start.
     """
     posterior = HyperparameterPosterior.of(observations, rough=rough)
     starts = starts or KernelHyperparameters.starts(observations.parameters)
@@ -45,9 +45,9 @@ def most_probable(
     """The process at the hyperparameters of the least penalty.
 
     Args:
-        posterior: over the hyperparameters.
-        starts: where searches for them begin, at least one.
-        iterations_max: of L-BFGS, from each start.
+        posterior: the posterior over the hyperparameters.
+        starts: the starting points of the search, at least one.
+        iterations_max: the limit of L-BFGS iterations from each start.
     """
     best: tuple[float, NDArray[np.float64]] | None = None
     for start in starts:

@@ -28,7 +28,7 @@ class LengthPrior:
     """Normal prior of the logarithm of each length.
 
     Attributes:
-        shorter: how many times shorter lengths are expected to be than sqrt(d) exp(sqrt(2)).
+        shorter: the factor by which lengths are expected to be shorter than sqrt(d) exp(sqrt(2)).
         spread_log: standard deviation.
     """
 

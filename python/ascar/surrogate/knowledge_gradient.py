@@ -33,7 +33,7 @@ def knowledge_gradient(
     Args:
         process: the model.
         measured: all measured configurations, n of them.
-        candidates: what could be evaluated, m of them; measured ones may be among them.
+        candidates: the m candidates of an evaluation; measured ones may be among them.
 
     Returns:
         float64 (m,), not negative but for rounding, in units of the standardised loss.

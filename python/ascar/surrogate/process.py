@@ -51,8 +51,8 @@ class GaussianProcess:
     """A posterior over the standardised loss.
 
     Attributes:
-        observations: what it was fitted to.
-        hyper: its hyperparameters.
+        observations: the observations that the process was fitted to.
+        hyper: the hyperparameters of the process.
         penalty: minus the log of evidence times prior, up to a constant; NaN where it was not fitted.
         cholesky: (n, n), lower factor of the covariance of the observations.
         weights: (n,), the covariance's inverse times the loss.

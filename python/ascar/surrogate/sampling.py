@@ -28,9 +28,9 @@ def drawn(process: GaussianProcess, rng: np.random.Generator, trajectories: int 
     """The same observations under hyperparameters drawn from their posterior.
 
     Args:
-        process: where the chain begins, mostly at its most probable hyperparameters.
-        rng: of the random choices.
-        trajectories: of the chain, each of 8 leapfrog steps.
+        process: the start of the chain, usually at its most probable hyperparameters.
+        rng: the source of the random choices.
+        trajectories: the number of trajectories of the chain, each of 8 leapfrog steps.
     """
     posterior = HyperparameterPosterior.of(process.observations, rough=process.hyper.rough)
     place = process.hyper.vector()

@@ -18,11 +18,11 @@ class Place:
 
     Attributes:
         device: path of the block device; None where none was named.
-        name: its kernel name, e.g. "sda1".
+        name: the kernel's name of the device, e.g. "sda1".
         queue: the kernel name of the device whose queue it uses: a partition's disk.
-        mountpoint: where its file system is mounted; None where no mount point was named.
-        fs: that file system's type.
-        in_use: where the device, or a part of it, is mounted.
+        mountpoint: the mount point of the file system; None if no mount point was named.
+        fs: the type of the file system.
+        in_use: the mount points of the device and of its partitions.
     """
 
     device: str | None = None

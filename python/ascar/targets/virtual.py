@@ -66,7 +66,7 @@ class VirtualSystem:
     """What targets on paper share: a clock, an empty directory, changes that take their time.
 
     Attributes:
-        space: the system's own parameters; empty where the study's `[space.parameters]` are all there is.
+        space: the parameters of the system.
         clock: the clock of the system's time.
         default_workload: None: it is its own.
 

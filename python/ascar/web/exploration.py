@@ -110,7 +110,7 @@ class Exploration:
         origins: the files and runs that the rows come from.
         origin: uint16 (rows,), each row's place in `origins`.
         trials: int32 (rows,), trial numbers; -1: none.
-        notes: one line for each thing that was left out.
+        notes: one line for each omission.
         changes: uint8 (rows,), bit c set where a change from the default configuration is of category c
             (Cao, Table 9.1); `UNKNOWN` where there is no telling. None: nowhere.
     """

@@ -66,7 +66,7 @@ class RowSource:
         space: the space of the search; None: unknown.
         objective: the metric it is about.
         minimize: whether less of it is better; None: not said.
-        notes: one line for each thing that was left out.
+        notes: one line for each omission.
         changes: uint8 (rows,), bit c set where a parameter of category c (Cao, Table 9.1) departs from its
             default; None: unknown.
     """

@@ -27,7 +27,7 @@ def chosen(game: str, algorithm: str, option: str = "--algorithm") -> tuple[Game
     Args:
         game: the game's.
         algorithm: the learner's.
-        option: that named the learner.
+        option: the option that named the learner.
 
     Raises:
         InputError: one is not.

@@ -15,9 +15,9 @@ def session_at(session: str | None, connection: Path | None, user: str) -> tuple
     """Its name, and what tells how to connect now: a session that is begun anew has other passwords.
 
     Args:
-        session: its name, or its folder's path; None: the only one that runs here.
+        session: the session's name or its folder's path; None means the only session on this machine.
         connection: a connection file; None: it runs here.
-        user: whose connection file is taken, where it runs here.
+        user: the user whose connection file is used for a session on this machine.
 
     Raises:
         InputError: the file is wrong, or no session is named beside it.

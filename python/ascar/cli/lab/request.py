@@ -64,12 +64,12 @@ class Request:
     """What is to be simulated.
 
     Attributes:
-        problems: what is searched.
-        restricted: by the name of a problem, the same with some parameters fixed.
+        problems: the problems to search.
+        restricted: the same problems with some parameters fixed, by the problem's name.
         contenders: the optimizers.
         sweeps: variants of single optimizers.
-        budget: of every experiment.
-        conduct: how they are carried out.
+        budget: the budget of every experiment.
+        conduct: the way in which experiments are carried out.
     """
 
     problems: tuple[Specification, ...]

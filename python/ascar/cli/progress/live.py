@@ -33,8 +33,8 @@ class LiveProgress:
     """Draws a progress on a terminal while it is entered.
 
     Args:
-        progress: what is drawn.
-        console: where.
+        progress: the progress to draw.
+        console: the terminal to draw on.
     """
 
     def __init__(self, progress: StudyProgress, console: Console) -> None:

@@ -20,10 +20,10 @@ class TracedFile:
     """A trace and where it came from.
 
     Attributes:
-        path: its file.
-        form: of the file.
-        trace: what is in it.
-        slowdown: how much slower a recorded process went for it; None where that is not known.
+        path: the file of the trace.
+        form: the format of the file.
+        trace: the operations of the trace.
+        slowdown: the factor by which recording slowed the process; None if it is not known.
     """
 
     path: Path

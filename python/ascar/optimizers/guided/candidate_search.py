@@ -31,12 +31,12 @@ class Reach:
     Attributes:
         everywhere_max: spaces of at most so many configurations are looked at whole.
         pool: random configurations that are drawn once and kept.
-        spread: how many of them are looked at each time.
+        spread: the number of random candidates in each step.
         near: variations of each centre.
         bound: variations of each centre in parameters that conditions or constraints mention.
-        rounds: of going on from the most promising.
-        parents: from how many of them.
-        children: of each.
+        rounds: the number of rounds that vary the most promising candidates.
+        parents: the number of candidates that each round varies.
+        children: the number of variations of each parent.
         kept: the most promising, handed back.
     """
 
@@ -108,10 +108,10 @@ class CandidateSearch:
         """The most promising configurations that are neither measured nor out.
 
         Args:
-            promise: of encoded configurations (m, D); the more the better.
-            centres: where to look around.
+            promise: the promise of encoded configurations (m, D); more is better.
+            centres: the configurations around which the search starts.
             weights: (genes,), above zero: how likely each gene is to be changed.
-            rng: of the random choices.
+            rng: the source of the random choices.
         """
         if self._whole:
             return self._everywhere(promise)

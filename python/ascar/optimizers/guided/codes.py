@@ -39,8 +39,8 @@ class Gene:
 
     Attributes:
         name: the parameter.
-        domain: its values.
-        values: in the order of their indexes; None where it is coded by position.
+        domain: the values of the parameter.
+        values: the values in the order of their indexes; None for a parameter that is coded by position.
         ordered: whether neighbouring indexes are near each other.
         conditional: whether it can be inactive.
         free: whether no condition and no constraint mentions it.
@@ -92,9 +92,9 @@ class _Kinds:
     """What genes are, as arrays (genes,), so that many codes are changed at once.
 
     Attributes:
-        size: how many indexes there are; 0 where a gene is coded by position.
+        size: the number of indexes; 0 for a gene that is coded by position.
         ordered: whether neighbouring indexes are near each other.
-        special: how many special values there are.
+        special: the number of special values.
         varies: whether it is free and has other values.
     """
 
@@ -121,7 +121,7 @@ class _Kinds:
         Args:
             genes: int (n,), of which gene each code is.
             codes: float64 (n,), not NaN.
-            rng: of the random choices.
+            rng: the source of the random choices.
         """
         n, size, special = len(codes), self.size[genes], self.special[genes]
         several = np.maximum(size, 2)
@@ -204,8 +204,8 @@ class Codes:
         Args:
             rows: (n, genes).
             weights: (genes,), above zero: how likely each gene is to be the one that changes.
-            rng: of the random choices.
-            genes_mean: how many genes change in the mean; one at least, Poisson beyond it.
+            rng: the source of the random choices.
+            genes_mean: the mean number of genes that change: at least one, and Poisson beyond that.
 
         Returns:
             (n, genes); a row without free active genes comes back as it was.

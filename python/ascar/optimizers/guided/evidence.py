@@ -29,7 +29,7 @@ class Scale:
 
     Attributes:
         centre: the loss (or its logarithm) that becomes 0.
-        spread: how much of it becomes 1.
+        spread: the spread of the losses that becomes 1.
         sign: 0: the loss itself is standardised; 1 or -1: sign * log(sign * loss) is. Effects on throughputs
             and latencies multiply, and so does their noise: on a logarithmic scale both add.
     """
@@ -71,8 +71,9 @@ class Scale:
 
         Args:
             standardised: the loss.
-            noise_variance: of one evaluation, standardised. The truth is the mean of evaluations, and the
-                mean of logarithms lies half the noise's variance below the logarithm of the mean.
+            noise_variance: the variance of one evaluation, standardised. The truth is the mean of
+                evaluations, and the mean of logarithms lies half the noise's variance below the logarithm of
+                the mean.
         """
         value = self.centre + self.spread * standardised
         if self.sign == 0:
@@ -85,10 +86,10 @@ class ModelEvidence:
     """What is known, ready for a model.
 
     Attributes:
-        observations: one row a configuration that was measured, failed or pruned.
-        configurations: of the rows.
+        observations: one row for each configuration that was measured, failed or pruned.
+        configurations: the configurations of the rows.
         measured: bool (n,), which rows are usable: measured and never failed.
-        scale: of the losses.
+        scale: the scale of the losses.
         jacobian_log: log of the scale's slope, summed over the rows: what makes evidence on two scales
             comparable.
     """
@@ -108,9 +109,9 @@ def gather(ledger: Ledger, columns: SpaceColumns, sign: int = 0) -> ModelEvidenc
     was pruned at, if that is worse than what was measured of it. Nothing measured at all gives no rows.
 
     Args:
-        ledger: what is known.
+        ledger: the evaluations so far.
         columns: the encoding.
-        sign: of the scale, see `Scale`; where the losses do not admit it, they are taken as they are.
+        sign: the sign of the scale, see `Scale`; losses that do not admit it are taken as they are.
     """
     worst = ledger.worst()
     known = {} if worst is None else {one: record for one, record in ledger.records.items() if record.seen}

@@ -39,7 +39,7 @@ class Fitter:
     """Keeps the model of a ledger up to date.
 
     Attributes:
-        ledger: what is known.
+        ledger: the evaluations so far.
         columns: the encoding.
         rough: whether the model has a rough part, see `GaussianProcess`.
         logarithmic: whether the loss may be modelled on a logarithmic scale, where that explains it better.

@@ -42,11 +42,11 @@ class Guide:
 
     Attributes:
         model: the posterior.
-        evidence: what it was fitted to.
+        evidence: the evidence that the model was fitted to.
         mean: float64 (measured,), its mean at the measured configurations.
         sd: float64 (measured,), its standard deviation there.
         weights: float64 (genes,), above zero: how much each parameter matters.
-        noise_variance: of one evaluation, standardised; 0 where the model does not tell.
+        noise_variance: the variance of one evaluation, standardised; 0 if the model does not estimate it.
     """
 
     model: Model
@@ -72,11 +72,12 @@ class ModelSearch:
     """What all model-guided optimizers share; a subclass says which model is fitted.
 
     Args:
-        space: what is searched.
-        seed: of the random choices.
+        space: the space to search.
+        seed: the seed of the random choices.
         start: configurations to propose first.
-        design: how many configurations are measured before the model guides, the start included.
-        method: how the design is drawn.
+        design: the number of configurations that are measured before the model is used, the initial ones
+            included.
+        method: the method that draws the design.
     """
 
     def __init__(

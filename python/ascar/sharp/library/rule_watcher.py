@@ -86,7 +86,7 @@ class RuleWatcher:
         chooser: gives rules for features, or none.
         objective: the objective that gains are measured in.
         pace: the pace of the watch.
-        test: when a comparison ends.
+        test: the test that ends a comparison.
         listener: told of everything.
         tried: rules that were rolled back on the present workload.
     """

@@ -18,10 +18,10 @@ class Named:
     """A workload that was named on the command line.
 
     Attributes:
-        name: what it is called.
-        features: of it.
-        source: where they come from.
-        scenario: where it is a simulated one.
+        name: the name of the workload.
+        features: the features of the workload.
+        source: the source of the features.
+        scenario: the scenario of a simulated workload; None for others.
     """
 
     name: str
