@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ascar.capes.session.environment import RequestedEnvironment, prepared
 from ascar.capes.session.files import machine_knobs
-from ascar.capes.session.kept import check_knobs
-from ascar.capes.session.site import Site, check_request, messages_of
+from ascar.capes.session.knob_states import check_knobs
+from ascar.capes.session.session_run import SessionRun, check_request, messages_of
 from ascar.messaging import run_until_asked
 
 if TYPE_CHECKING:
@@ -51,30 +51,30 @@ def tune_online(
         running = folder.begin(study.session, request.file)
         with prepared(requested, tell) as environment, messages_of(study, folder) as server:
             check_knobs(machine_knobs(study, environment.device))
-            site = Site(study, folder, request, tell, server, running)
-            stages = site.stages(environment, has_load=requested.workload is not None)
+            run = SessionRun(study, folder, request, tell, server, running)
+            stages = run.stages(environment, has_load=requested.workload is not None)
             try:
-                site.start_load(requested, environment)
+                run.start_load(requested, environment)
                 for stage in (stages.interface, stages.agent, stages.learner):
                     stage.start()
-                ended = run_until_asked(lambda asked: _followed(site, asked))
+                ended = run_until_asked(lambda asked: _followed(run, asked))
             finally:
-                site.end()
-            ended = site.compared_with_before(ended)
-        return site.kept_where_wanted(ended, environment)
+                run.end()
+            ended = run.compared_with_before(ended)
+        return run.kept_where_wanted(ended, environment)
 
 
-async def _followed(site: Site, asked: asyncio.Event) -> Ended:
+async def _followed(run: SessionRun, asked: asyncio.Event) -> Ended:
     """Follow the stages to the end of the session; they still run then."""
-    async with site.messenger() as messenger:
-        works = messenger.listen(), messenger.speak(), site.watch(), _proved(site, messenger)
-        stopped, problem = await site.first_end(asked, works)
-        ended = site.ended(messenger, stopped, problem)
+    async with run.messenger() as messenger:
+        works = messenger.listen(), messenger.speak(), run.watch(), _proved(run, messenger)
+        stopped, problem = await run.first_end(asked, works)
+        ended = run.ended(messenger, stopped, problem)
         await messenger.enter("ending")
         return ended
 
 
-async def _proved(site: Site, messenger: Messenger) -> None:
+async def _proved(run: SessionRun, messenger: Messenger) -> None:
     """From the first tick to the end of the time, with the proof where one is wanted."""
-    await site.first_tick(messenger)
-    await site.until_over(site.prove(messenger) if site.request.prove else asyncio.Event().wait())
+    await run.first_tick(messenger)
+    await run.until_over(run.prove(messenger) if run.request.prove else asyncio.Event().wait())

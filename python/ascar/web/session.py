@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
-from ascar.capes.messages.remembering import RecentSeries, with_past
+from ascar.capes.messages.recent_series import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
 from ascar.errors import AscarError
 from ascar.messaging import Background

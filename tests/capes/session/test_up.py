@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ascar.capes.messages.watching import watch
+from ascar.capes.messages.following import watch
 from ascar.capes.session.folder import Folder
 from ascar.errors import MessagingError
 

@@ -1,7 +1,7 @@
 """A session's messages folded into its state, one by one; pure.
 
 Nothing here connects to anything, and whatever a message holds, a state comes of it.
-`ascar.capes.messages.watching` brings the messages.
+`ascar.capes.messages.following` brings the messages.
 """
 
 from __future__ import annotations

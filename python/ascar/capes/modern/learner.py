@@ -18,9 +18,9 @@ from ascar.capes.knobs import initial, units
 from ascar.capes.modern.knob_levels import KnobLevels
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.modern_options import ModernOptions
-from ascar.capes.modern.settling import Settling
+from ascar.capes.modern.settling import SettlingTime
 from ascar.capes.modern.surface import NOISY
-from ascar.capes.modern.visit import Ending, Visit, VisitPurpose
+from ascar.capes.modern.visit import Visit, VisitEnding, VisitPurpose
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 
@@ -82,7 +82,7 @@ class Modern:
         self._rng = rng
         self.candidates = KnobLevels(self.knobs, rng)
         self.workloads = WorkloadModels(self.knobs)
-        self.settling = Settling(self.options.settle_ticks_max)
+        self.settling = SettlingTime(self.options.settle_ticks_max)
         self.budget = LossBudget(self.options.budget)
         self._initial = initial(self.knobs)
         self.refused: dict[Setting, NDArray[np.float64]] = {}
@@ -135,19 +135,19 @@ class Modern:
         """The surface of the workload that runs."""
         return self.workloads.surface
 
-    def _ending(self) -> Ending | None:
+    def _ending(self) -> VisitEnding | None:
         """Why the visit ends now; None where it goes on."""
         visit = self.visit
         if visit.complete:
-            return Ending.COMPLETE
+            return VisitEnding.COMPLETE
         if visit.setting != self._initial and self._loses_too_much():
-            return Ending.COSTLY
+            return VisitEnding.COSTLY
         if visit.purpose is VisitPurpose.IDENTIFY or not visit.stays:
             return None
         if len(visit.values) < visit.wait_ticks + _SHIFT_TICKS:
             return None
         latest = IndicatorSummary.of(np.array(visit.indicators[-_SHIFT_TICKS:]))
-        return Ending.SHIFTED if self.workloads.deviates(visit.setting, latest) else None
+        return VisitEnding.SHIFTED if self.workloads.deviates(visit.setting, latest) else None
 
     def _loses_too_much(self) -> bool:
         visit, values = self.visit, np.array(self.visit.values)
@@ -157,10 +157,10 @@ class Modern:
         tail = self.settling.ticks if early else 0
         return self.budget.exceeded(since[np.isfinite(since)], self.surface.tick_sd(), tail)
 
-    def _leave(self, ending: Ending) -> None:
+    def _leave(self, ending: VisitEnding) -> None:
         """The visit is over: learn from it, and choose the next one."""
         visit, values = self.visit, np.array(self.visit.values)
-        give_up = ending is Ending.COSTLY and visit.first and self._trusts_ticks()
+        give_up = ending is VisitEnding.COSTLY and visit.first and self._trusts_ticks()
         wait = visit.wait_ticks
         if len(values) <= wait:  # it ended before its time
             wait = max(self.settling.ticks, len(values) - _SHIFT_TICKS)

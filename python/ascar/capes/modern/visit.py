@@ -23,7 +23,7 @@ class VisitPurpose(Enum):
     IDENTIFY = "find out which workload runs, at the setting where all workloads were seen"
 
 
-class Ending(Enum):
+class VisitEnding(Enum):
     """Why a visit ends."""
 
     COMPLETE = "enough ticks were measured"

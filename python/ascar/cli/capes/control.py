@@ -12,7 +12,7 @@ from ascar.cli.options import Connection, Job, Json, Quiet, Session, Why, exampl
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ascar.capes.messages.orders import Order
+    from ascar.capes.messages.control_requests import ControlRequest
     from ascar.messaging import Settings
 
 EXAMPLES = examples(
@@ -52,12 +52,12 @@ def control(
 
     Exit status: 0 done, 1 refused or nobody answers, 2 bad input.
     """
-    from ascar.capes.messages.orders import order_of
+    from ascar.capes.messages.control_requests import control_request_of
     from ascar.cli.output import emit, people
     from ascar.cli.statuses import DONE, FAILED
     from ascar.messaging import run_interruptible
 
-    order = order_of(operation, words or (), job=job)
+    order = control_request_of(operation, words or (), job=job)
     name, settings = session_at(session, connection, "session")
     answer = run_interruptible(_asked(settings(), name, order, why))
     refused = answer.get("verdict") in ("refused", "failed")
@@ -71,7 +71,7 @@ def control(
     return FAILED if refused else DONE
 
 
-async def _asked(settings: Settings, session: str, order: Order, why: str) -> dict[str, Any]:
+async def _asked(settings: Settings, session: str, order: ControlRequest, why: str) -> dict[str, Any]:
     from ascar.capes.messages.bus import Bus
 
     actor = _actor()
@@ -97,7 +97,7 @@ def _actor() -> str:
     return f"{who} at {socket.gethostname()}"[:200]
 
 
-def _lines(session: str, order: Order, answer: Mapping[str, Any]) -> list[str]:
+def _lines(session: str, order: ControlRequest, answer: Mapping[str, Any]) -> list[str]:
     if order.op == "audit":
         entries: list[dict[str, Any]] = list(answer.get("audit") or [])
         return [_entry(one) for one in entries] or ["nothing was done yet"]

@@ -68,9 +68,9 @@ def _run(folder: Folder, times: list[float], terms: tuple[float, int], told: Any
 
     from ascar.capes.messages.bus import Bus
     from ascar.capes.messages.state import SessionState
-    from ascar.capes.session.alternation import Alternation, PhaseTurns
     from ascar.capes.session.best_setting import Record
     from ascar.capes.session.messenger import Messenger
+    from ascar.capes.session.phase_turns import Alternation, PhaseTurns
     from ascar.errors import InputError
     from ascar.messaging import run_interruptible
     from ascar.objective import Objective

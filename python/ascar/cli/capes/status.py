@@ -57,7 +57,7 @@ async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionStat
     import time
     from contextlib import aclosing
 
-    from ascar.capes.messages.watching import watch
+    from ascar.capes.messages.following import watch
     from ascar.errors import MessagingError
 
     tick: int | None = None

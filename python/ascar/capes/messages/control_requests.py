@@ -32,7 +32,7 @@ _AUDIT_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ControlRequest:
     """One request.
 
     Attributes:
@@ -44,7 +44,7 @@ class Order:
     keys: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def order_of(op: str, words: Sequence[str], *, job: str = "") -> Order:
+def control_request_of(op: str, words: Sequence[str], *, job: str = "") -> ControlRequest:
     """The request that some words make.
 
     Args:
@@ -59,7 +59,7 @@ def order_of(op: str, words: Sequence[str], *, job: str = "") -> Order:
         raise InputError(f"OPERATION = {op!r}: must be one of {', '.join(FORMS)}")
     if job and op != "workload":
         raise InputError(f"--job = {job!r}: goes with `workload`; leave it out")
-    return Order(op, _READERS.get(op, _none)(op, words) | ({"job": job} if op == "workload" else {}))
+    return ControlRequest(op, _READERS.get(op, _none)(op, words) | ({"job": job} if op == "workload" else {}))
 
 
 def _none(op: str, words: Sequence[str]) -> dict[str, Any]:

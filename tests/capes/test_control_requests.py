@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.capes.messages.orders import order_of
+from ascar.capes.messages.control_requests import control_request_of
 from ascar.errors import InputError
 
 
@@ -27,7 +27,7 @@ from ascar.errors import InputError
 )
 def test_words_make_a_request(words, keys):
     op, *rest = words.split()
-    order = order_of(op, rest)
+    order = control_request_of(op, rest)
     assert (order.op, order.keys) == (op, keys)
     if "set" in keys:
         assert isinstance(order.keys["set"]["vm.dirty_ratio"], int)
@@ -54,11 +54,11 @@ def test_words_make_a_request(words, keys):
 def test_what_makes_none_is_named(words, named):
     op, *rest = words.split()
     with pytest.raises(InputError) as caught:
-        order_of(op, rest)
+        control_request_of(op, rest)
     assert named in caught.value.message, caught.value.message
 
 
 def test_a_job_belongs_to_a_workload():
-    assert order_of("workload", ["start", "web"], job="17").keys["job"] == "17"
+    assert control_request_of("workload", ["start", "web"], job="17").keys["job"] == "17"
     with pytest.raises(InputError, match="goes with `workload`"):
-        order_of("kill", [], job="17")
+        control_request_of("kill", [], job="17")

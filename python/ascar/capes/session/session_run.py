@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.state import SessionState
-from ascar.capes.session.alternation import Alternation, PhaseTurns
 from ascar.capes.session.best_setting import Record
 from ascar.capes.session.files import (
     agent_text,
@@ -21,10 +20,11 @@ from ascar.capes.session.files import (
     write_private,
 )
 from ascar.capes.session.folder import Running
-from ascar.capes.session.kept import keep_setting, left_changed
+from ascar.capes.session.knob_states import keep_setting, left_changed
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.messenger import ACTOR, Messenger
 from ascar.capes.session.outcome import Ended, SessionRequest
+from ascar.capes.session.phase_turns import Alternation, PhaseTurns
 from ascar.capes.session.processes import ManagedProcess
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
@@ -85,7 +85,7 @@ class Stages:
 
 
 @dataclass(slots=True)
-class Site:
+class SessionRun:
     """A session that runs."""
 
     study: OnlineStudy
