@@ -13,7 +13,7 @@ from ascar.capes.modern.knob_levels import KnobLevels
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.loss_scale import LossScale
-from ascar.capes.modern.settling import SettlingTime
+from ascar.capes.modern.settling import SettlingDelay
 from ascar.capes.modern.surface import REACH, Surface, VisitedSetting
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying, promise
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
@@ -26,7 +26,7 @@ NOTHING = np.zeros((1, 1), np.float32)
 @pytest.mark.parametrize("delay", [0, 3, 7])
 def test_settling_is_learnt_from_changes(delay):
     rng = np.random.default_rng(3)
-    settling = SettlingTime(12)
+    settling = SettlingDelay(12)
     for _ in range(20):
         left, entered = rng.uniform(100, 500, 2)
         values = np.r_[np.full(delay, left), np.full(20 - delay, entered)] + rng.normal(0, 20, 20)
@@ -35,7 +35,7 @@ def test_settling_is_learnt_from_changes(delay):
 
 
 def test_changes_that_cannot_be_seen_teach_nothing():
-    settling = SettlingTime(12)
+    settling = SettlingDelay(12)
     before = settling.probabilities()
     settling.learn(np.random.default_rng(1).normal(100, 20, 20), 100, 101, 20)
     assert settling.probabilities() == pytest.approx(before)

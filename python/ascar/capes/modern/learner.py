@@ -18,7 +18,7 @@ from ascar.capes.knobs import initial, units
 from ascar.capes.modern.knob_levels import KnobLevels
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.modern_options import ModernOptions
-from ascar.capes.modern.settling import SettlingTime
+from ascar.capes.modern.settling import SettlingDelay
 from ascar.capes.modern.surface import NOISY
 from ascar.capes.modern.visit import Visit, VisitEnding, VisitPurpose
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying
@@ -82,7 +82,7 @@ class Modern:
         self._rng = rng
         self.candidates = KnobLevels(self.knobs, rng)
         self.workloads = WorkloadModels(self.knobs)
-        self.settling = SettlingTime(self.options.settle_ticks_max)
+        self.settling = SettlingDelay(self.options.settle_ticks_max)
         self.budget = LossBudget(self.options.budget)
         self._initial = initial(self.knobs)
         self.refused: dict[Setting, NDArray[np.float64]] = {}

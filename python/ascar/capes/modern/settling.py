@@ -17,7 +17,7 @@ _FORGET = 0.98
 _APART, _TINY = 0.5, 1e-9
 
 
-class SettlingTime:
+class SettlingDelay:
     """A posterior over the ticks that a change takes to show in full, from 0 to a most.
 
     Each change is evidence: from then on ticks look like the setting entered; before they lie anywhere
