@@ -15,6 +15,8 @@ class PhaseFound(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         start: index of the first reading.
         end: index past the last reading.
+        mean: the mean over the phase.
+        kind: the kind of the phase.
         reason: why it was removed; empty for the stable phase.
     """
 
@@ -35,8 +37,11 @@ class AnalyzeResult(
     """What a recorded series of readings says.
 
     Attributes:
-        name: of the column.
-        readings: in the file.
+        files: the files that were read.
+        name: the name of the column.
+        readings: the number of readings in the files.
+        phases: the phases of the series, in order.
+        note: a remark about combined nodes; empty without one.
     """
 
     files: tuple[str, ...]

@@ -14,9 +14,12 @@ class Ranked(Measurement, frozen=True, kw_only=True):
     """One that was compared, with its rank.
 
     Attributes:
-        rank: shared with the one before where the two are not separated.
-        readings: of all phases.
-        verdict: against the next.
+        rank: the rank; equal to the previous one if the two are not separated.
+        name: the name of the contestant.
+        command: the command; null for recordings.
+        file: the file of a recording; null for commands.
+        readings: the number of readings in all phases.
+        verdict: the verdict of the comparison with the next.
     """
 
     rank: Count
@@ -31,9 +34,17 @@ class ComparedPair(msgspec.Struct, frozen=True, kw_only=True):
     """Two neighbours in the ranking.
 
     Attributes:
-        ratio: mean of the better over mean of the worse.
-        samples: pairs of rounds, or independent samples of the side with fewer.
-        more: about how many more rounds or readings would decide.
+        better: the name of the better one.
+        worse: the name of the worse one.
+        ratio: the mean of the better over the mean of the worse.
+        ratio_low: the lower end of the ratio's interval.
+        ratio_high: the upper end of that interval.
+        p_value: the p-value of the test that the two differ.
+        samples: the number of pairs of rounds, or of independent samples of the side with fewer.
+        verdict: the verdict of the comparison.
+        verdict_line: the verdict in one line.
+        method: the method of the comparison.
+        more: an estimate of the further rounds or readings that would decide.
     """
 
     better: str
@@ -59,16 +70,20 @@ class CompareResult(
     """Which of several commands or recordings is better.
 
     Attributes:
-        metric: what was compared.
+        mode: whether commands were run or recordings were compared.
+        metric: the metric that was compared.
+        lower_is_better: whether lower values are better.
         p: probability of any wrong verdict, over all pairs and looks.
         margin: a relative difference that does not matter.
-        verdict: if commands are undecided, this is a partial result.
+        verdict: whether all neighbours are decided; "undecided" marks a partial result.
         ended: why it ended; empty for recordings.
-        rounds: of each, that count; null for recordings.
+        seconds: the duration of the session; null for recordings.
+        rounds: the number of counted rounds of each command; null for recordings.
         warm_up: rounds of each that were run before and not used.
-        seed: of the order of the commands.
+        seed: the seed of the order of the commands.
         ranking: the best first.
         pairs: neighbours in the ranking.
+        bottlenecks: the resources that limited the result.
     """
 
     mode: Literal["live", "recorded"]

@@ -15,19 +15,20 @@ class ContestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One that took part, and how the first of all stands against it.
 
     Attributes:
-        scores: of each run, in the order of the seeds.
-        mean: of the scores.
+        name: the name of the contender.
+        scores: the scores of the contender's runs, in the order of the seeds.
+        mean: the mean of the scores.
         ci_low: lower end of the mean's interval; null where there is none.
         ci_high: upper end, or null.
-        gain_relative: of the first over this one, above zero is better; null of the first itself, and where
-            scores are not all above zero.
+        gain_relative: the gain of the first contender over this one, above zero if the first is better; null
+            for the first itself, and if some scores are not above zero.
         gain_low: lower end of its interval, or null; all intervals of gains hold together.
         gain_high: upper end, or null.
-        difference: of the means in the objective's unit, above zero where the first is better; null of the
-            first itself.
+        difference: the difference of the means in the objective's unit, above zero if the first is better;
+            null for the first itself.
         difference_low: lower end of its interval, or null.
         difference_high: upper end, or null.
-        p_value: of the test that the two differ; null of the first itself.
+        p_value: the p-value of the test that the two differ; null for the first itself.
         verdict: whether the first is better or worse than this one; open: the runs do not tell.
     """
 
@@ -52,10 +53,12 @@ class SharpContestResult(
     """How rules stand against other congestion control, run by run on the same seeds.
 
     Attributes:
-        objective: what the scores are.
-        runs: of each contender.
-        first_seed: of the runs; no search has seen it.
-        confidence: of each mean's interval, and of all gains' intervals together.
+        scenario: the name of the scenario.
+        rules: the rules of the first contender.
+        objective: the objective whose values are the scores.
+        runs: the number of runs of each contender.
+        first_seed: the seed of the first run; no search has used it.
+        confidence: the confidence of each mean's interval, and of all gains' intervals together.
         contenders: the rules, or without any the scenario as it is, first.
     """
 
@@ -72,10 +75,12 @@ class LearnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How often and how soon a learner converged.
 
     Attributes:
+        name: the name of the learner.
         success_rate: share of the runs that converged.
         success_low: lower end of its exact interval (Clopper and Pearson 1934).
         success_high: upper end.
-        ticks_median: until convergence, of the runs that converged; null where none has.
+        ticks_median: the median number of ticks until convergence, over the runs that converged; null if none
+            did.
         ticks_max: the most, or null.
     """
 
@@ -95,11 +100,11 @@ class CapesContestResult(
     Attributes:
         noise: standard deviation of a measurement, a share of the throughput.
         delay: ticks after which a change of the window shows.
-        game: and the criterion by which it is won.
-        runs: of each learner.
+        game: the game, which includes the criterion of convergence.
+        runs: the number of runs of each learner.
         ticks_limit: ticks of a run.
-        confidence: of each interval, and of all gains' intervals together.
-        records: how often and how soon each converged, in the order they were named.
+        confidence: the confidence of each interval, and of all gains' intervals together.
+        records: the convergence of each learner, in the order they were named.
         contenders: the same learners, by the share of the ticks of a run that were near the ideal.
     """
 

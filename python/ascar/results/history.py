@@ -16,13 +16,19 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     """A run in the list.
 
     Attributes:
-        pid: the process that runs it now.
-        counts: trials by how they ended.
-        best_score: the best single trial's, verification left out.
-        verdict: null while the run has not ended.
-        gain_relative: by the last comparison; null without one, and where scores are not all above
+        run_id: the number of the run.
+        study: the name of the study.
+        state: the state of the run.
+        pid: the process that executes the run now; null if none does.
+        objective: the objective of the study.
+        started_at: the start of the run: ISO 8601, UTC.
+        finished_at: the end of the run; null before it.
+        counts: the number of trials by state.
+        best_score: the best score of a single trial, verification excluded.
+        verdict: the kind of verdict; null before the end of the run.
+        gain_relative: the gain by the last comparison; null without one, and if some scores are not above
             zero.
-        difference: in the objective's unit, above zero is better.
+        difference: the difference by the last comparison, in the objective's unit; above zero is better.
     """
 
     run_id: Count
@@ -46,7 +52,11 @@ class HistoryLsResult(
     tag_field="schema",
     tag="ascar/history-ls/1",
 ):
-    """Every run, the latest first."""
+    """Every run, the latest first.
+
+    Attributes:
+        runs: the runs, the latest first.
+    """
 
     runs: tuple[RunListed, ...]
 
@@ -58,7 +68,19 @@ class HistoryShowResult(
     tag_field="schema",
     tag="ascar/history-show/1",
 ):
-    """A run, with its trials."""
+    """A run, with its trials.
+
+    Attributes:
+        run_id: the number of the run.
+        study: the name of the study.
+        state: the state of the run.
+        objective: the objective of the study.
+        started_at: the start of the run: ISO 8601, UTC.
+        versions: the versions of ascar and of the programs that it used.
+        machine: the description of the machine.
+        outcome: the outcome of the run.
+        trials: the trials, in order.
+    """
 
     run_id: Count
     study: str
@@ -81,8 +103,12 @@ class HistoryParetoResult(
     """Configurations that no other beats in one objective without losing in another.
 
     Attributes:
-        configurations: that were measured and met the constraints.
-        points: the set, the best in the first objective first.
+        run_id: the number of the run.
+        study: the name of the study.
+        objectives: the objectives, as text.
+        configurations: the number of configurations that were measured and met the constraints.
+        points: the Pareto set, the best in the first objective first.
+        default: the point of the default configuration; null if it was not measured.
     """
 
     run_id: Count
@@ -103,7 +129,9 @@ class HistoryExportResult(
     """Which runs were written where.
 
     Attributes:
-        left_out: runs that cannot be read.
+        runs: the numbers of the runs in the file.
+        left_out: the numbers of runs that cannot be read.
+        file: the file that was written.
     """
 
     runs: tuple[Count, ...]
@@ -118,7 +146,12 @@ class HistoryImportResult(
     tag_field="schema",
     tag="ascar/history-import/1",
 ):
-    """The numbers that the added runs got."""
+    """The numbers that the added runs got.
+
+    Attributes:
+        runs: the numbers that the imported runs got.
+        file: the file that was read.
+    """
 
     runs: tuple[Count, ...]
     file: str
@@ -131,7 +164,12 @@ class HistoryPurgeResult(
     tag_field="schema",
     tag="ascar/history-purge/1",
 ):
-    """Which runs were removed."""
+    """Which runs were removed.
+
+    Attributes:
+        runs: the numbers of the removed runs.
+        removed: the number of removed runs.
+    """
 
     runs: tuple[Count, ...]
     removed: Count

@@ -51,15 +51,18 @@ class ImportanceResult(
     Attributes:
         source: the table's file, or the run.
         objective: the column that was measured.
-        rows: that were used.
-        rows_failed: without a finite objective, left out.
-        variance: of the rows, in the objective's unit squared.
+        rows: the number of rows that were used.
+        rows_failed: the number of rows without a finite objective, which were left out.
+        mean: the mean of the rows.
+        variance: the variance of the rows, in the objective's unit squared.
         rsd: relative standard deviation of the rows; null: their mean is 0.
         rsd_left: the greatest of rows in which the selected parameters are equal.
         ranking: the most important first.
+        stop_reason: the reason why no further parameter was chosen.
         rank_stability: share of the resamples in which the selected are selected in this order.
-        r_squared: of each parameter alone, by least squares on its values.
-        best_values: of the selected parameters together; empty where the direction is not known.
+        r_squared: the R squared of each parameter alone, by least squares on its values.
+        best_values: the best values of the selected parameters together; empty if the direction is not known.
+        plots: the files of the plots.
     """
 
     source: str

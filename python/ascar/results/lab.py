@@ -61,8 +61,10 @@ class LabProblem(msgspec.Struct, frozen=True, kw_only=True):
     """A problem of the laboratory, with its results.
 
     Attributes:
+        name: the name of the problem.
         best: the best true value.
-        median: the true value of the middling configuration.
+        median: the median true value.
+        optimizers: the scores of the optimizers.
     """
 
     name: str
@@ -113,7 +115,8 @@ class SweptScore(msgspec.Struct, frozen=True, kw_only=True):
     """One value of a sweep, with its results.
 
     Attributes:
-        name: KIND.OPTION.
+        name: the value of the sweep, as KIND.OPTION=VALUE.
+        optimizers: the scores of the optimizers.
     """
 
     name: str
@@ -130,10 +133,13 @@ class LabOptimizersResult(
     """How optimizers compare, by simulated searches whose truth is known.
 
     Attributes:
-        optimizers: means over the problems, each with the same weight.
+        optimizers: the means over the problems, each with the same weight.
+        problems: the problems with their scores.
         comparisons: pairs of optimizers after the last evaluation.
-        ranks: the best first.
-        runs_missing: the budget was over before them.
+        ranks: the optimizers by mean rank, the best first.
+        sweeps: the values of sweeps with their scores.
+        runs_missing: the number of runs that the budget did not allow.
+        plots: the files of the plots.
     """
 
     optimizers: tuple[OptimizerScore, ...]

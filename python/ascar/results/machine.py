@@ -53,12 +53,12 @@ class Need(msgspec.Struct, frozen=True):
 
     Attributes:
         name: a program, a privilege, or a facility of the kernel.
-        purpose: what it is needed for.
-        found: where it is, or what was found instead; null if it is missing.
+        purpose: the purpose of the need.
+        found: the place where it is, or a substitute that was found; null if it is missing.
         needed_by: kinds of targets that cannot do without it.
         debian_package: the Debian package that contains it, if any.
         fedora_package: the Fedora package that contains it, if any.
-        remedy: what to do if it is missing and no package contains it.
+        remedy: the remedy if it is missing and no package contains it.
     """
 
     name: str
@@ -77,7 +77,15 @@ class DoctorResult(
     tag_field="schema",
     tag="ascar/doctor/1",
 ):
-    """What this machine can tune."""
+    """What this machine can tune.
+
+    Attributes:
+        machine: the machine.
+        targets: the targets, with their readiness.
+        needs: the needs, found or not.
+        missing_debian_packages: the Debian packages that contain missing programs.
+        missing_fedora_packages: the Fedora packages that contain missing programs.
+    """
 
     machine: Machine
     targets: tuple[TargetReadiness, ...]
@@ -138,9 +146,12 @@ class ApplyResult(
     """What was put in force, or with --dry-run would be.
 
     Attributes:
-        configuration: a value for every parameter that is active; one that does not apply is
-            absent.
-        left_to_you: what ascar does not do.
+        run_id: the number of the run.
+        dry_run: whether nothing was changed.
+        configuration: a value for every active parameter.
+        settings: the knobs that were set, or that --dry-run would set.
+        left_to_you: the parameters that ascar does not set.
+        warnings: the differences between this machine and that of the result.
     """
 
     run_id: Count
@@ -169,9 +180,9 @@ class RestoreReport(msgspec.Struct, frozen=True):
     """The result of restoring a machine.
 
     Attributes:
-        restored: what was put back.
-        left_alone: knobs that another program has changed; they were not overwritten.
-        failed: what could not be put back.
+        restored: the values that were put back.
+        left_alone: the knobs that another program has changed; they were not overwritten.
+        failed: the values that could not be put back.
     """
 
     restored: tuple[str, ...] = ()
@@ -193,10 +204,11 @@ class ExportResult(
     """A configuration in a form that an administrator can use.
 
     Attributes:
-        configuration: a value for every parameter that is active; one that does not apply is
-            absent.
-        chosen: what differs from the defaults that the study found: lines speak of no more.
-        lines: empty where this form can say nothing of it.
+        run_id: the number of the run.
+        form: the format of the lines.
+        configuration: a value for every active parameter.
+        chosen: the parameters that differ from the defaults of the study; lines contain only these.
+        lines: the lines; empty if this format cannot express the configuration.
     """
 
     run_id: Count

@@ -13,9 +13,14 @@ class IndicatorMean(Measurement, frozen=True, kw_only=True):
     """The mean of one indicator.
 
     Attributes:
-        decides: the session went on until this reached its goal.
-        removed: readings left out as warm-up and cool-down.
-        rounds_unstable: rounds without a stable phase, left out.
+        name: the name of the indicator.
+        kind: the kind of the mean.
+        decides: whether the session continued until this indicator reached its goal.
+        basis: the readings that the mean is computed from.
+        readings: the number of readings.
+        removed: the number of readings that were removed as warm-up and cool-down.
+        rounds_unstable: the number of rounds without a stable phase, which do not count.
+        verdict: the verdict on the mean.
     """
 
     name: str
@@ -32,7 +37,13 @@ class SpeedMean(msgspec.Struct, frozen=True, kw_only=True):
     """Work per second by regression over rounds of different work amounts.
 
     Attributes:
-        alpha_s: seconds of a round that are no work.
+        work_per_s: the speed.
+        ci_low: the lower end of its interval; null without one.
+        ci_high: the upper end of that interval.
+        confidence: the confidence of the interval.
+        alpha_s: the seconds of a round that are not work.
+        rounds: the number of rounds that were used.
+        reason: the reason why there is no interval; empty if there is one.
     """
 
     work_per_s: float
@@ -48,8 +59,11 @@ class MeasuredRound(msgspec.Struct, frozen=True, kw_only=True):
     """One round of the command.
 
     Attributes:
-        used: false: set aside as too short.
-        unit_readings: how many, by metric.
+        seconds: the duration of the round.
+        work_amount: the work amount of the round; null without one.
+        used: whether the round counts; false if it was too short.
+        readings: the reading of each metric.
+        unit_readings: the number of unit readings of each metric.
     """
 
     seconds: float
@@ -60,7 +74,12 @@ class MeasuredRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource that was used up."""
+    """A resource that was used up.
+
+    Attributes:
+        resource: the name of the resource.
+        used: the share that was used.
+    """
 
     resource: str
     used: float
@@ -70,7 +89,15 @@ class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of what there is, over the whole session.
 
     Attributes:
-        programs_cores: cores' worth of time of the measured programs.
+        cpu: the share of all processors' time.
+        cpu_busiest: the share of the busiest processor's time.
+        programs_cores: the processor time of the measured programs, in cores.
+        cores: the number of processors.
+        run_queue_mean: the mean length of the run queue.
+        memory_available_min: the smallest share of memory that was available.
+        disk: the busy share of each disk.
+        network: the share of each interface's speed.
+        pressure: the share of time in which some process waited, by resource.
     """
 
     cpu: float
@@ -108,12 +135,17 @@ class MeasureResult(
     """What a session of rounds of a command came to; the mean that decided first, then all of them.
 
     Attributes:
-        name: of the mean at the top: a metric, duration_s, or work_per_s.
+        command: the command.
+        name: the name of the mean at the top: a metric, duration_s, or work_per_s.
         reached: every goal is reached; if not, this is a partial result.
         ended: why the session ended.
+        seconds: the duration of the session.
+        indicators: the means of all indicators.
         speed: work per second by regression over rounds of different work amounts.
+        rounds: the rounds of the session.
+        bottlenecks: the resources that limited the result.
         resources: shares of what there is, over the whole session.
-        overhead: what the measuring itself cost.
+        overhead: the cost of the measuring itself.
     """
 
     command: tuple[str, ...]

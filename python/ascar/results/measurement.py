@@ -164,7 +164,7 @@ class JudgedMeasurement(Measurement, frozen=True, kw_only=True):
     Attributes:
         verdict: whether the goal is reached; "too-wide" and "too-few-readings": more readings would help.
         verdict_line: why, in one line.
-        goal: how good the mean is wanted.
+        goal: the required quality of the mean.
     """
 
     verdict: Literal["reached", "too-wide", "too-few-readings", "no-interval"]

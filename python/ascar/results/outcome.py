@@ -29,11 +29,11 @@ class Outcome(msgspec.Struct, frozen=True):
         best: the best usable trial of the search; None if there is none.
         default: the first complete trial of the default configuration; None if there is none.
         recommended: the configuration to put in force: the best one's, or the default.
-        verdict: what the last comparison says.
+        verdict: the verdict of the last comparison.
         stage_s: seconds by stage over the whole run, by the stages that a trial has.
         counts: trials by how they ended.
         stopped: why the search ended, one line.
-        machine: what the result is valid for, as the target describes it; JSON-ready.
+        machine: the machine for which the result is valid, as the target describes it.
         saved_s: seconds of load that abandoning worse configurations saved.
     """
 

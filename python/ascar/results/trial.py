@@ -49,7 +49,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         stage: "change", "fill", "settle", "load", "machine".
-        message: one line.
+        message: the message in one line.
         stderr: the failing program's last output.
     """
 
@@ -65,7 +65,8 @@ class Abandonment(msgspec.Struct, frozen=True):
         rival: number of the trial that it was worse than, the best at that time.
         after_s: age of the load.
         worse_relative: share of the rival's level by which its readings so far were worse on the average.
-        worse_least: by so much at least, noise between readings and between runs taken into account.
+        worse_least: the least share by which they were worse, given the noise between readings and between
+            runs.
         saved_s: seconds that the load would have taken longer, had it lasted as long as usual.
     """
 
@@ -110,19 +111,19 @@ class Trial(msgspec.Struct, frozen=True):
 
     Attributes:
         number: counts from 1 within its study.
-        configuration: what was tried.
-        purpose: why.
-        state: how it ended.
+        configuration: the configuration that was tried.
+        purpose: the purpose of the trial.
+        state: the state of the trial.
         score: the objective's value; None unless complete or pruned, and then of the readings so far.
         measurement: the objective's mean with its interval; None unless complete or pruned.
         metrics: every metric of the run.
         series: unit readings by metric.
-        change: what putting the configuration in force took; None if it never was.
+        change: the cost of putting the configuration in force; null if that never happened.
         stage_s: seconds by stage: "change", "fill", "settle", "load", "measurement", "other".
         unmet: constraints on results that this one breaks.
         failure: why it failed; None unless failed or quarantined.
         abandonment: why its load was ended early; None unless pruned.
-        started_at: ISO 8601, UTC.
+        started_at: the start of the trial: ISO 8601, UTC.
     """
 
     not_in_document: ClassVar = ("series",)

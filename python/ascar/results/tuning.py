@@ -45,9 +45,14 @@ class ExploreResult(
     """Where the page is served, and what it shows; printed before the first request is answered.
 
     Attributes:
-        configurations: different ones among the rows.
-        dimensions: what was set or given and takes two values at least.
-        objective: null while nothing was measured yet.
+        url: the address of the page.
+        name: the name of what the page shows; null before the first measurement.
+        rows: the number of rows.
+        configurations: the number of different configurations among the rows.
+        dimensions: the parameters and sources with at least two values.
+        metrics: the names of the metrics.
+        objective: the objective; null before the first measurement.
+        direction: the direction of the objective; null before the first measurement.
     """
 
     url: str
@@ -70,11 +75,16 @@ class SpaceResult(
     """What can be tuned: a space document, and what a reader would otherwise have to work out.
 
     Attributes:
-        allow_weaker: values and guarantees that may be weaker than the default.
-        default_configuration: a value for every parameter that is active; one that does not apply
-            is absent.
-        valid_configurations: null where they cannot be counted.
-        valid_configurations_without_weaker: those that promise as much as the default does.
+        format: the name of the document's format.
+        version: the version of the document's format.
+        name: the name of the space.
+        parameters: the parameters.
+        constraints: the constraints, as formulas.
+        pinned: the pinned parameters with their values.
+        allow_weaker: the values and guarantees that may be weaker than the default.
+        default_configuration: a value for every active parameter.
+        valid_configurations: the number of valid configurations; null if they cannot be counted.
+        valid_configurations_without_weaker: the number of valid configurations without weaker values.
     """
 
     format: Literal["ascar-space"]
@@ -102,7 +112,9 @@ class InitResult(
     """The study file that was written.
 
     Attributes:
-        file: null: only printed.
+        target: the kind of the target.
+        file: the file that was written; null if the text was only printed.
+        text: the text of the study file.
     """
 
     target: str
@@ -120,6 +132,7 @@ class ReportResult(
     """Where the report is.
 
     Attributes:
+        run_id: the number of the run.
         page: the HTML file.
     """
 

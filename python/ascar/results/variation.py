@@ -12,9 +12,9 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """What was left out.
 
     Attributes:
-        measured_once: configurations.
-        runs_failed: without a finite objective.
-        mean_zero: configurations; nothing is relative to a mean of 0.
+        measured_once: the number of configurations that were measured once.
+        runs_failed: the number of runs without a finite objective.
+        mean_zero: the number of configurations with a mean of 0, to which nothing is relative.
     """
 
     measured_once: Count
@@ -23,7 +23,13 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpreadSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Relative standard deviations (eq. 6.2)."""
+    """Relative standard deviations (eq. 6.2).
+
+    Attributes:
+        median: the median over configurations.
+        p90: the 90th percentile.
+        max: the largest value.
+    """
 
     median: float
     p90: float
@@ -34,10 +40,17 @@ class VariationGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Configurations that are alike.
 
     Attributes:
-        rsd: relative standard deviations (eq. 6.2).
-        range: relative ranges (eq. 6.3).
-        large_share: of configurations with an RSD above 5% and a range above 9%.
-        range_coverage: share of all runs that the range of runs_min runs covers at least, 95% sure.
+        name: the name of the group.
+        configurations: the number of configurations.
+        runs_min: the smallest number of runs of a configuration.
+        runs_max: the largest number of runs of a configuration.
+        mean_min: the smallest mean of a configuration.
+        mean_max: the largest mean of a configuration.
+        rsd: the relative standard deviations (eq. 6.2).
+        range: the relative ranges (eq. 6.3).
+        large_share: the share of configurations with an RSD above 5% and a range above 9%.
+        range_coverage: the share of all runs that the range of runs_min runs covers at least, with 95%
+            confidence.
     """
 
     name: str
@@ -56,8 +69,11 @@ class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     """A parameter that variation goes with.
 
     Attributes:
-        h: Kruskal and Wallis, of relative standard deviations by value.
-        p_adjusted: over all parameters.
+        parameter: the name of the parameter.
+        h: the statistic of Kruskal and Wallis, over the relative standard deviations by value.
+        groups: the number of values.
+        p_value: the p-value of the test.
+        p_adjusted: the p-value, corrected for all parameters.
     """
 
     parameter: str
@@ -71,11 +87,16 @@ class MostVarying(msgspec.Struct, frozen=True, kw_only=True):
     """A configuration whose runs vary most.
 
     Attributes:
-        configuration: a value for every parameter that is active; one that does not apply is
-            absent.
-        low: the least.
-        high: the greatest.
-        rsd_ci_low: 95%, exact for normal runs; null: there is none.
+        configuration: a value for every active parameter.
+        group: the group of the configuration.
+        runs: the number of runs.
+        mean: the mean over the runs.
+        low: the lowest run.
+        high: the highest run.
+        rsd: the relative standard deviation.
+        rsd_ci_low: the lower end of its 95% interval, exact for normal runs; null if there is none.
+        rsd_ci_high: the upper end of that interval.
+        range: the relative range.
     """
 
     configuration: Configuration
@@ -94,9 +115,12 @@ class SettlingTime(msgspec.Struct, frozen=True, kw_only=True):
     """How long runs take to settle.
 
     Attributes:
-        run_s: median length.
-        median_s: until the cumulative throughput stays within the tolerance.
-        late_share: of runs that settle in their second half only.
+        group: the name of the group.
+        runs: the number of runs.
+        run_s: the median length of a run.
+        median_s: the median time until the cumulative throughput stays within the tolerance.
+        p90_s: the 90th percentile of that time.
+        late_share: the share of runs that settle only in their second half.
     """
 
     group: str
@@ -111,8 +135,12 @@ class WindowVariation(msgspec.Struct, frozen=True, kw_only=True):
     """Variation between windows of a run.
 
     Attributes:
-        idle_windows: left out: nothing was done in any run.
-        range: relative ranges over the runs.
+        group: the name of the group.
+        window_s: the length of a window.
+        configurations: the number of configurations.
+        windows: the number of windows.
+        idle_windows: the number of windows without work in any run, which do not count.
+        range: the relative ranges over the runs.
     """
 
     group: str
@@ -124,7 +152,16 @@ class WindowVariation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationCorrelation(msgspec.Struct, frozen=True, kw_only=True):
-    """How variation goes with an operation."""
+    """How variation goes with an operation.
+
+    Attributes:
+        group: the name of the group.
+        operation: the name of the operation.
+        configurations: the number of configurations.
+        correlation: the correlation of the latency's range with the throughput's range.
+        ci_low: the lower end of its interval; null if there is none.
+        ci_high: the upper end of that interval.
+    """
 
     group: str
     operation: str
@@ -138,8 +175,14 @@ class CauseCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A possible cause of variation, tested.
 
     Attributes:
-        p_adjusted: over all checks.
-        effect: a share of the mean, a correlation, or a share of variance.
+        cause: the name of the cause.
+        statistic: the value of the test's statistic.
+        statistic_name: the name of the statistic.
+        sample: the sample of the test, in words.
+        p_value: the p-value of the test.
+        p_adjusted: the p-value, corrected for all checks.
+        effect: the size of the effect: a share of the mean, a correlation, or a share of variance.
+        held: whether the check held.
     """
 
     cause: str
@@ -172,7 +215,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """A figure that was drawn, or why it was not.
 
     Attributes:
-        left_out: why it is not drawn.
+        name: the name of the figure.
+        path: the file of the figure; null if it was not drawn.
+        left_out: the reason why the figure was not drawn; null if it was.
     """
 
     name: str
@@ -190,18 +235,25 @@ class VariationResult(
     """How much runs of one configuration differ, over what times, and what may be the cause.
 
     Attributes:
-        source: the runs or the tables' files.
-        objective: the column that was measured.
-        configurations: with at least two runs.
-        by: the parameter whose values are the groups; null: one group.
-        goes_with: the surest first.
-        most_varying: by relative range, the first 1000.
-        tolerance: share of its end in which a run counts as settled.
-        correlations: of an operation's latency range with the throughput's range, over
+        source: the runs or the files of the tables.
+        objective: the column of the objective.
+        configurations: the number of configurations with at least two runs.
+        runs: the number of runs.
+        left_out: the configurations and runs that were left out.
+        by: the parameter whose values are the groups; null for one group.
+        groups: the groups.
+        goes_with: the parameters that variation depends on, the most significant first.
+        most_varying: the configurations with the largest relative range, at most 1000.
+        tolerance: the share of its end within which a run counts as settled.
+        settling: the times that runs take to settle.
+        windows: the variation between windows.
+        correlations: the correlations of an operation's latency range with the throughput's range, over
             configurations.
-        level: probability of any check that holds where there is nothing.
-        checks: causes that were looked for.
-        figures: empty without --plots.
+        level: the probability that any check holds without a cause.
+        checks: the checks of possible causes.
+        advice: the causes that were found, with remedies.
+        figures: the figures; empty without --plots.
+        note: a remark about the table; empty without one.
     """
 
     source: str

@@ -16,14 +16,14 @@ class ObjectiveGain(msgspec.Struct, frozen=True):
     """What the last comparison says of one of several objectives.
 
     Attributes:
-        objective: as the study says it.
-        best_mean: of the best configuration's runs.
-        default_mean: of the default's.
-        gain_relative: of the best over the default's mean, above zero is better; None where scores are not
-            all above zero.
+        objective: the objective, as in the study.
+        best_mean: the mean of the best configuration's runs.
+        default_mean: the mean of the default's runs.
+        gain_relative: the gain of the best over the default's mean, above zero if it is better; null if some
+            scores are not above zero.
         gain_low: lower end of its interval; all objectives' intervals hold together at `p_value_limit`.
         gain_high: upper end.
-        difference: in the objective's unit, above zero is better.
+        difference: the difference of the means in the objective's unit, above zero if the best is better.
         difference_low: lower end of its interval, or None.
         difference_high: upper end, or None.
     """
@@ -45,28 +45,28 @@ class Verdict(msgspec.Struct, frozen=True):
     Attributes:
         kind: "improved": the best beats the default at `p_value_limit`; "default-is-fine": it does not, or
             nothing better was found; "not-verified": no comparison was made, `note` says why.
-        gain_relative: of the best over the default's mean, e.g. 0.31; above zero is better whichever way the
-            objective points. None without a comparison, and where scores are not all above zero.
+        gain_relative: the gain of the best over the default's mean, e.g. 0.31; above zero is better for
+            maximised and minimised objectives. It is null without a comparison, and if some scores are not
+            above zero.
         gain_low: lower end of the gain's interval (confidence 1 - `p_value_limit`, at all looks together);
             None without one.
         gain_high: upper end, or None.
         p_value: always-valid, of the test that the two differ; None without a comparison.
-        runs_per_side: how many pairs of runs were made, failed ones included.
+        runs_per_side: the number of pairs of runs, failed ones included.
         best_scores: the best configuration's scores in the pairs that could be compared, in the order taken.
         default_scores: the default's in the same pairs.
         p_value_limit: the level at which the two are called different.
-        note: one line: the method, or why there is no comparison.
-        reuse_bias: what reusing the state of the trial before did to the default's mean, e.g. -0.05; None
-            where every trial started afresh.
+        note: the method in one line, or the reason why there is no comparison.
+        reuse_bias: the effect of reusing the previous trial's state on the default's mean, e.g. -0.05; null
+            if every trial started afresh.
         reuse_bias_low: lower end of its interval (confidence 1 - `p_value_limit`).
         reuse_bias_high: upper end.
         margin: relative difference below which two count as equivalent; 0: never.
         ended: why no more pairs were made: "separated": the two are told apart; "equivalent"; "runs-max";
             "time"; "failures": not one pair could be compared. None without a comparison.
-        objectives: of a study with several, what the comparison says of each; the rest of the verdict is of
-            their compromise.
-        difference: of the best and the default in the objective's unit, above zero is better whichever way
-            the objective points; None without a comparison.
+        objectives: the gain in each of several objectives; the rest of the verdict is about their compromise.
+        difference: the difference of the best and the default in the objective's unit; above zero is better
+            for maximised and minimised objectives. It is null without a comparison.
         difference_low: lower end of its interval, or None.
         difference_high: upper end, or None.
     """

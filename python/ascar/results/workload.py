@@ -36,8 +36,8 @@ class ReplayCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         directory: the directory in which the signature was replayed.
-        differences: by feature, |other - original| / |original|, and |other - original| for shares; null if
-            only one of them has the feature.
+        differences: the relative difference of each feature, |other - original| / |original|, and |other -
+            original| for shares; null if only one of them has the feature.
         far: the features that differ by more than 0.1; never the deviations of temporal gaps, which a
             signature does not reproduce.
         distance: the distance of the two workloads: 0 is equal, 1 has nothing in common.
@@ -112,7 +112,7 @@ class WorkloadFeaturesResult(
         workloads: the workloads.
         distances: the distances of all pairs, in the order of the workloads: 0 is equal, 1 has nothing in
             common.
-        differences: by feature, the difference of two workloads from the first one; null unless there are
+        differences: the difference of each feature of two workloads from the first one; null unless there are
             exactly two workloads.
     """
 
