@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
-from scipy.special import chdtri, ndtr, stdtrit
 
 from ascar import _core
 from ascar.pilot import analyze
@@ -185,6 +184,8 @@ class BestTrial:
 
     def _noise(self, scores: Series, steady: slice, measured: Measurement) -> tuple[float, float]:
         """How far the candidate's mean may be off, and what it may gain until a usual load ends."""
+        from scipy.special import stdtrit  # only here: a mistake in a study is told without
+
         values = np.ascontiguousarray(scores.values[steady])
         limits = _core.sequential_mean(values, alpha=self.level, large_effects=True)
         seconds, values = scores.seconds[steady], self.sign * values
@@ -246,6 +247,8 @@ def run_margin(
 @lru_cache(maxsize=256)
 def _lucky_quantile(trials: int, free: float, level: float) -> float:
     """The quantile of the margin, by bisection."""
+    from scipy.special import chdtri, ndtr  # only here: a mistake in a study is told without
+
     shares = (np.arange(_SHARES) + 0.5) / _SHARES
     scale = np.sqrt(chdtri(free, shares) / free)[:, None]
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascar.errors import EnvironmentLacks, StudyError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 def kinds(group: str) -> list[str]:
@@ -14,8 +17,8 @@ def kinds(group: str) -> list[str]:
     return sorted({entry.name for entry in entry_points(group=group)})
 
 
-def load(group: str, name: str, key: str) -> Any:
-    """The object that `name` stands for in `group`.
+def find(group: str, name: str, key: str) -> EntryPoint:
+    """Where the object is that `name` stands for in `group`; it is not loaded.
 
     Args:
         group: entry-point group, e.g. "ascar.optimizers".
@@ -24,7 +27,6 @@ def load(group: str, name: str, key: str) -> Any:
 
     Raises:
         StudyError: no such kind; names the nearest one.
-        EnvironmentLacks: the kind is registered, but its package cannot be imported.
     """
     found = [entry for entry in entry_points(group=group) if entry.name == name]
     if not found:
@@ -32,7 +34,18 @@ def load(group: str, name: str, key: str) -> Any:
         near = get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise StudyError(f"{key} = {name!r}: must be one of {', '.join(known)}{hint}")
+    return found[0]
+
+
+def load(group: str, name: str, key: str) -> Any:
+    """The object that `name` stands for in `group`; see `find`.
+
+    Raises:
+        StudyError: no such kind; names the nearest one.
+        EnvironmentLacks: the kind is registered, but its package cannot be imported.
+    """
+    found = find(group, name, key)
     try:
-        return found[0].load()
+        return found.load()
     except ImportError as error:
         raise EnvironmentLacks(f"{key} = {name!r}: its package cannot be imported: {error}") from error

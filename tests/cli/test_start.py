@@ -54,6 +54,36 @@ def test_a_mistake_in_a_study_file_is_told_before_anything_heavy_is_imported(tmp
     assert not HEAVY & modules
 
 
+_STUDY = '[study]\nname = "x"\nobjective = "maximize a"\nbudget = "1 min"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ('[target]\nkind = "simulatd"\n', set()),
+        ('[target]\nkind = "simulated"\n[workload]\nkind = "fi"\n', set()),
+        ('[target]\nkind = "simulated"\n[optimizer]\nkind = "gpp"\n', set()),
+        ('[target]\nkind = "simulated"\nmetrcs = 1\n', {"numpy"}),
+        (
+            '[target]\nkind = "simulated"\nmetrics = { a = "b" }\n[space.parameters.b]\nkind = "intger"\n',
+            {"numpy"},
+        ),
+    ],
+)
+def test_a_mistake_in_a_table_is_told_before_more_is_imported_than_finds_it(tmp_path, text, needed):
+    path = tmp_path / "study.toml"
+    path.write_text(_STUDY + text)
+    status, modules, _ = started("tune", path)
+    assert status == 2
+    assert HEAVY & modules == needed
+
+
+def test_measuring_for_a_program_imports_nothing_heavy():
+    status, modules, _ = started("measure", "--json", "--quiet", "--rounds-max", "4", "--", "true")
+    assert status in (0, 3)
+    assert not HEAVY & modules
+
+
 def test_an_unknown_command_is_told_before_any_command_is_imported():
     status, modules, _ = started("tun")
     assert status == 2

@@ -79,9 +79,12 @@ def showing(line_of: Callable[[_S], str], *, quiet: bool = False) -> Generator[T
         line_of: the line to show for each round's report.
         quiet: show nothing.
     """
+    if quiet:  # without even asking what the terminal can show, which takes longer than the rest
+        yield Told(line_of, None, quiet=True)
+        return
     console = notes()
-    if quiet or not console.is_terminal:
-        yield Told(line_of, None, quiet=quiet)
+    if not console.is_terminal:
+        yield Told(line_of, None, quiet=False)
         return
     with console.status("first round ...", refresh_per_second=2) as status:
         yield Told(line_of, status, quiet=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import contextmanager, redirect_stdout
@@ -49,6 +48,8 @@ def emit(name: str, document: Mapping[str, Any] | msgspec.Struct, *, line: bool 
         document: the result's struct, or JSON-ready values by its keys.
         line: print on a single line, for commands that print several documents.
     """
+    import json  # only here: help and errors do without
+
     whole = _whole(name, document)
     text = json.dumps(whole, indent=None if line else 2, ensure_ascii=False, allow_nan=False)
     # Lone surrogates, from a program's last words that are no text, have no UTF-8.

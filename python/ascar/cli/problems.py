@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import traceback
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +70,9 @@ def _usage(error: BaseException) -> str:
 
 def _crash(error: BaseException) -> str:
     """Write the traceback to a file of its own; one line that says what happened and where that file is."""
+    import traceback  # only here: commands start without these
+    from datetime import UTC, datetime
+
     summary = f"unexpected {type(error).__name__}: {error}; this is a bug in ascar"
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     for directory in (_state_directory(), Path("/tmp")):  # noqa: S108  # the file is made with O_EXCL

@@ -34,20 +34,30 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
+    from ascar.extension import find
     from ascar.study import Study, duration
-    from ascar.threads import compute_on_one_thread
+    from ascar.threads import compute_on_one_thread, loading_for_one_thread
 
     study = Study.read(path)
-    # A mistake in the file is told before the numeric libraries are loaded, which takes longer than all else.
-    compute_on_one_thread()
-    from ascar.campaign import PreparedStudy
-    from ascar.search import search_optimizer
-
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
     if format_device is not None:
         study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
-    prepared = PreparedStudy.open(study)
+    # Mistakes are told as soon as they can be: loading the numeric libraries takes longer than all else.
+    for group, table, key in (
+        ("ascar.targets", study.target, "target.kind"),
+        ("ascar.workloads", study.workload, "workload.kind"),
+        ("ascar.optimizers", study.optimizer, "optimizer.kind"),
+    ):
+        if table.get("kind", "function") != "function":  # a Python function is no entry point
+            find(group, str(table["kind"]), key)
+    with loading_for_one_thread():
+        from ascar.campaign import PreparedStudy
+
+        prepared = PreparedStudy.open(study)
+    compute_on_one_thread()
+    from ascar.search import search_optimizer
+
     search_optimizer(study, prepared.space)
     return study
 
