@@ -1,9 +1,11 @@
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from ascar.errors import InputError, StudyError
 from ascar.small_file import SmallFile
+from ascar.study import study_table
 
 
 def small(path, bytes_max=100):
@@ -52,3 +54,20 @@ def test_what_cannot_be_read_is_named(tmp_path, name, reason):
 def test_a_device_without_end_is_not_read_to_its_end():
     with pytest.raises(InputError, match="/dev/zero': larger than 100 bytes"):
         small(Path("/dev/zero")).content()
+
+
+def test_a_limit_is_not_reserved_before_there_is_so_much_to_read(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"a = 1\n" * 100_000)  # longer than one piece
+    tracemalloc.start()
+    try:
+        assert small(path, bytes_max=10**9).content() == path.read_bytes()
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["a = ", "a = " + "[" * 20_000, "a = " + "1" * 5_000])
+def test_text_that_is_no_toml_is_refused_with_a_short_reason(text):
+    with pytest.raises(StudyError, match="^study file is not TOML: .{5,300}$"):
+        study_table(text)

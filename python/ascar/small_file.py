@@ -14,6 +14,23 @@ if TYPE_CHECKING:
 
 _BYTE_ORDER_MARK = "\ufeff"
 _REASON_MAX = 300
+_PIECE_BYTES = 1 << 16
+
+
+def toml_table(text: str, refused: Callable[[str], AscarError]) -> dict[str, Any]:
+    """The table that TOML text holds.
+
+    Args:
+        text: the TOML text.
+        refused: makes the error from the reason why the text is not used.
+
+    Raises:
+        AscarError: the text is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as problem:  # a number of thousands of digits is a mere ValueError
+        raise refused(f"is not TOML: {str(problem)[:_REASON_MAX]}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +58,19 @@ class SmallFile:
             InputError: it cannot be read, or is too large.
         """
         try:
-            with self.path.open("rb") as file:  # a device has no size to look at
-                content = file.read(self.bytes_max + 1)
+            with self.path.open("rb", buffering=0) as file:  # a device has no size to look at
+                content = bytearray()
+                while len(content) <= self.bytes_max:
+                    piece = file.read(min(_PIECE_BYTES, self.bytes_max + 1 - len(content)))
+                    if not piece:
+                        break
+                    content += piece
         except (OSError, ValueError) as problem:  # a null byte in the name is a ValueError
             reason = problem.strerror if isinstance(problem, OSError) else str(problem)
             raise self.refused(str(reason)) from None
         if len(content) > self.bytes_max:
             raise self.refused(f"larger than {self.bytes_max} bytes")
-        return content
+        return bytes(content)
 
     def text(self) -> str:
         """The text of the file.
@@ -70,10 +92,7 @@ class SmallFile:
         Raises:
             InputError: it cannot be read, is too large, or is no TOML.
         """
-        try:
-            return tomllib.loads(self.text())
-        except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise self.refused(f"is not TOML: {str(problem)[:_REASON_MAX]}") from None
+        return toml_table(self.text(), self.refused)
 
     def refused(self, reason: str) -> AscarError:
         """The error that says why the file is not used."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from ascar.optimizers.genes import Genes, step
 from ascar.optimizers.ledger import Ledger
+from ascar.optimizers.options import OptimizerTable
 from ascar.optimizers.replayable import Stateful
-from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +31,7 @@ _WANDER_MAX = 32
 _FIRST, _MOVE, _ACCEPT = range(3)
 
 
-class AnnealingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AnnealingOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "annealing".
 
     Attributes:
@@ -48,19 +46,13 @@ class AnnealingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: int = 100
     rate: float = 0.95
 
-    def check(self) -> AnnealingOptions:
-        """These options, once their ranges are known to hold.
-
-        Raises:
-            StudyError: one is out of range.
-        """
-        for key, value, low, high in (
-            ("temperature", self.temperature, 0.0, 1e6),
-            ("steps", self.steps, 1, 10_000_000),
-            ("rate", self.rate, 0.0, 1.0),
-        ):
-            within(f"optimizer.{key}", value, low, high)
-        return self
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {
+            "temperature": (0.0, 1e6),
+            "steps": (1, 10_000_000),
+            "rate": (0.0, 1.0),
+        }
 
     def at(self, moves: int) -> float:
         """The temperature after so many moves, over the losses' standard deviation."""
@@ -91,7 +83,7 @@ class SimulatedAnnealing(Stateful):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = convert(options or {}, AnnealingOptions, "optimizer").check()
+        self.options = AnnealingOptions.read(options)
         self.ledger = Ledger(space, seed, start or (space.default(),))
         self._genes = Genes.of(space)
         self._place: tuple[Configuration, float] | None = None

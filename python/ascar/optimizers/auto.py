@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
 from ascar.errors import Exhausted
@@ -20,9 +19,9 @@ from ascar.optimizers.gp import gene_weights
 from ascar.optimizers.guided.fitting import Fitted, Fitter
 from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
+from ascar.optimizers.options import OptimizerTable
 from ascar.optimizers.pricing import Prices, Pricing
 from ascar.optimizers.recommendation import Recommendation
-from ascar.study import convert, within
 from ascar.surrogate.acquisition import log_expected_improvement
 from ascar.surrogate.knowledge_gradient import knowledge_gradient
 from ascar.surrogate.process import GaussianProcess
@@ -51,7 +50,7 @@ _FAR = 1e9
 _HYPER, _FREEZE = 4, 5
 
 
-class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AutoOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "auto".
 
     All but the first two are parts that can be taken away, to see what each is worth.
@@ -82,6 +81,10 @@ class AutoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     freeze: float = 0.0
     per_second: bool = False
 
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {"design": (1, 10_000), "freeze": (0, 1)}
+
 
 class Auto(ModelSearch):
     """See the module; the arguments are those of every optimizer.
@@ -102,9 +105,7 @@ class Auto(ModelSearch):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = convert(options or {}, AutoOptions, "optimizer")
-        within("optimizer.design", self.options.design, 1, 10_000)
-        within("optimizer.freeze", self.options.freeze, 0, 1)
+        self.options = AutoOptions.read(options)
         super().__init__(space, seed, start, self.options.design, self.options.initialization)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from ascar.learning import QLearner, Replay, Transition
 from ascar.optimizers.guided.columns import SpaceColumns
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.moves import Moves
+from ascar.optimizers.options import OptimizerTable
 from ascar.optimizers.replayable import Stateful
-from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +35,7 @@ _REWARD_MAX = 10.0
 _WEIGHTS, _MOVE, _BATCH = range(3)
 
 
-class DeepQNetworkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DeepQNetworkOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "dqn".
 
     Attributes:
@@ -57,23 +56,17 @@ class DeepQNetworkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     steps: int = 8
     renewal: int = 5
 
-    def check(self) -> DeepQNetworkOptions:
-        """These options, once their ranges are known to hold.
-
-        Raises:
-            StudyError: one is out of range.
-        """
-        for key, value, low, high in (
-            ("epsilon", self.epsilon, 0.0, 1.0),
-            ("discount", self.discount, 0.0, 0.9999),
-            ("width", self.width, 1, 4096),
-            ("rate", self.rate, 1e-9, 1.0),
-            ("batch", self.batch, 1, 4096),
-            ("steps", self.steps, 0, 1000),
-            ("renewal", self.renewal, 1, 1_000_000),
-        ):
-            within(f"optimizer.{key}", value, low, high)
-        return self
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {
+            "epsilon": (0.0, 1.0),
+            "discount": (0.0, 0.9999),
+            "width": (1, 4096),
+            "rate": (1e-9, 1.0),
+            "batch": (1, 4096),
+            "steps": (0, 1000),
+            "renewal": (1, 1_000_000),
+        }
 
 
 class DeepQNetwork(Stateful):
@@ -98,7 +91,7 @@ class DeepQNetwork(Stateful):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        chosen = self.options = convert(options or {}, DeepQNetworkOptions, "optimizer").check()
+        chosen = self.options = DeepQNetworkOptions.read(options)
         self.ledger = Ledger(space, seed, start or (space.default(),))
         self._moves = Moves.of(space)
         self._columns = SpaceColumns(self._moves.codes, SpaceColumns.of(space).groups)

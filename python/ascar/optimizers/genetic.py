@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
 from ascar.optimizers.genes import Genes, other_value
 from ascar.optimizers.initialization import Method, initial
 from ascar.optimizers.ledger import Ledger
+from ascar.optimizers.options import OptimizerTable
 from ascar.optimizers.replayable import Stateful
 from ascar.optimizers.stopping import Generation
-from ascar.study import convert, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +37,7 @@ _UNVISITED_DRAWS = 4
 _DESIGN, _PARENTS, _MUTATION, _WANDER = range(4)
 
 
-class GeneticOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GeneticOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "genetic".
 
     Attributes:
@@ -60,20 +59,14 @@ class GeneticOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mutation_towards: Literal["any", "unvisited"] = "any"
     initialization: Method = "latin-hypercube"
 
-    def check(self) -> GeneticOptions:
-        """These options, once their ranges are known to hold.
-
-        Raises:
-            StudyError: one is out of range.
-        """
-        for key, value, low, high in (
-            ("population", self.population, 2, 10_000),
-            ("mutation", self.mutation, 0.0, 1.0),
-            ("crossover", self.crossover, 0.0, 1.0),
-            ("elite", self.elite, 0, self.population - 1),
-        ):
-            within(f"optimizer.{key}", value, low, high)
-        return self
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {
+            "population": (2, 10_000),
+            "mutation": (0.0, 1.0),
+            "crossover": (0.0, 1.0),
+            "elite": (0, self.population - 1),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +97,7 @@ class GeneticAlgorithm(Stateful):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = convert(options or {}, GeneticOptions, "optimizer").check()
+        self.options = GeneticOptions.read(options)
         self.ledger = Ledger(space, seed, start)
         self._genes = Genes.of(space)
         self._design = initial(

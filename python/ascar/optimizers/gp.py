@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
 from ascar.optimizers.guided.fitting import Fitter
 from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
-from ascar.study import convert, within
+from ascar.optimizers.options import OptimizerTable
 from ascar.surrogate.acquisition import ACQUISITIONS
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 
-class GaussianSearchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GaussianSearchOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "gp".
 
     Attributes:
@@ -37,6 +36,10 @@ class GaussianSearchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     acquisition: Literal["expected-improvement", "probability-of-improvement", "confidence-bound"] = (
         "expected-improvement"
     )
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {"design": (1, 10_000)}
 
 
 class GaussianSearch(ModelSearch):
@@ -55,8 +58,7 @@ class GaussianSearch(ModelSearch):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        chosen = convert(options or {}, GaussianSearchOptions, "optimizer")
-        within("optimizer.design", chosen.design, 1, 10_000)
+        chosen = GaussianSearchOptions.read(options)
         super().__init__(space, seed, start, chosen.design, chosen.initialization)
         self._acquisition = ACQUISITIONS[chosen.acquisition]
         self._fitter = Fitter(self.ledger, self.columns, rough=False, logarithmic=False)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ascar.optimizers.ledger import Ledger
-from ascar.study import convert
+from ascar.optimizers.options import OptimizerTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 
-class RandomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RandomOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "random": there is nothing to set."""
 
 
@@ -45,7 +43,7 @@ class RandomSearch:
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        convert(options or {}, RandomOptions, "optimizer")
+        RandomOptions.read(options)
         self.ledger = Ledger(space, seed, start)
 
     def ask(self) -> Configuration:

@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from ascar._core import Forest
 from ascar.optimizers.guided.evidence import gather
 from ascar.optimizers.guided.model_search import Guide, ModelSearch
 from ascar.optimizers.initialization import Method  # noqa: TC001  (msgspec reads it at run time)
-from ascar.study import convert, within
+from ascar.optimizers.options import OptimizerTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _SEED_MAX = 2**63
 
 
-class TreesOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TreesOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """`[optimizer]` with kind = "trees".
 
     Attributes:
@@ -45,19 +44,13 @@ class TreesOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     design: int = 10
     initialization: Method = "latin-hypercube"
 
-    def check(self) -> TreesOptions:
-        """These options, once their ranges are known to hold.
-
-        Raises:
-            StudyError: one is out of range.
-        """
-        for key, value, low, high in (
-            ("trees", self.trees, 1, 10_000),
-            ("leaf", self.leaf, 1, 1_000),
-            ("design", self.design, 1, 10_000),
-        ):
-            within(f"optimizer.{key}", value, low, high)
-        return self
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """See the base."""
+        return {
+            "trees": (1, 10_000),
+            "leaf": (1, 1_000),
+            "design": (1, 10_000),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,7 @@ class TreesSearch(ModelSearch):
         start: tuple[Configuration, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options = convert(options or {}, TreesOptions, "optimizer").check()
+        self.options = TreesOptions.read(options)
         super().__init__(space, seed, start, self.options.design, self.options.initialization)
 
     def guide(self) -> Guide | None:

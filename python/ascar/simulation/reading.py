@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -12,7 +11,7 @@ from ascar import _core
 from ascar.errors import ScenarioError
 from ascar.simulation.explanation import explain, shown
 from ascar.simulation.scenario import Scenario
-from ascar.small_file import SmallFile
+from ascar.small_file import SmallFile, toml_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -106,10 +105,7 @@ def complete(scenario: Scenario) -> dict[str, Any]:
 
 
 def _table(text: str, what: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ScenarioError(f"{what}: is not TOML: {error}") from error
+    return toml_table(text, lambda reason: ScenarioError(f"{what}: {reason}"))
 
 
 def _numbers(value: object, key: str) -> Iterator[tuple[str, int | float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import msgspec
 
 from ascar.errors import StudyError
 from ascar.objective import Objective
-from ascar.small_file import SmallFile
+from ascar.small_file import SmallFile, toml_table
 from ascar.study.keys import convert, duration, formula
 from ascar.study.sections import (
     MeasurementSection,
@@ -121,7 +120,7 @@ class Study(msgspec.Struct, frozen=True):
             study = cls.read(Path(source))
         if not tables:
             return study
-        known = tomllib.loads(study.text)
+        known = study_table(study.text)
         given = {name: known.get(name, {}) | dict(keys) for name, keys in tables.items()}
         changed = cls.parse(_toml_of(known | given))
         # A Python function is no text, and goes along.
@@ -170,10 +169,7 @@ class Study(msgspec.Struct, frozen=True):
         Raises:
             StudyError: a key is unknown, missing, of the wrong type or out of range.
         """
-        try:
-            table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise StudyError(f"study file is not TOML: {error}") from error
+        table = study_table(text)
         file = convert(table, _File)
         check_study(file.study)
         check_measurement(file.measurement)
@@ -235,3 +231,12 @@ def study_text(path: Path, advice: str) -> str:
         StudyError: it cannot be read, is too large, or is no text.
     """
     return SmallFile(path, f"study file {str(path)!r}", FILE_BYTES_MAX, advice, StudyError).text()
+
+
+def study_table(text: str) -> dict[str, Any]:
+    """The tables of a study file's text, as they stand there.
+
+    Raises:
+        StudyError: the text is not TOML.
+    """
+    return toml_table(text, lambda reason: StudyError(f"study file {reason}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
@@ -11,7 +10,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
-from ascar.study import convert, duration, study_text, within
+from ascar.study import convert, duration, study_table, study_text, within
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,10 +225,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         Raises:
             StudyError: a key is unknown, missing, of the wrong type or out of range.
         """
-        try:
-            table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise StudyError(f"study file is not TOML: {error}") from error
+        table = study_table(text)
         if "capes" not in table:
             raise StudyError(
                 "capes: missing; a study of the online loop has a [capes] table with [[capes.knob]]; "
