@@ -34,7 +34,6 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
-    from ascar.extension import find
     from ascar.study import Study, duration
     from ascar.threads import compute_on_one_thread, loading_for_one_thread
 
@@ -44,6 +43,8 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     if format_device is not None:
         study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
     # Mistakes are told as soon as they can be: loading the numeric libraries takes longer than all else.
+    from ascar.extension import find
+
     for group, table, key in (
         ("ascar.targets", study.target, "target.kind"),
         ("ascar.workloads", study.workload, "workload.kind"),
