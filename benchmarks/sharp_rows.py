@@ -119,7 +119,7 @@ def searched(row: Row, objective: str, plan: SearchPlan, number: int, evaluation
         found = search(judge, plan)
         assert found.best is not None, "at least the first rule set was run"
         counts = [count for count, _ in judge.course]
-        steps = [(count, one.rules.text()) for count, one in zip(counts, judge.crowned, strict=True)]
+        steps = [(count, one.rules.text()) for count, one in zip(counts, judge.best_in_order, strict=True)]
         ahead = _ahead(path, wanted.formula.names, judge)
     return Course(found.best.rules.text(), judge.evaluations, found.stopped, steps, ahead)
 
