@@ -30,8 +30,9 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import Benchmark, Piece, number, percent, sources, table
 
+from ascar.analysis.importance_source import table_source
 from ascar.analysis.spectra import TableRoles, importance, observations_of, sampled_rows
-from ascar.cli.importance_source import read_table
+from ascar.analysis.table_columns import ColumnOptions
 from ascar.datasets import dataset_file
 from ascar.importance import Factor, Observations, SelectionOptions, select
 from ascar.significance import share
@@ -63,7 +64,7 @@ def observed(file: str, objective: str, directory: Path) -> Observations:
     path = Path(file) if file.startswith("dataset:") else directory / file
     if not file.startswith("dataset:") and not path.is_file():
         raise RuntimeError(f"{path} is not here")
-    source = read_table(path, objective, None, None)
+    source = table_source(path, ColumnOptions(objective))
     names = source.sheet.parameters
     means = source.frame.group_by(names, maintain_order=True).agg(pl.col(objective).mean())
     return observations_of(means, objective, TableRoles(names))

@@ -199,8 +199,8 @@ def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Aske
 
 
 def _part(path: Path, asked: _Asked) -> RowSource:
+    from ascar.analysis.table_columns import column_names
     from ascar.analysis.tables import read_frame
-    from ascar.cli.importance_source import column_names
     from ascar.datasets import located
     from ascar.web import Roles, of_table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +26,9 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ascar.analysis.importance_source import ImportanceSource
+    from ascar.analysis.table_columns import ColumnOptions
     from ascar.cli.importance_output import RankedImportance
-    from ascar.cli.importance_source import ImportanceSource
     from ascar.importance import SelectionOptions
 
 EXAMPLES = examples(
@@ -63,6 +64,7 @@ def importance(
     """
     import numpy as np
 
+    from ascar.analysis.table_columns import ColumnOptions
     from ascar.cli.importance_output import draw_importance, emit_importance, print_importance
     from ascar.errors import InputError
     from ascar.importance import SelectionOptions
@@ -71,7 +73,7 @@ def importance(
         raise InputError(f"--across = {across!r}: must be max or mean")
     if direction not in (None, "min", "max"):
         raise InputError(f"--direction = {direction!r}: must be min or max")
-    source = _source(run, table, _Columns(objective, parameters, ignore))
+    source = _source(run, table, ColumnOptions(objective, parameters, ignore))
     if direction is not None:
         source = replace(source, direction=direction)
     found = _ranked(
@@ -82,28 +84,19 @@ def importance(
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The options that say what a table's columns are."""
-
-    objective: str | None
-    parameters: str | None
-    ignore: str | None
-
-
-def _source(run: str | None, table: Path | None, columns: _Columns) -> ImportanceSource:
-    from ascar.cli.importance_source import read_run, read_table
+def _source(run: str | None, table: Path | None, columns: ColumnOptions) -> ImportanceSource:
+    from ascar.analysis.importance_source import run_source, table_source
+    from ascar.cli.studies import find_run
     from ascar.errors import InputError
+    from ascar.history import History
 
     if (run is None) == (table is None):
         raise InputError("importance: name a study, or a table with --table; one of the two")
     if table is not None:
-        return read_table(table, columns.objective, columns.parameters, columns.ignore)
-    for option in ("objective", "parameters", "ignore"):
-        value = getattr(columns, option)
-        if value is not None:
-            raise InputError(f"--{option} = {value!r}: a run knows that; leave it out, or give a --table")
-    return read_run(run or "")
+        return table_source(table, columns)
+    columns.refuse()
+    with History.existing() as history:
+        return run_source(find_run(history, run or ""))
 
 
 def _ranked(

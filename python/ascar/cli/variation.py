@@ -29,7 +29,8 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.cli.variation_source import ColumnOptions, VariationSource
+    from ascar.analysis.table_columns import ColumnOptions
+    from ascar.analysis.variation_source import VariationSource
 
 EXAMPLES = examples(
     "ascar variation mailserver --plots figures",
@@ -66,10 +67,10 @@ def variation(
 
     Needs configurations that were measured at least twice. A cause is named only with the test that shows it.
     """
+    from ascar.analysis.table_columns import ColumnOptions
     from ascar.analysis.variation_runs import runs_of
     from ascar.analysis.variation_study import VariationRequest, examined
     from ascar.cli.variation_output import draw, emit_variation, print_variation
-    from ascar.cli.variation_source import ColumnOptions
     from ascar.errors import InputError
 
     step = _progress()
@@ -92,21 +93,21 @@ def variation(
 def _source(
     run: list[str], table: list[Path], columns: ColumnOptions, step: Callable[[str], None]
 ) -> VariationSource:
-    from ascar.cli.variation_source import joined, read_run, read_table
+    from ascar.analysis.variation_source import joined, run_source, table_source
+    from ascar.cli.studies import find_run
     from ascar.errors import InputError
+    from ascar.history import History
 
     if bool(run) == bool(table):
         raise InputError("variation: name a study, or a table with --table; one of the two")
     if table:
-        return joined([read_table(path, columns, step) for path in table])
-    for option in ("objective", "parameters", "ignore", "order", "setup", "series"):
-        value = getattr(columns, option)
-        if value is not None:
-            raise InputError(f"--{option} = {value!r}: a run knows that; leave it out, or give a --table")
+        return joined([table_source(path, columns, step) for path in table])
+    columns.refuse()
     found: list[VariationSource] = []
-    for named in run:
-        step(f"reading {named}")
-        found.append(read_run(named))
+    with History.existing() as history:
+        for named in run:
+            step(f"reading {named}")
+            found.append(run_source(find_run(history, named)))
     return joined(found)
 
 

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ascar.analysis.tables import read_frame
 from ascar.analysis.variation_latency import is_latency
 from ascar.analysis.variation_runs import FrameLayout
 from ascar.analysis.variation_study import SOURCE
@@ -20,28 +19,19 @@ from ascar.analysis.variation_trials import (
     trial_material,
     unselected_rows,
 )
-from ascar.cli.importance_source import column_names
 from ascar.errors import AscarError, InputError
-from ascar.results.measurement import Series
+from ascar.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from ascar.analysis.table_columns import ColumnOptions
+    from ascar.history import Run
+    from ascar.results.measurement import Series
+
 _STARTED = "trial.started_at"
 _RECORD, _RUN = "trial.record", "trial.run"
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnOptions:
-    """The options that say what a table's columns are."""
-
-    objective: str | None = None
-    parameters: str | None = None
-    ignore: str | None = None
-    order: str | None = None
-    setup: str | None = None
-    series: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,19 +43,10 @@ class VariationSource:
     layout: FrameLayout
 
 
-def read_run(named: str) -> VariationSource:
-    """The latest run of a study, or a run by its number; trials that a search chose by their score left out.
-
-    Raises:
-        InputError: there is none.
-    """
-    from ascar.cli.studies import find_run
-    from ascar.history import History
-
-    with History.existing() as history:
-        found = find_run(history, named)
-        frame, layout = trial_material(found)
-        return VariationSource(f"run {found.id} ({found.name})", frame, layout)
+def run_source(run: Run) -> VariationSource:
+    """The trials of a run of the history, without those that a search chose by their score."""
+    frame, layout = trial_material(run)
+    return VariationSource(f"run {run.id} ({run.name})", frame, layout)
 
 
 class _Series(msgspec.Struct):
@@ -87,7 +68,7 @@ class _Run(msgspec.Struct):
     text: str = ""
 
 
-def read_table(
+def table_source(
     path: Path, columns: ColumnOptions, step: Callable[[str], None] = lambda _: None
 ) -> VariationSource:
     """A CSV or Parquet file, or `dataset:NAME`.
@@ -95,45 +76,14 @@ def read_table(
     Raises:
         InputError: the file cannot be read, or has no such columns.
     """
-    from ascar.datasets import located
-    from ascar.targets.recording_columns import name_of, own_space
-
-    if columns.objective is None:
-        raise InputError("--objective: name the table's column that was measured")
-    if columns.parameters is not None and columns.ignore is not None:
-        raise InputError("--parameters and --ignore: give one of the two; the other columns follow")
     step(f"reading {path}")
-    frame = read_frame(located(path), f"--table = {str(path)!r}")
-    given, left_out = (
-        column_names("--parameters", columns.parameters),
-        column_names("--ignore", columns.ignore),
-    )
-    named = {"--objective": (columns.objective,), "--parameters": given, "--ignore": left_out}
-    named |= {
-        "--order": tuple(filter(None, [columns.order])),
-        "--setup": tuple(filter(None, [columns.setup])),
-    }
-    for option, names in named.items():
-        for name in names:
-            if name not in frame.columns:
-                shown = ", ".join(frame.columns[:40])
-                raise InputError(f"{option} = {name!r}: the table has no such column; it has {shown}")
-    own = own_space(frame.rename({name: name_of(name) for name in frame.columns}))
+    frame, objective, parameters = columns.read(path, is_latency)
     if "trial.state" in frame.columns:
         frame = frame.filter(unselected_rows(frame))
-    if not given and own is not None:
-        given = tuple(name for name in own.names if name in frame.columns and name not in left_out)
-    elif not given:
-        apart = {columns.objective, columns.order, columns.setup, *left_out}
-        given = tuple(
-            name
-            for name in frame.columns
-            if name not in apart and not name.startswith("trial.") and not is_latency(name)
-        )
     order = columns.order
     if order is None and _STARTED in frame.columns and frame[_STARTED].null_count() == 0:
         order = _STARTED
-    layout = FrameLayout(columns.objective, given, order, columns.setup, lazily=_lazily(frame))
+    layout = FrameLayout(objective, parameters, order, columns.setup, lazily=_lazily(frame))
     if _RECORD in frame.columns and frame[_RECORD].dtype == pl.String:
         step("reading the trials' records")
         frame, layout = _with_records(frame, layout, columns.series)
@@ -188,8 +138,6 @@ def _series(one: _Series) -> Series | None:
 
 def _lazily(frame: pl.DataFrame) -> bool | None:
     """False where the study that the table brings along initialises nothing lazily."""
-    from ascar.study import Study
-
     texts = frame[_RUN].drop_nulls() if _RUN in frame.columns and frame[_RUN].dtype == pl.String else ()
     try:
         kinds = [initialises_lazily(Study.parse(msgspec.json.decode(text, type=_Run).text)) for text in texts]
