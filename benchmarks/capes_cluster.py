@@ -20,7 +20,7 @@ from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.modern.learner import Modern
 
 from . import capes_cluster_runs as runs
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, mean, percent, present, share_of, signed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
     print("\nOne workload: gains over the default, paired seeds; after N ticks: the last 300 of them\n")
     rows: list[list[str]] = []
     for name in runs.WORKLOADS:
-        own = [found[key] for seed in range(SEEDS) if (key := f"run/{name}/{seed}") in found]
+        own = present(found, (f"run/{name}/{seed}" for seed in range(SEEDS)))
         if not own:
             continue
         static = mean([one["static"] / one["default"] - 1 for one in own])
@@ -133,7 +133,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
                 name,
                 str(len(own)),
                 f"{own[0]['best'][0]:g}, {own[0]['best'][1]:g}",
-                runs.signed(static),
+                signed(static),
                 *(_gain(own, at) for at in range(len(AFTER))),
                 *(_share(own, at) if static[0] >= 0.05 else "-" for at in range(len(AFTER))),
             ]
@@ -145,7 +145,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
     print(f"Cost of learning; low minutes: below {LOW:.0%} of the default's mean\n")
     rows = []
     for name in runs.WORKLOADS:
-        own = [found[key] for seed in range(SEEDS) if (key := f"run/{name}/{seed}") in found]
+        own = present(found, (f"run/{name}/{seed}" for seed in range(SEEDS)))
         if not own:
             continue
         lows = [sum(one["low_minutes"][who] for one in own) for who in (1, 0)]
@@ -153,7 +153,7 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
             [
                 name,
                 *(
-                    runs.signed(mean([one[key][1] / one[key][0] - 1 for one in own]))
+                    signed(mean([one[key][1] / one[key][0] - 1 for one in own]))
                     for key in ("first_300", "from_300")
                 ),
                 f"{lows[0]}, {lows[1]} of {sum(one['minutes'] for one in own)}",
@@ -165,17 +165,17 @@ def _single(found: dict[str, dict[str, Any]]) -> None:
 
 
 def _gain(own: list[dict[str, Any]], at: int) -> str:
-    return runs.signed(mean([one["after"][2][at] / one["after"][0][at] - 1 for one in own]))
+    return signed(mean([one["after"][2][at] / one["after"][0][at] - 1 for one in own]))
 
 
 def _share(own: list[dict[str, Any]], at: int) -> str:
     gained = [one["after"][2][at] - one["after"][0][at] for one in own]
     possible = [one["after"][1][at] - one["after"][0][at] for one in own]
-    return runs.whole(runs.share_of(gained, possible))
+    return percent(share_of(gained, possible), 0)
 
 
 def _turning(found: dict[str, dict[str, Any]]) -> None:
-    own = [found[key] for seed in range(SEEDS) if (key := f"turns/{seed}") in found]
+    own = present(found, (f"turns/{seed}" for seed in range(SEEDS)))
     if not own:
         return
     print(f"\n{', '.join(TURNS)} by turns of {TURN_TICKS} ticks, {len(own)} seeds: gain over the default\n")
@@ -186,7 +186,7 @@ def _turning(found: dict[str, dict[str, Any]]) -> None:
             pairs: list[tuple[list[float], list[float]]] = [
                 (one[label][part], one["default"][part]) for one in own
             ]
-            cells.append(runs.signed(mean([sum(learnt) / sum(default) - 1 for learnt, default in pairs])))
+            cells.append(signed(mean([sum(learnt) / sum(default) - 1 for learnt, default in pairs])))
         counts = [
             "-" if label == "static" else _range([one[f"{label}_{what}"] for one in own])
             for what in ("changes", "known")
@@ -203,7 +203,7 @@ def _day(found: dict[str, dict[str, Any]]) -> None:
     print("\n24 hours: gains over the default, and share of the best static setting's gain\n")
     rows: list[list[str]] = []
     for name in runs.WORKLOADS:
-        own = [found[key] for seed in range(DAY_SEEDS) if (key := f"day/{name}/{seed}") in found]
+        own = present(found, (f"day/{name}/{seed}" for seed in range(DAY_SEEDS)))
         if not own:
             continue
         static = mean([one["after"][1][-1] / one["after"][0][-1] - 1 for one in own])
@@ -211,7 +211,7 @@ def _day(found: dict[str, dict[str, Any]]) -> None:
             _gain(own, at) + (f"; {_share(own, at)}" if static[0] >= 0.05 else "")
             for at in range(len(DAY_AFTER))
         ]
-        rows.append([name, str(len(own)), runs.PUBLISHED.get(name, "-"), runs.signed(static), *cells])
+        rows.append([name, str(len(own)), runs.PUBLISHED.get(name, "-"), signed(static), *cells])
     heads = ("workload", "seeds", "published, 24 h", "best static, after 24 h")
     table((*heads, *(f"after {end:,}" for end, _ in DAY_AFTER)), rows)
 

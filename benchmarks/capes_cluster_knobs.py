@@ -22,7 +22,7 @@ from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.cluster_knobs import ClusterKnobs
 
 from . import capes_cluster_runs as runs
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, mean, signed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def main() -> None:
             whole = mean([own["from_300"] / default["from_300"] - 1 for default, own in pairs])
             label = "best static of 2" if who == "static" else f"learner, {who} knobs"
             lows = sum(own["low_minutes"] for _, own in pairs)
-            cells = [runs.signed(one) for one in (*gains, whole)]
+            cells = [signed(one) for one in (*gains, whole)]
             rows.append([name, label, str(len(pairs)), *cells, str(lows)])
     heads = ("workload", "setting", "seeds", *(f"after {one:,}" for one in AFTER), "from tick 300 on")
     table((*heads, "minutes below 90%"), rows)

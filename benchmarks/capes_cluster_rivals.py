@@ -33,7 +33,7 @@ from ascar.simulation.batch import run_many
 from ascar.space import ChangeCost, Space, integer
 
 from . import capes_cluster_runs as runs
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, mean, present, signed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def main() -> None:
             continue
         row = [name]
         for who in whos:
-            own = [found[key] for number in range(SEARCHES) if (key := f"{name}/{who}/{number}") in found]
+            own = present(found, (f"{name}/{who}/{number}" for number in range(SEARCHES)))
             row.append(_cell(own, default["mb_per_s"]) if own else "-")
         rows.append(row)
     table(
@@ -81,12 +81,12 @@ def main() -> None:
 def _cell(own: list[dict[str, Any]], default: list[float]) -> str:
     """Over seeds where there is one search, else over searches."""
     if "gain" in own[0]:
-        return runs.signed(mean([one["gain"] for one in own]))
+        return signed(mean([one["gain"] for one in own]))
     if len(own) == 1:
         pairs = zip(own[0]["mb_per_s"], default, strict=True)
-        return runs.signed(mean([one / other - 1 for one, other in pairs]))
+        return signed(mean([one / other - 1 for one, other in pairs]))
     means: list[float] = [sum(one["mb_per_s"]) / len(one["mb_per_s"]) for one in own]
-    return runs.signed(mean([one * len(default) / sum(default) - 1 for one in means]))
+    return signed(mean([one * len(default) / sum(default) - 1 for one in means]))
 
 
 def _pieces(benchmark: Benchmark) -> Iterator[Piece]:

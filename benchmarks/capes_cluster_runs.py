@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.open_loop import StaticPolicy
@@ -147,31 +146,6 @@ def best_static(benchmark: Benchmark, names: Sequence[str]) -> Setting:
         for window, tau_us, throughput in grids[f"grid/{name}"]["points"]:
             total[window, tau_us] = total.get((window, tau_us), 0.0) + throughput
     return max(total, key=lambda one: total[one])
-
-
-def share_of(gained: Sequence[float], possible: Sequence[float]) -> tuple[float, float, float]:
-    """Sum of what was gained over that of what was possible, paired; 95% interval by the delta method."""
-    a, b = np.asarray(gained, float), np.asarray(possible, float)
-    whole = float(b.mean())
-    center = float(a.mean()) / whole
-    if len(a) < 2:
-        return center, np.nan, np.nan
-    half = (
-        float(stdtrit(len(a) - 1, 0.975)) * float((a - center * b).std(ddof=1)) / (len(a) ** 0.5 * abs(whole))
-    )
-    return center, center - half, center + half
-
-
-def signed(estimate: tuple[float, float, float]) -> str:
-    """`+5.1% (+4.0 to +6.2)`; of one run without the interval."""
-    center, low, high = (100 * float(value) for value in estimate)
-    return f"{center:+.1f}%" if np.isnan(low) else f"{center:+.1f}% ({low:+.1f} to {high:+.1f})"
-
-
-def whole(estimate: tuple[float, float, float]) -> str:
-    """`95% (91 to 99)`; of one run without the interval."""
-    center, low, high = (100 * float(value) for value in estimate)
-    return f"{center:.0f}%" if np.isnan(low) else f"{center:.0f}% ({low:.0f} to {high:.0f})"
 
 
 def system_of(name: str, seed: int, handles: ClusterKnobs | None = None) -> ClusterSystem:

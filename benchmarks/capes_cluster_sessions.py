@@ -20,7 +20,7 @@ from ascar.capes.environments.cluster import ClusterSystem
 from ascar.simulation import with_settings
 
 from . import capes_cluster_runs as runs
-from .harness import Piece, mean, table
+from .harness import Piece, mean, percent, present, share_of, signed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,10 +47,7 @@ def main() -> None:
     """Run what has no result yet, and print tables."""
     benchmark = runs.benchmark_of(__doc__ or "", "10min")
     found = benchmark.run(list(_pieces()))
-    own = {
-        name: [found[key] for seed in range(SEEDS) if (key := f"{name}/{seed}") in found]
-        for name in runs.GAINFUL
-    }
+    own = {name: present(found, (f"{name}/{seed}" for seed in range(SEEDS))) for name in runs.GAINFUL}
     print(f"\nGain over the default, {TICKS} ticks of each session, learner frozen\n")
     rows = [
         [name, str(len(seeds)), *(_gains(seeds, session) for session in SESSIONS)]
@@ -71,12 +68,12 @@ def _gained(seeds: list[dict[str, Any]], session: str, column: int) -> list[floa
 
 def _gains(seeds: list[dict[str, Any]], session: str) -> str:
     gains = _gained(seeds, session, 1)
-    return f"{runs.signed(mean(gains))}, {min(gains):+.1%} to {max(gains):+.1%}"
+    return f"{signed(mean(gains))}, {min(gains):+.1%} to {max(gains):+.1%}"
 
 
 def _possible(seeds: list[dict[str, Any]], session: str) -> str:
     learnt, static = (_gained(seeds, session, column) for column in (1, 2))
-    return f"{runs.signed(mean(static))}; {runs.whole(runs.share_of(learnt, static))}"
+    return f"{signed(mean(static))}; {percent(share_of(learnt, static), 0)}"
 
 
 def _pieces() -> Iterator[Piece]:

@@ -15,6 +15,7 @@ import json
 import math
 import re
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 RESULTS = Path(__file__).parent / "results"
+Estimate = tuple[float, float, float]
+"""A value with the ends of its 95% interval, which are nan where there is none."""
+Found = dict[str, dict[str, Any]]
+"""What the pieces found, by their keys."""
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -139,7 +144,7 @@ class Benchmark:
             given.results.unlink(missing_ok=True)
         return cls(given.budget, given.results, re.compile(given.only), of_what or build())
 
-    def run(self, pieces: Iterable[Piece]) -> dict[str, dict[str, Any]]:
+    def run(self, pieces: Iterable[Piece]) -> Found:
         """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""
         wanted = list(pieces)
         self._read()
@@ -192,29 +197,79 @@ def _left(left_s: float) -> str:
     return f", about {left_s:.0f} s left" if left_s < 90 else f", about {left_s / 60:.0f} min left"
 
 
-def mean(values: Sequence[float]) -> tuple[float, float, float]:
+def called(*words: str | Path) -> str:
+    """What a command printed that must succeed.
+
+    Raises:
+        RuntimeError: it failed; the message has its words and the end of what it said.
+    """
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def present(found: Found, keys: Iterable[str]) -> list[dict[str, Any]]:
+    """The results of the pieces that have one, in the order of their keys."""
+    return [found[key] for key in keys if key in found]
+
+
+def batches(found: Found, name: str) -> list[dict[str, Any]]:
+    """The results of the pieces whose keys are the name and the number of a batch."""
+    heads = {key: key.rpartition(" ") for key in found}
+    return [found[key] for key, (head, _, at) in heads.items() if at.isdigit() and head.rstrip(",") == name]
+
+
+def mean(values: Sequence[float]) -> Estimate:
     """A mean with its 95% t interval."""
-    center = float(np.mean(values))
+    return t_interval(float(np.mean(values)), values)
+
+
+def t_interval(center: float, values: Sequence[float]) -> Estimate:
+    """An estimate with the 95% t interval of the mean of these values."""
     if len(values) < 2:
         return center, math.nan, math.nan
     half = float(stdtrit(len(values) - 1, 0.975)) * float(np.std(values, ddof=1)) / len(values) ** 0.5
     return center, center - half, center + half
 
 
-def ratio(above: Sequence[float], below: Sequence[float]) -> tuple[float, float, float]:
+def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Relative gain of the mean over that of others, run by run on the same seeds, with a 95% t interval."""
+    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    center, low, high = mean((a - b).tolist())
+    whole = float(abs(b.mean()))
+    return center / whole, low / whole, high / whole
+
+
+def share_of(gained: Sequence[float], possible: Sequence[float]) -> Estimate:
+    """Sum of what was gained over that of what was possible, paired; 95% interval by the delta method."""
+    a, b = np.asarray(gained, float), np.asarray(possible, float)
+    whole = float(b.mean())
+    center = float(a.mean()) / whole
+    return t_interval(center, ((a - center * b) / whole).tolist())
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """The geometric mean of paired ratios with its 95% t interval."""
     logs = np.log(np.asarray(above, float)) - np.log(np.asarray(below, float))
     center, low, high = mean(logs.tolist())
     return math.exp(center), math.exp(low), math.exp(high)
 
 
-def percent(estimate: tuple[float, float, float], digits: int = 1) -> str:
-    """`95.1% (94.0 to 96.0)`."""
-    center, low, high = (100 * value for value in estimate)
-    return "-" if math.isnan(center) else f"{center:.{digits}f}% ({low:.{digits}f} to {high:.{digits}f})"
+def percent(estimate: Estimate, digits: int = 1, sign: str = "") -> str:
+    """`95.1% (94.0 to 96.0)`; the interval is left out where there is none."""
+    center, low, high = (f"{100 * value:{sign}.{digits}f}" for value in estimate)
+    if math.isnan(estimate[0]):
+        return "-"
+    return f"{center}%" if math.isnan(estimate[1]) else f"{center}% ({low} to {high})"
 
 
-def number(estimate: tuple[float, float, float]) -> str:
+def signed(estimate: Estimate, digits: int = 1) -> str:
+    """`+5.1% (+4.0 to +6.2)`."""
+    return percent(estimate, digits, "+")
+
+
+def number(estimate: Estimate) -> str:
     """`12.3 (11.9 to 12.7)`, to three digits; the interval is left out where there is none."""
     center, low, high = (digits(value) for value in estimate)
     return center if math.isnan(estimate[1]) else f"{center} ({low} to {high})"

@@ -11,11 +11,9 @@ its 95% interval, and the relative range (largest minus smallest, over the mean,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -23,10 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece
+from benchmarks.harness import Benchmark, Piece, build, called, mean, number, table
 
 from ascar.workloads.filebench import find_ascard
-from benchmarks import harness
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -44,18 +41,6 @@ FILE_SYSTEMS = {
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
-
-
-def called(*words: str | Path) -> str:
-    """A command that must succeed; what it printed.
-
-    Raises:
-        RuntimeError: it failed; its words say why.
-    """
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
-    return done.stdout
 
 
 @contextmanager
@@ -108,7 +93,7 @@ def one_run(workload: str, file_system: str, seed: int) -> dict[str, Any]:
 def row(workload: str, file_system: str, values: list[float]) -> list[str]:
     """A line of the table."""
     spread = (max(values) - min(values)) / statistics.mean(values)
-    return [workload, file_system, harness.number(harness.mean(values)), f"{spread:.1%}", str(len(values))]
+    return [workload, file_system, number(mean(values)), f"{spread:.1%}", str(len(values))]
 
 
 def main() -> None:
@@ -118,7 +103,7 @@ def main() -> None:
         sys.exit("needs root, to format and mount a loop device")
     if not (MEMORY_GROUPS / "memory.limit_in_bytes").exists():
         sys.exit(f"needs the memory controller of cgroup v1 at {MEMORY_GROUPS}")
-    benchmark.build = hashlib.sha256(Path(find_ascard()).read_bytes()).hexdigest()[:12]
+    benchmark.build = build(find_ascard())
     pieces = {
         (workload, file_system, run): Piece(
             f"{workload}/{file_system}/{run}", partial(one_run, workload, file_system, run)
@@ -133,7 +118,7 @@ def main() -> None:
         if piece.key in found:
             values.setdefault((workload, file_system), []).append(found[piece.key]["ops_per_s"])
     heads = ["workload", "file system", "ops/s (95% interval)", "relative range", "runs"]
-    harness.table(heads, (row(*key, runs) for key, runs in values.items()))
+    table(heads, (row(*key, runs) for key, runs in values.items()))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ program `filebench` is in PATH it runs the same files, and its own operations a 
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import statistics
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.load_mix import lines
 
 from ascar.workloads.filebench import find_ascard
 
@@ -52,9 +52,7 @@ def measure(text: str) -> dict[str, Any]:
         place = Path(directory)
         wml = place / "load.f"
         wml.write_text(text.format(threads=THREADS))
-        command = [find_ascard(), "load", "--wml", wml, "--dir", place, "--seconds", str(SECONDS), "--clean"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        summary = json.loads(done.stdout.splitlines()[-1])
+        summary = lines("--wml", wml, "--dir", place, "--seconds", str(SECONDS), "--clean")[-1]
         rate = summary["throughput_ops_per_s"]
         own_ns = THREADS * 1e9 / rate - summary["latency_ms_mean"] * 1e6
         return {"rate": rate, "own_ns": own_ns, "filebench": filebench(text, place)}

@@ -10,7 +10,6 @@ order statistics (the binomial distribution of the number of pairs below the med
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.load_mix import lines
 
 from ascar.features import features_of, relative_differences, signature_workload
 from ascar.workloads.filebench import find_ascard
@@ -49,9 +49,7 @@ def interval(values: Sequence[float]) -> str:
 
 def pace(words: Sequence[str | Path], place: Path, seconds: float) -> float:
     """Reads and writes a second of a load that nobody watches."""
-    command = [find_ascard(), "load", *words, "--dir", place, "--seconds", str(seconds), "--clean"]
-    done = subprocess.run(command, check=True, capture_output=True)
-    summary = json.loads(done.stdout.splitlines()[-1])
+    summary = lines(*words, "--dir", place, "--seconds", str(seconds), "--clean")[-1]
     operations = sum(one["ops"] for one in summary["flowops"].values() if one["type"] in DATA)
     return operations / summary["load_s"]
 

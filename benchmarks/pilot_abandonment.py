@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, percent, table
+from benchmarks.harness import Benchmark, Piece, batches, mean, percent, table
 from benchmarks.synthetic import autoregressive
 
 from ascar.abandonment import AbandonmentRule, BestTrial
@@ -211,11 +211,9 @@ def main() -> None:
     for name in LOADS:
         row = [name]
         for trials in TRIALS:
-            batches = [
-                found[key] for key, what in false.items() if what[:2] == (name, trials) and key in found
-            ]
-            studies = sum(one["studies"] for one in batches)
-            row.append(f"{percent(share(sum(one['abandoned'] for one in batches), studies), 2)} of {studies}")
+            done = batches(found, f"equal, {name}, {trials}")
+            studies = sum(one["studies"] for one in done)
+            row.append(f"{percent(share(sum(one['abandoned'] for one in done), studies), 2)} of {studies}")
         rows.append(row)
     table(["readings", *TRIALS], rows)
     print("Worse candidates: share abandoned, and share of all their readings saved\n")
@@ -223,9 +221,9 @@ def main() -> None:
     for name in LOADS:
         row = [name]
         for size in WORSE:
-            batches = [found[key] for key, what in true.items() if what[:2] == (name, size) and key in found]
-            saved = [one for batch in batches for one in batch["saved"]]
-            caught = sum(one["abandoned"] for one in batches)
+            done = batches(found, f"worse, {name}, {size}")
+            saved = [one for batch in done for one in batch["saved"]]
+            caught = sum(one["abandoned"] for one in done)
             row.append(f"{caught / len(saved):.0%}, {mean(saved)[0]:.0%}" if saved else "-")
         rows.append(row)
     table(["readings", *WORSE], rows)

@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, number, percent, table
+from benchmarks.harness import Benchmark, Piece, batches, mean, number, percent, table
 from benchmarks.synthetic import autoregressive
 from scipy.special import stdtr
 
@@ -111,11 +111,6 @@ def pieces() -> list[Piece]:
                         run = partial(decisions, kind, level, first, apart=apart)
                         found.append(Piece(f"{name} {kind} {level} {first}", run))
     return found
-
-
-def batches(found: dict[str, dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """What the batches of one name found."""
-    return [done for key, done in found.items() if key.rpartition(" ")[0] == name]
 
 
 def error_rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:

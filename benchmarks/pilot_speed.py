@@ -38,7 +38,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, number, ratio, table
+from benchmarks.harness import Benchmark, Found, Piece, mean, number, ratio, table
 from benchmarks.synthetic import LEVEL, Synthetic, autoregressive, steps
 from scipy.special import stdtrit
 
@@ -330,9 +330,6 @@ def exponent(found: dict[str, dict[str, Any]], shape: str) -> tuple[float, float
     dof = len(points) - 2
     half = float(stdtrit(dof, 0.975)) * math.sqrt(float(residuals @ residuals) / dof / float(free @ free))
     return slope, slope - half, slope + half
-
-
-Found = dict[str, dict[str, Any]]
 
 
 def show_growth(found: Found) -> None:

@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 import zlib
@@ -37,7 +36,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, digits, mean, number, percent, ratio, table
+from benchmarks.harness import (
+    Benchmark,
+    Found,
+    Piece,
+    batches,
+    called,
+    digits,
+    mean,
+    number,
+    percent,
+    ratio,
+    table,
+)
 from benchmarks.pilot_coverage import MACHINES
 from benchmarks.synthetic import LEVEL, autoregressive
 
@@ -181,33 +192,21 @@ FIO_WORK = {
 }
 
 
-def run_words(words: list[str]) -> None:
-    """A command that must succeed.
-
-    Raises:
-        RuntimeError: it did not.
-    """
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()[-300:]}")
-
-
 @contextmanager
 def loop_device() -> Generator[Path]:
     """A mounted ext4 on an image file, with a file that is there in full."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         image, place = Path(directory) / "image", Path(directory) / "mount"
         place.mkdir()
-        run_words(["fallocate", "-l", "1G", str(image)])
-        run_words(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", str(image)])
-        run_words(["mount", "-o", "loop", str(image), str(place)])
+        called("fallocate", "-l", "1G", image)
+        called("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", image)
+        called("mount", "-o", "loop", image, place)
         try:
-            run_words(
-                ["dd", "if=/dev/urandom", f"of={place / 'file'}", "bs=1M", f"count={SIZE_MB}", "conv=fsync"]
-            )
+            file = place / "file"
+            called("dd", "if=/dev/urandom", f"of={file}", "bs=1M", f"count={SIZE_MB}", "conv=fsync")
             yield place
         finally:
-            run_words(["umount", str(place)])
+            called("umount", place)
 
 
 def fio(place: Path, job: str, *extra: str) -> NDArray[np.float64]:
@@ -223,7 +222,7 @@ def fio(place: Path, job: str, *extra: str) -> NDArray[np.float64]:
             *extra,
         ]
         window_ms = round(1000 * WINDOW_S)
-        run_words([*words, f"--write_bw_log={log}", f"--log_avg_msec={window_ms}", f"--output={log}.txt"])
+        called(*words, f"--write_bw_log={log}", f"--log_avg_msec={window_ms}", f"--output={log}.txt")
         lines = Path(f"{log}_bw.1.log").read_text().splitlines()
     return np.array([float(line.split(",")[1]) for line in lines])
 
@@ -293,15 +292,6 @@ def pieces() -> list[Piece]:
         found += [Piece(f"{kind} {first}", partial(stopped, kind, first)) for kind in KINDS]
         found += [Piece(f"speed, {kind} {first}", partial(speeds, kind, first)) for kind in MACHINES]
     return found
-
-
-Found = dict[str, dict[str, Any]]
-
-
-def batches(found: Found, kind: str) -> list[dict[str, Any]]:
-    """What the batches of one kind found."""
-    named = (key.rpartition(" ") for key in found)
-    return [found[f"{name} {index}"] for name, _, index in named if name == kind and index.isdigit()]
 
 
 def taken(done: list[dict[str, Any]], rule: str) -> list[float]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, mean, number, percent, table
+from benchmarks.harness import Benchmark, Piece, batches, mean, number, percent, table
 
 from ascar.pilot import compare, runs_needed
 from ascar.pilot.turns import Gain
@@ -141,18 +141,16 @@ def main() -> None:
         print(f"Gain: {gain}. Called different (and pairs of runs)\n")
         rows: list[list[str]] = []
         for kind in KINDS:
-            batches = [
-                found[key] for key, what in wanted.items() if what[:2] == (kind, gain) and key in found
-            ]
+            parts = batches(found, f"{kind}, {gain}")
             row = [kind]
             for method in METHODS:
-                pairs = [float(one) for part in batches for one in part["pairs"][method]]
-                different = sum(part["different"][method] for part in batches)
+                pairs = [float(one) for part in parts for one in part["pairs"][method]]
+                different = sum(part["different"][method] for part in parts)
                 row.append(
                     f"{percent(share(different, len(pairs)), 2)}; {number(mean(pairs))}" if pairs else "-"
                 )
-            equivalent = sum(part["ends"].get("equivalent", 0) for part in batches)
-            row.append(f"{equivalent / (len(batches) * BATCH):.0%}" if batches else "-")
+            equivalent = sum(part["ends"].get("equivalent", 0) for part in parts)
+            row.append(f"{equivalent / (len(parts) * BATCH):.0%}" if parts else "-")
             rows.append(row)
         table(["scores of runs", "pairs, always-valid", "fixed", "peeking", "shown equivalent"], rows)
 

@@ -26,7 +26,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece, digits, mean, number, ratio, table
+from benchmarks.harness import Benchmark, Found, Piece, digits, mean, number, present, ratio, table
 
 from ascar.pilot import (
     PRESETS,
@@ -187,13 +187,9 @@ def pieces() -> list[Piece]:
     return found
 
 
-Found = dict[str, dict[str, Any]]
-
-
 def repeats(found: Found, way: str, method: str) -> list[dict[str, Any]]:
     """What one method found."""
-    keys = [f"{way}, {method} {repeat}" for repeat in range(REPEATS)]
-    return [found[key] for key in keys if key in found]
+    return present(found, (f"{way}, {method} {repeat}" for repeat in range(REPEATS)))
 
 
 def show_times(found: Found) -> None:

@@ -24,7 +24,7 @@ from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import preset
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, gain, mean, present, signed, table
 
 SCENARIOS = ("random-write", "sequential-write", "random-shared", "sequential-read", "fileserver")
 SEEDS = 8
@@ -43,14 +43,14 @@ def main() -> None:
     )
     lines: list[list[str]] = []
     for name in SCENARIOS:
-        own = [found[key] for seed in range(1, SEEDS + 1) if (key := f"{name} learn {seed}") in found]
+        own = present(found, (f"{name} learn {seed}" for seed in range(1, SEEDS + 1)))
         if len(own) < 2:
             continue
         lines.append(
             [
                 name,
                 f"{sum(one['improved'] for one in own)} of {len(own)}",
-                rows.signed(mean([one["fresh"] for one in own])),
+                signed(mean([one["fresh"] for one in own])),
                 f"{min(one['fresh'] for one in own):+.1%} to {max(one['fresh'] for one in own):+.1%}",
                 f"{np.mean([one['hours'] for one in own]):.1f}",
             ]
@@ -80,7 +80,7 @@ def _result(name: str, rules: RuleSet, system_s: float) -> dict[str, Any]:
     return {
         "rules": rules.bare().text(),
         "improved": rules.bare() != FIRST.bare(),
-        "fresh": rows.gain(after, before)[0],
+        "fresh": gain(after, before)[0],
         "hours": system_s / 3_600,
     }
 

@@ -27,7 +27,7 @@ from ascar.sharp import PARTS, SearchPlan
 from ascar.simulation import with_settings
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, mean, present, signed, table
 from .sharp_search_cost import CASES, SHARE, Case, course_of, taken_by
 
 if TYPE_CHECKING:
@@ -114,16 +114,13 @@ def _far(case: Case) -> Scenario:
 
 def _of(found: dict[str, Any], case: str, name: str) -> list[Search]:
     keys = [f"{case} {name} {number}" for number in range(SEARCHES)]
-    return [
-        Search(found[key]["held"][-1][1], found[key]["evaluations"], found[key]["held"])
-        for key in keys
-        if key in found
-    ]
+    searches = present(found, keys)
+    return [Search(one["held"][-1][1], one["evaluations"], one["held"]) for one in searches]
 
 
 def _gain(found: dict[str, Any], case: str, name: str) -> str:
     ends = [one.gain for one in _of(found, case, name)]
-    return rows.signed(mean(ends)) if len(ends) > 1 else f"{100 * ends[0]:+.1f}%" if ends else "-"
+    return signed(mean(ends)) if ends else "-"
 
 
 def _all(found: dict[str, Any], case: str, name: str) -> str:

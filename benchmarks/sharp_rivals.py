@@ -19,7 +19,7 @@ import numpy as np
 from ascar.sharp.contest import CONTROLLERS, shipped_rules, under_controller
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, table
+from .harness import Benchmark, Piece, gain, signed, table
 
 if TYPE_CHECKING:
     from ascar.sharp import RuleSet
@@ -78,7 +78,7 @@ def _print(found: dict[str, Any], ours: str, figure: str) -> None:
         if not all(key in found for key in keys):
             continue
         own, none, *theirs = (found[key]["figures"][figure] for key in keys)
-        gains = [rows.gain(own, other) for other in theirs]
+        gains = [gain(own, other) for other in theirs]
         best = min(gains)
         worst = min(worst, best[0])
         verdict = "ahead of all" if best[1] > 0 else "behind one" if best[2] < 0 else "level with the best"
@@ -91,8 +91,8 @@ def _print(found: dict[str, Any], ours: str, figure: str) -> None:
             [
                 row.name,
                 f"{np.mean(own):.1f}",
-                rows.signed(rows.gain(own, none)),
-                *(rows.signed(one) for one in gains),
+                signed(gain(own, none)),
+                *(signed(one) for one in gains),
                 verdict,
             ]
         )

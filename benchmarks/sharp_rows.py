@@ -15,7 +15,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
 import numpy as np
-from scipy.special import stdtrit
 
 from ascar.sharp import (
     About,
@@ -225,18 +224,3 @@ def pairs(outcomes: Sequence[ClusterOutcome], figure: str) -> list[float]:
     if figure == "even":
         return [one.throughput_per_client_mb_per_s - one.stdev_pooled_mb_per_s for one in outcomes]
     return [one.figure(figure) for one in outcomes]
-
-
-def gain(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
-    """Relative gain of the mean over that of others, run by run on the same seeds, with a 95% interval."""
-    a, b = np.array(ours, float), np.array(theirs, float)
-    whole = float(abs(b.mean()))
-    center = float((a - b).mean())
-    half = float(stdtrit(len(a) - 1, 0.975)) * float((a - b).std(ddof=1)) / len(a) ** 0.5
-    return center / whole, (center - half) / whole, (center + half) / whole
-
-
-def signed(estimate: tuple[float, float, float], digits: int = 1) -> str:
-    """`+5.1% (+4.0 to +6.2)`."""
-    center, low, high = (100 * float(value) for value in estimate)
-    return f"{center:+.{digits}f}% ({low:+.{digits}f} to {high:+.{digits}f})"

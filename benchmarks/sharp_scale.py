@@ -24,7 +24,7 @@ from ascar.sharp.rulesets import RULESETS, ruleset
 from ascar.simulation import with_control, with_settings
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, table
+from .harness import Benchmark, Piece, gain, present, signed, table
 from .sharp_table34 import CHOICE_FIRST, CHOICE_SEEDS, SHIPPED
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def main() -> None:
                 continue
             line += [
                 f"{np.mean(runs['none']):,.0f}",
-                rows.signed(rows.gain(runs["rules"], runs["none"])),
-                rows.signed(rows.gain(runs["sizes"], runs["none"])),
-                rows.signed(rows.gain(runs["static"], runs["none"])),
+                signed(gain(runs["rules"], runs["none"])),
+                signed(gain(runs["sizes"], runs["none"])),
+                signed(gain(runs["static"], runs["none"])),
             ]
         lines.append(line)
     heads = [
@@ -170,7 +170,7 @@ def _sized(row: rows.Row, size: Size) -> Scenario:
 
 def _all(found: dict[str, Any], row: rows.Row, size: Size, who: str) -> list[float]:
     keys = [f"{row.name} {size.name} {who} {seed}" for seed in range(SEEDS)]
-    return [found[key]["total"] for key in keys if key in found]
+    return [one["total"] for one in present(found, keys)]
 
 
 if __name__ == "__main__":

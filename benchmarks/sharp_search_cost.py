@@ -28,7 +28,7 @@ from ascar.sharp import SearchPlan
 from ascar.sharp.plan import plan_of
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, gain, mean, present, signed, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ def course_of(case: Case, plan: SearchPlan, number: int, runs_max: int = RUNS_MA
     for _, text in held:
         if text not in gains:
             ours = rows.pairs(rows.measured(rows.under(row.scenario, text), SEEDS), figure)
-            gains[text] = rows.gain(ours, base)[0]
+            gains[text] = gain(ours, base)[0]
     return {
         "evaluations": course.evaluations,
         "stopped": course.stopped,
@@ -131,11 +131,7 @@ def _thinned(held: list[tuple[int, str]]) -> list[tuple[int, str]]:
 def searches_of(case: Case, found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """By schedule, in their order."""
     return {
-        schedule: [
-            found[key]
-            for number in range(SEARCHES[schedule])
-            if (key := f"{case.name} {schedule} {number}") in found
-        ]
+        schedule: present(found, (f"{case.name} {schedule} {number}" for number in range(SEARCHES[schedule])))
         for schedule in PLANS
     }
 
@@ -166,7 +162,7 @@ def _line(case: Case, found: dict[str, Any]) -> list[str] | None:
     taken = _all(case, found)
     return [
         case.name,
-        *(rows.signed(mean([one["held"][-1][1] for one in own])) for own in searches.values()),
+        *(signed(mean([one["held"][-1][1] for one in own])) for own in searches.values()),
         *(
             f"{_runs(expected(own))} ({sum(there for _, there in own)} of {len(own)})"
             for own in taken.values()

@@ -29,7 +29,7 @@ from ascar.sharp import SearchPlan
 from ascar.simulation import with_control
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, mean, table
+from .harness import Benchmark, Piece, gain, mean, present, signed, table
 
 SEARCHES = 5
 RUNS = 40
@@ -143,18 +143,18 @@ def _print(found: dict[str, Any]) -> None:
             continue
         base, static = own["own"], own["static"]
         best = max(searches, key=lambda one: one["choice"])
-        single = _over_searches([rows.gain(one["figures"]["total"], base["total"]) for one in searches])
+        single = _over_searches([gain(one["figures"]["total"], base["total"]) for one in searches])
         runs = mean([one["evaluations"] for one in searches])
         lines.append(
             [
                 row.name,
                 f"{np.mean(base['total']):.0f}",
                 f"{row.gain_percent:+d}%",
-                rows.signed(single),
-                rows.signed(rows.gain(best["figures"]["total"], base["total"])),
-                rows.signed(rows.gain(static["total"], base["total"])),
+                signed(single),
+                signed(gain(best["figures"]["total"], base["total"])),
+                signed(gain(static["total"], base["total"])),
                 f"{own['window']:g}, {own['tau_us'] / 1e3:g}",
-                rows.signed(rows.gain(best["figures"]["total"], static["total"])),
+                signed(gain(best["figures"]["total"], static["total"])),
                 f"{runs[0]:.0f}",
                 f"{row.deviation_percent:+d}%",
                 *_even(found, row, base),
@@ -169,7 +169,7 @@ def _even(found: dict[str, Any], row: rows.Row, base: dict[str, list[float]]) ->
         if not searches:
             return ["-", "-"]
         best = max(searches, key=lambda one: one["choice"])["figures"]
-        return [rows.signed(rows.gain(best[name], base[name]), 0) for name in ("stdev", "total")]
+        return [signed(gain(best[name], base[name]), 0) for name in ("stdev", "total")]
     best = found.get(f"{row.name} deviation")
     if best is None:
         return ["-", "-"]
@@ -180,14 +180,13 @@ def _even(found: dict[str, Any], row: rows.Row, base: dict[str, list[float]]) ->
     ratio = float(ours / theirs)
     center, low, high = (float(np.sqrt(one)) - 1 for one in (ratio, ratio / tail, ratio * tail))
     return [
-        rows.signed((center, low, high), 0),
-        rows.signed(rows.gain(best["figures"]["total"], base["total"]), 0),
+        signed((center, low, high), 0),
+        signed(gain(best["figures"]["total"], base["total"]), 0),
     ]
 
 
 def _of(found: dict[str, Any], row: rows.Row, kind: str) -> list[dict[str, Any]]:
-    keys = [f"{row.name} {kind} {number}" for number in range(SEARCHES)]
-    return [found[key] for key in keys if key in found]
+    return present(found, (f"{row.name} {kind} {number}" for number in range(SEARCHES)))
 
 
 def _over_searches(gains: list[tuple[float, float, float]]) -> tuple[float, float, float]:
@@ -205,7 +204,7 @@ def _ship(found: dict[str, Any]) -> None:
                 continue
             best = max(searches, key=lambda one: one["choice"])
             path = SHIPPED / f"{row.name}{'' if kind == 'most' else '-even'}.rules"
-            if rows.gain(best["figures"][figure], base["own"][figure])[1] > 0:
+            if gain(best["figures"][figure], base["own"][figure])[1] > 0:
                 path.write_text(best["rules"])
             else:
                 path.unlink(missing_ok=True)

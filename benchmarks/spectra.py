@@ -17,9 +17,7 @@ DIR holds the recorded tables that do not come with ascar; without them only the
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import sys
 import time
 import zlib
 from functools import partial
@@ -203,13 +201,10 @@ def _state() -> str:
 
 def main() -> None:
     """Carry out what is left, and show all of it."""
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = Benchmark.parser(__doc__ or "", "5min")
     parser.add_argument("--tables", type=Path, default=Path(), help="directory of the recorded tables")
-    known, sys.argv[1:] = parser.parse_known_args()
-    directory: Path = known.tables
-    benchmark = Benchmark.from_arguments(__doc__ or "", "5min")
-    benchmark.build = _state()
-    show(benchmark.run(pieces(directory)))
+    given = parser.parse_args()
+    show(Benchmark.of(given, _state()).run(pieces(given.tables)))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ What is to be found is always what the published estimate says of the whole tabl
 
 from __future__ import annotations
 
-import argparse
-import sys
 import zlib
 from functools import partial
 from pathlib import Path
@@ -135,10 +133,10 @@ def pieces(directory: Path) -> Iterator[Piece]:
 
 def main() -> None:
     """Carry out what is left, and show all of it."""
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = Benchmark.parser(__doc__ or "", "5min")
     parser.add_argument("--tables", type=Path, default=Path(), help="directory of the recorded tables")
-    known, sys.argv[1:] = parser.parse_known_args()
-    found = Benchmark.from_arguments(__doc__ or "", "5min").run(pieces(known.tables))
+    given = parser.parse_args()
+    found = Benchmark.of(given).run(pieces(given.tables))
     rows: list[list[str]] = []
     for name, _, _ in TABLES:
         held = [found.get(f"{name}: {estimate}") for estimate in ESTIMATES]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 SOURCE = Path(__file__).parents[2] / "benchmarks" / "harness.py"
 
@@ -112,3 +115,44 @@ def test_ratio_of_pairs_is_geometric(harness):
     center, low, high = harness.ratio([2.0, 8.0, 4.0], [1.0, 1.0, 1.0])
     assert center == pytest.approx(4.0)
     assert low < center < high
+
+
+def test_results_are_gathered_by_key_and_by_batch(harness):
+    found = {
+        "a, 5%, 0": {"v": 1},
+        "a, 5%, 200": {"v": 2},
+        "a, 10%, 0": {"v": 3},
+        "b 0": {"v": 4},
+        "b x": {"v": 5},
+    }
+    assert harness.present(found, ["b 0", "c", "a, 5%, 0"]) == [{"v": 4}, {"v": 1}]
+    assert harness.batches(found, "a, 5%") == [{"v": 1}, {"v": 2}]
+    assert harness.batches(found, "b") == [{"v": 4}]
+
+
+def test_gains_and_shares_have_paired_intervals(harness):
+    rng = np.random.default_rng(1)
+    theirs = -10 - rng.random(12)  # means below zero: better is still above
+    ours = theirs + 1 + 0.1 * rng.random(12)
+    half = stats.t.ppf(0.975, 11) * stats.sem(ours - theirs) / -theirs.mean()
+    center = (ours - theirs).mean() / -theirs.mean()
+    assert harness.gain(ours, theirs) == pytest.approx((center, center - half, center + half))
+    center, low, high = harness.share_of(0.5 * theirs, theirs)
+    assert (center, low, high) == pytest.approx((0.5, 0.5, 0.5))
+    part = harness.share_of(ours, theirs)
+    half = stats.t.ppf(0.975, 11) * stats.sem(ours - part[0] * theirs) / -theirs.mean()
+    assert part == pytest.approx((part[0], part[0] - half, part[0] + half))
+    assert math.isnan(harness.share_of([1.0], [2.0])[1])
+
+
+def test_percentages_leave_out_an_interval_that_there_is_not(harness):
+    assert harness.percent((0.951, 0.94, 0.96)) == "95.1% (94.0 to 96.0)"
+    assert harness.signed((0.051, -0.04, 0.062)) == "+5.1% (-4.0 to +6.2)"
+    assert harness.signed((0.051, math.nan, math.nan), 0) == "+5%"
+    assert harness.percent((math.nan, math.nan, math.nan)) == "-"
+
+
+def test_a_command_that_fails_is_told_by_its_words(harness):
+    assert harness.called("echo", "yes") == "yes\n"
+    with pytest.raises(RuntimeError, match=r"^sh -c echo no >&2; exit 3: no$"):
+        harness.called("sh", "-c", "echo no >&2; exit 3")
