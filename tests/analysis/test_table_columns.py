@@ -36,7 +36,7 @@ def test_a_latency_is_a_parameter_for_importance_and_a_measurement_for_variation
         (ColumnOptions("rate", "fs", "note"), "--parameters and --ignore: give one of the two"),
         (ColumnOptions("speed"), "--objective = 'speed': the table has no such column"),
         (ColumnOptions("rate", setup="boot"), "--setup = 'boot': the table has no such column"),
-        (ColumnOptions("rate", ignore=" , "), "--ignore = ' , ': must be column names"),
+        (ColumnOptions("rate", ignore=" , "), "--ignore = ' , ': must be names with commas"),
     ],
 )
 def test_wrong_columns_are_refused(table, columns, problem):

@@ -191,4 +191,4 @@ def test_what_is_missing_is_asked_for(ascar, table):
 def test_a_line_of_progress_has_the_time_left():
     assert line_of(LabProgress(5, 20, 30.4, "gp on t")) == " 25%  5 of 20 runs, about 30 s left  (gp on t)"
     assert "left" not in line_of(LabProgress(0, 20, None, "gp on t"))
-    assert "about 2.0 h left" in line_of(LabProgress(0, 20, 7200.0, "gp on t"))
+    assert "about 2 h left" in line_of(LabProgress(0, 20, 7200.0, "gp on t"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ascar.analysis.tables import read_frame
 from ascar.datasets import located
 from ascar.errors import InputError
+from ascar.names import names_of
 from ascar.targets.recording_columns import name_of, own_space
 
 if TYPE_CHECKING:
@@ -97,12 +98,9 @@ class ColumnOptions:
 
 
 def column_names(option: str, text: str | None) -> tuple[str, ...]:
-    """The names that an option lists.
+    """The columns that an option lists; none where it is not given.
 
     Raises:
         InputError: it is given and lists none.
     """
-    names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
-    if text is not None and not names:
-        raise InputError(f"{option} = {text!r}: must be column names with commas between them")
-    return names
+    return () if text is None else names_of(option, text)

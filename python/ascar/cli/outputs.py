@@ -74,17 +74,3 @@ def round_limit_s(text: str | None) -> float | None:
     from ascar.study import duration
 
     return None if text is None else duration("--round-limit", text)
-
-
-def names_of(option: str, text: str) -> tuple[str, ...]:
-    """Names of a list with commas, each once.
-
-    Raises:
-        InputError: there is none.
-    """
-    from ascar.errors import InputError
-
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not names:
-        raise InputError(f"{option} = {text!r}: must be names with commas between them")
-    return names

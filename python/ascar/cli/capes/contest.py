@@ -48,7 +48,7 @@ def contest(
     from ascar.cli.capes.progress import showing
     from ascar.cli.contenders import contenders_table
     from ascar.cli.output import emit, people
-    from ascar.cli.outputs import names_of
+    from ascar.names import names_of
     from ascar.results.contest import CapesContestResult
 
     noise_sd = share(noise)

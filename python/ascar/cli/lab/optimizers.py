@@ -75,11 +75,11 @@ def optimizers(
     """
     from ascar.cli.lab.plots import check_format, draw
     from ascar.cli.lab.progress import showing_runs
-    from ascar.cli.lab.request import Asked, Request
     from ascar.cli.lab.result import print_results, result_of
     from ascar.cli.output import emit, people
     from ascar.cli.statuses import decided
     from ascar.lab import Archive, Results, carry_out
+    from ascar.lab.request import Asked, Request
 
     check_format(plot_format)
     asked = Asked(

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from ascar.cli.lab.request import Request
     from ascar.lab import CheckpointSummary, Experiment, SearchProblem, SimulatedSearch, Specification
     from ascar.lab.figures import Lines
+    from ascar.lab.request import Request
 
 _LEVELS = (0.99, 0.995)
 _WITHIN = (0.01, 0.02, 0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import progress_line
+from ascar.render import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +22,5 @@ def showing_runs(*, quiet: bool = False) -> AbstractContextManager[Callable[[Lab
 def line_of(standing: LabProgress) -> str:
     """One line: share, runs, time left, what was finished last."""
     share = standing.done / max(1, standing.wanted)
-    left = "" if standing.left_s is None else f", about {_duration(standing.left_s)} left"
+    left = "" if standing.left_s is None else f", about {duration(round(standing.left_s))} left"
     return f"{share:4.0%}  {standing.done} of {standing.wanted} runs{left}  ({standing.latest})"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

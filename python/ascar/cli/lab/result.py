@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ascar.cli.lab.request import Request
     from ascar.lab import CheckpointSummary, Results
+    from ascar.lab.request import Request
 
 _SIGNIFICANT = 0.05
 

@@ -47,10 +47,10 @@ def contest(
     """
     from ascar.cli.contenders import contenders_table
     from ascar.cli.output import emit, people
-    from ascar.cli.outputs import names_of
     from ascar.cli.sharp.files import read
     from ascar.cli.sim.options import scenario_of
     from ascar.cli.sim.progress import showing
+    from ascar.names import names_of
     from ascar.results.contest import SharpContestResult
     from ascar.sharp import objective_of
     from ascar.sharp.contest import CONTROLLERS, contenders_of, fresh, shipped_rules

@@ -1,24 +1,18 @@
-"""What a comparison of optimizers was asked to be, from the command line's options."""
+"""What a comparison of optimizers is to simulate, from its options as texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ascar.cli.outputs import names_of
 from ascar.errors import InputError
 from ascar.extension import load
-from ascar.lab import (
-    Benchmark,
-    Budget,
-    Conduct,
-    Contender,
-    Experiment,
-    NoiseModel,
-    Sweep,
-    TableSpecification,
-)
-from ascar.lab.simulation import built
+from ascar.lab.benchmark import Benchmark
+from ascar.lab.problem import NoiseModel, TableSpecification
+from ascar.lab.simulation import Budget, Contender, built
+from ascar.lab.sweeps import Sweep
+from ascar.lab.work import Conduct, Experiment
+from ascar.names import names_of
 from ascar.study import duration
 from ascar.targets.recording_columns import TableColumns
 
@@ -26,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.lab import SimulatedSearch, Specification
+    from ascar.lab.problem import Specification
+    from ascar.lab.simulation import SimulatedSearch
 
 _CHECKPOINTS = (25, 50, 100)
 _RUNS, _EVALUATIONS = 100, 100
