@@ -8,6 +8,28 @@ import pytest
 
 from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.capes.messages.state import SessionState
+from ascar.results.encode import json_ready
+from ascar.results.session import Proof
+
+PROOF = Proof(
+    pairs=3,
+    baseline_mean=100.0,
+    tuned_mean=110.0,
+    baseline_ticks=30,
+    tuned_ticks=30,
+    baseline_samples=30,
+    tuned_samples=30,
+    gain=0.1,
+    gain_low=0.05,
+    gain_high=0.2,
+    difference=10.0,
+    difference_low=5.0,
+    difference_high=20.0,
+    confidence=0.95,
+    p_value=0.01,
+    claim="gain",
+    method="pairs",
+)
 
 HERE = {
     "version": 1,
@@ -19,7 +41,7 @@ HERE = {
     "knobs": [{"name": "depth", "minimum": 1, "maximum": 64, "choices": []}],
     "defaults": {"depth": 8},
     "parts": {"agent": {"state": "running", "pid": 7, "restarts": 1}},
-    "proof": {"pairs": 3, "gain": 0.1, "gain_low": 0.05, "gain_high": 0.2, "claim": "gain"},
+    "proof": json_ready(PROOF),
 }
 
 
@@ -46,7 +68,7 @@ def told(*messages):
     state = SessionState("s")
     for what, document in messages:
         state = fold(state, what, document)
-    json.dumps(state.to_dict(), allow_nan=False)
+    json.dumps(json_ready(state.result()), allow_nan=False)
     return state
 
 
@@ -59,7 +81,7 @@ def test_what_is_known_before_and_after_who_runs_it_has_spoken():
     (knob,) = state.knobs
     assert (knob.default, knob.minimum, knob.maximum, knob.is_changed) == (8, 1, 64, False)
     assert (state.parts[0].name, state.parts[0].restarts) == ("agent", 1)
-    assert state.proof["claim"] == "gain"
+    assert state.proof.claim == "gain"
 
 
 def test_the_baseline_is_what_was_before_anything_was_turned():
@@ -98,7 +120,7 @@ def test_the_gain_of_the_last_minute_is_above_zero_where_it_is_better(
     state = told(*messages)
     assert state.gain.words == words
     assert state.gain.interval is None
-    assert state.to_dict()["gain"] == (None if relative is None else pytest.approx(relative))
+    assert state.result().gain == (None if relative is None else pytest.approx(relative))
 
 
 def test_nodes_that_are_silent_and_parts_of_one_tick():
@@ -188,7 +210,7 @@ def test_whatever_a_message_holds_a_state_comes_of_it(what):
         for value in HOSTILE:
             for document in ({**whole, key: value}, {key: value}):
                 state = fold(start, what, document)
-                json.dumps(state.to_dict(), allow_nan=False, default=str)
+                json.dumps(json_ready(state.result()), allow_nan=False)
     assert fold(start, what, {**tick(3), "version": 2}) is start
 
 

@@ -106,7 +106,7 @@ def test_the_verdict_in_words(gain, words):
         )
         for at in range(16)
     ]
-    lines = proof_lines(judge(phases, Objective.parse("maximize x"), 0.05).to_dict())
+    lines = proof_lines(judge(phases, Objective.parse("maximize x"), 0.05))
     assert words in lines[-1], lines
     assert "8 pairs of phases, 72 and 72 ticks" in lines[0]
     assert proof_lines(None) == []

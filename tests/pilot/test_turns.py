@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, repeat
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ import pytest
 from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.errors import InputError
 from ascar.objective import Objective
-from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns, drawn, taking_turns
+from ascar.pilot.turns import (
+    ESTIMATES,
+    Gain,
+    PairTest,
+    alternating,
+    compare_in_turns,
+    drawn,
+    taking_turns,
+)
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.sharp import About, Action, Journal, Judge, RuleSet, verify
 from ascar.sharp.library import RuleWatcher, WatchOptions
@@ -146,7 +155,11 @@ def proved(reference, candidate, objective):
         for side in alternating(pair)
     ]
     found = judge(phases, objective, TEST.level)
-    return found.gain, found.claim == "gain"
+    gain = SimpleNamespace(
+        gain_relative=found.gain,
+        **{key: getattr(found, key) for key in ESTIMATES if key != "gain_relative"},
+    )
+    return gain, found.claim == "gain"
 
 
 @pytest.mark.parametrize("rises", [True, False])

@@ -89,7 +89,25 @@ def test_a_session_on_the_page(told, explorer):
         page.get_by_text("Nothing comes from node1").wait_for()
         told.here(parts={"learner": {"state": "given up", "pid": None, "restarts": 5}})
         page.get_by_text("Processes: learner given up").wait_for()
-        proof = {"gain": 0.31, "gain_low": 0.22, "gain_high": 0.41, "claim": "gain", "pairs": 8}
+        proof = {
+            "pairs": 8,
+            "gain": 0.31,
+            "gain_low": 0.22,
+            "gain_high": 0.41,
+            "claim": "gain",
+            "method": "pairs",
+            "baseline_mean": 100.0,
+            "tuned_mean": 131.0,
+            "baseline_ticks": 80,
+            "tuned_ticks": 80,
+            "baseline_samples": 80,
+            "tuned_samples": 80,
+            "confidence": 0.95,
+            "p_value": 0.001,
+            "difference": 31.0,
+            "difference_low": 22.0,
+            "difference_high": 41.0,
+        }
         told.here(proof=proof)
         page.get_by_text("gain: +31% [+22%, +41%], 8 pairs of phases").wait_for()
         told.ticked(141.0, {"vm.dirty_ratio": 45})

@@ -15,7 +15,7 @@ from ascar.study import duration
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ascar.capes.session.outcome import Ended
+    from ascar.results.session import SessionOutcome
 
 
 def tune_online(
@@ -26,7 +26,7 @@ def tune_online(
     keep: bool = False,
     folder: str | PathLike[str] | None = None,
     progress: bool | None = None,
-) -> Ended:
+) -> SessionOutcome:
     """Tune this machine while it works, and put everything back at the end.
 
     Only the main thread can call it; it returns when the time is over, on ^C, or when a part is given up.

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.folder import Folder
     from ascar.capes.session.messenger import Messenger
-    from ascar.capes.session.outcome import Ended, SessionRequest
+    from ascar.capes.session.outcome import SessionRequest
     from ascar.capes.session.study import OnlineStudy
+    from ascar.results.session import SessionOutcome
 
 
 def tune_online(
     study: OnlineStudy, folder: Folder, request: SessionRequest, tell: Callable[[str], None]
-) -> Ended:
+) -> SessionOutcome:
     """Tune this machine, and put everything back at the end.
 
     The end comes when the time is over, with a signal, or when a stage is given up. The main
@@ -64,7 +65,7 @@ def tune_online(
         return run.kept_where_wanted(ended, environment)
 
 
-async def _followed(run: SessionRun, asked: asyncio.Event) -> Ended:
+async def _followed(run: SessionRun, asked: asyncio.Event) -> SessionOutcome:
     """Follow the stages to the end of the session; they still run then."""
     async with run.messenger() as messenger:
         works = messenger.listen(), messenger.speak(), run.watch(), _proved(run, messenger)

@@ -13,6 +13,7 @@ from ascar.capes.messages.recent_series import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
 from ascar.errors import AscarError
 from ascar.messaging import Background
+from ascar.results.encode import json_ready
 from ascar.web.exploration import NothingYet
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class OnlineSubject:
         """How it stands, JSON-ready."""
         with self._lock:
             state, series, problem = self._state, self._series, self._problem
-        return {"kind": "session", "problem": problem, **state.to_dict(), **series.to_dict()}
+        return {"kind": "session", "problem": problem, **json_ready(state.result()), **json_ready(series)}
 
     async def _follow(self) -> None:
         """Listen, without end; whatever goes wrong is said on the page, and tried again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascar.capes.session.proof import ComparedPhase, judge
+from ascar.capes.session.proof import ComparedPhase, judge, line_of
 from ascar.objective import Objective
 
 MORE, LESS = Objective.parse("maximize ops"), Objective.parse("minimize latency")
@@ -34,11 +34,11 @@ def test_what_is_there_is_found_though_the_machine_drifts(gain, objective, claim
     assert found.pairs == 12
     assert found.baseline_ticks == found.tuned_ticks == 12 * 29
     assert 12 <= found.baseline_samples <= found.baseline_ticks
-    low, high = found.gain.interval
-    assert low <= found.gain.estimate <= high
+    low, high = found.gain_low, found.gain_high
+    assert low <= found.gain <= high
     if objective is MORE:
         assert low <= gain <= high
-    assert ("nothing is claimed" in found.words) == (claim == "none")
+    assert ("nothing is claimed" in line_of(found)) == (claim == "none")
 
 
 def test_no_difference_is_seldom_called_one():
@@ -50,8 +50,8 @@ def test_too_little_claims_nothing():
     for count in (0, 1, 2, 3):
         found = judge(phases(0.5)[:count], MORE, 0.05)
         assert (found.claim, found.gain, found.pairs) == ("none", None, count // 2)
-        assert "nothing is claimed" in found.words
-        assert ("1 pair of phases" in found.words) == (found.pairs == 1)
+        assert "nothing is claimed" in line_of(found)
+        assert ("1 pair of phases" in line_of(found)) == (found.pairs == 1)
 
 
 def test_a_system_at_zero_has_no_gain():

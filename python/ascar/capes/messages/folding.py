@@ -7,29 +7,32 @@ Nothing here connects to anything, and whatever a message holds, a state comes o
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from ascar.capes.messages.state import (
+from ascar.errors import ExpressionError, InputError
+from ascar.objective import Objective
+from ascar.results.session import (
     BaselineEstimate,
-    Happened,
     KnobState,
     LearnerReport,
     MeanInterval,
     NodeState,
     ProcessState,
+    Proof,
     RefusedAction,
-    SessionState,
+    SessionEvent,
     Value,
 )
-from ascar.errors import ExpressionError, InputError
-from ascar.objective import Objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ascar.capes.messages.state import SessionState
 
 SUBJECTS = ("ticks", "outcomes", "events", "learner", "session")
 """What has to be listened to: the last parts of the subjects."""
@@ -117,7 +120,7 @@ def _after_event(state: SessionState, document: Mapping[str, Any]) -> SessionSta
         return state
     others = {key: value for key, value in document.items() if key not in ("event", "tick", "version")}
     detail = _plain(others)
-    one = Happened(_whole(document.get("tick")), event, detail)
+    one = SessionEvent(_whole(document.get("tick")), event, detail)
     return replace(state, happened=(one, *state.happened)[:_KEPT_LISTS])
 
 
@@ -162,7 +165,7 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
         phase=_text(document.get("phase")),
         until_s=_number(document.get("until_s")),
         parts=_parts(document.get("parts")),
-        proof=_plain(dict(_items(document.get("proof")))) or None,
+        proof=_proof(document.get("proof")),
     )
 
 
@@ -299,3 +302,11 @@ def _number(found: object) -> float | None:
 def _whole(found: object) -> int | None:
     number = _number(found)
     return None if number is None or not number.is_integer() else int(number)
+
+
+def _proof(told: object) -> Proof | None:
+    """The proof in a message; None without one, or where it is of another form."""
+    try:
+        return None if told is None else msgspec.convert(told, Proof)
+    except msgspec.ValidationError:
+        return None

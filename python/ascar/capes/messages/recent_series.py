@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from ascar.capes.messages.folding import fold
 from ascar.capes.messages.state import SessionState
 from ascar.capes.process.tick_history import TickHistory, part_of
@@ -44,10 +46,6 @@ class RecentSeries:
             return replace(self, told=tuple(one for one in told[-TICKS:] if one[0] > tick - TICKS))
         return self
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {"settings": self.settings, "told": self.told}
-
 
 async def with_past(bus: Bus, state: SessionState, series: RecentSeries) -> tuple[SessionState, RecentSeries]:
     """The same with what the interface has stored of the last ticks; as they are where it does not answer."""
@@ -69,7 +67,7 @@ async def with_past(bus: Bus, state: SessionState, series: RecentSeries) -> tupl
     if past.tick is None:
         return state, series
     newer = (one for one in state.performance if one[0] > (past.tick or 0))
-    whole = replace(
+    whole = msgspec.structs.replace(
         state,
         performance=(*past.performance, *newer)[-TICKS:],
         baseline=past.baseline,

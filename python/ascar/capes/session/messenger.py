@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.errors import MessagingError
+from ascar.results.encode import json_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ascar.capes.messages.bus import Bus
     from ascar.capes.messages.state import SessionState
     from ascar.capes.session.best_setting import Record
+    from ascar.results.session import Proof
 
 ACTOR = "ascar capes up"
 _HERE_S = 2.0
@@ -34,7 +36,7 @@ class Messenger:
         record: of performance by setting.
         state: as folded from what is told.
         phase: of the session.
-        proof: the last one, as a document; None: none yet.
+        proof: the last proof; None before the first.
         defaults: the knobs before the session; empty until the interface knows them.
     """
 
@@ -46,7 +48,7 @@ class Messenger:
     record: Record
     state: SessionState
     phase: str = "learning"
-    proof: dict[str, Any] | None = None
+    proof: Proof | None = None
     defaults: dict[str, Any] = field(default_factory=dict[str, Any])
     _knobs: list[Any] = field(default_factory=list[Any])
     _ticked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,7 +81,7 @@ class Messenger:
             knobs=self._knobs,
             defaults=self.defaults,
             parts=self.parts(),
-            proof=self.proof,
+            proof=None if self.proof is None else json_ready(self.proof),
         )
 
     async def enter(self, phase: str) -> None:

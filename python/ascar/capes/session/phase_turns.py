@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ascar.capes.session.proof import ComparedPhase, Proof, judge
+from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.errors import MessagingError, WorkError
 from ascar.messaging import RequestRefused
 from ascar.pilot.turns import drawn
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.messenger import Messenger
     from ascar.objective import Objective
+    from ascar.results.session import Proof
 
 _SWITCH_S, _TRIES, _PAUSE_S, _ON_ITS_WAY_S = 15.0, 10, 0.5, 0.5
 _VALUES_MIN = 3
@@ -89,7 +90,7 @@ class Alternation:
             self.phases += whole
             proof = self.proof
             self.tell(proof)
-            self.messenger.proof = proof.to_dict()
+            self.messenger.proof = proof
             await self.messenger.here()
 
     async def back_to_tuning(self) -> None:

@@ -8,19 +8,19 @@ so far, and the learner goes on as it likes: what it loses by trying things out 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ascar.pilot import analyze
 from ascar.pilot.turns import ESTIMATES, PAIRS_MIN, PairTest, compare_in_turns
 from ascar.render import count
+from ascar.results.session import Proof
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ascar.objective import Objective
-    from ascar.pilot.turns import Gain
 
 Claim = Literal["gain", "loss", "none"]
 _METHOD = (
@@ -42,63 +42,22 @@ class ComparedPhase:
     values: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """How tuned phases stand against those at the baseline.
-
-    Attributes:
-        pairs: of phases; the independent samples that the interval rests on.
-        baseline_mean: over the phases' means.
-        tuned_mean: ditto.
-        baseline_ticks: that count.
-        tuned_ticks: ditto.
-        baseline_samples: independent samples that these ticks are worth, autocorrelation allowed for.
-        tuned_samples: ditto.
-        gain: of tuning; None with too few pairs.
-        confidence: of its interval.
-        claim: "gain" or "loss" where the interval does not hold zero, else "none".
-        method: how it was compared.
-    """
-
-    pairs: int
-    baseline_mean: float | None
-    tuned_mean: float | None
-    baseline_ticks: int
-    tuned_ticks: int
-    baseline_samples: int
-    tuned_samples: int
-    gain: Gain | None
-    confidence: float
-    claim: Claim
-    method: str = _METHOD
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; the gain's keys are among the others."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        known = dict.fromkeys(ESTIMATES) if self.gain is None else self.gain.estimates()
-        known["gain"] = known.pop("gain_relative")
-        return found | known | {"p_value": None if self.gain is None else self.gain.p_value}
-
-    @property
-    def words(self) -> str:
-        """One line for people."""
-        pairs = count(self.pairs, "pair")
-        if self.gain is None or self.gain.interval is None:
-            return f"after {pairs} of phases there is no interval yet; nothing is claimed"
-        claim = "nothing is claimed" if self.claim == "none" else self.claim
-        return f"{claim}: {self.gain.words}, {pairs} of phases"
+def line_of(proof: Proof) -> str:
+    """A proof in one line for people."""
+    pairs, words = count(proof.pairs, "pair"), words_of(proof)
+    if words is None:
+        return f"after {pairs} of phases there is no interval yet; nothing is claimed"
+    claim = "nothing is claimed" if proof.claim == "none" else proof.claim
+    return f"{claim}: {words}, {pairs} of phases"
 
 
-def words_of(proof: Mapping[str, object]) -> str | None:
-    """The gain and its interval in a proof's document; None while there is no interval."""
-    keys, form = ("gain", "gain_low", "gain_high"), "+.1%"
-    if proof.get("gain") is None:
-        keys, form = ("difference", "difference_low", "difference_high"), "+.4g"
-    values = [one for key in keys if isinstance(one := proof.get(key), (int, float))]
-    if len(values) < len(keys):
-        return None
-    gain, low, high = (format(one, form) for one in values)
-    return f"{gain} ({low} to {high})"
+def words_of(proof: Proof) -> str | None:
+    """The gain and its interval; None while there is no interval."""
+    values, form = (proof.gain, proof.gain_low, proof.gain_high), "+.1%"
+    if proof.gain is None:
+        values, form = (proof.difference, proof.difference_low, proof.difference_high), "+.4g"
+    known = [format(one, form) for one in values if one is not None]
+    return f"{known[0]} ({known[1]} to {known[2]})" if len(known) == len(values) else None
 
 
 def judge(phases: Sequence[ComparedPhase], objective: Objective, p_value: float) -> Proof:
@@ -118,6 +77,8 @@ def judge(phases: Sequence[ComparedPhase], objective: Objective, p_value: float)
     test = PairTest(p_value, margin=0, pairs_min=max(len(pairs), PAIRS_MIN))
     gain = compare_in_turns((), objective.direction, test, known=list(zip(*means, strict=True))).gain
     claims: dict[str, Claim] = {"better": "gain", "worse": "loss"}
+    estimates = dict.fromkeys(ESTIMATES) if gain is None else gain.estimates()
+    estimates["gain"] = estimates.pop("gain_relative")
     return Proof(
         pairs=len(pairs),
         baseline_mean=fmean(means[0]) if pairs else None,
@@ -126,9 +87,11 @@ def judge(phases: Sequence[ComparedPhase], objective: Objective, p_value: float)
         tuned_ticks=sum(len(one.values) for one in tuned),
         baseline_samples=_samples(baseline),
         tuned_samples=_samples(tuned),
-        gain=gain,
+        **estimates,
         confidence=1 - p_value,
+        p_value=None if gain is None else gain.p_value,
         claim="none" if gain is None else claims.get(gain.decision, "none"),
+        method=_METHOD,
     )
 
 

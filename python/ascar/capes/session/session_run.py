@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.state import SessionState
@@ -23,11 +25,12 @@ from ascar.capes.session.folder import Running
 from ascar.capes.session.knob_states import keep_setting, left_changed
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.messenger import ACTOR, Messenger
-from ascar.capes.session.outcome import Ended, SessionRequest
 from ascar.capes.session.phase_turns import Alternation, PhaseTurns
 from ascar.capes.session.processes import ManagedProcess
+from ascar.capes.session.proof import line_of
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
+from ascar.results.session import SessionOutcome, Stopped
 from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
@@ -35,8 +38,9 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.environment import LoadEnvironment, RequestedEnvironment
     from ascar.capes.session.folder import Folder
-    from ascar.capes.session.proof import Proof
+    from ascar.capes.session.outcome import SessionRequest
     from ascar.capes.session.study import OnlineStudy
+    from ascar.results.session import Proof
 
 _READINGS = "load.jsonl"
 _LOOK_S = 0.2
@@ -146,7 +150,7 @@ class SessionRun:
 
     async def first_end(
         self, asked: asyncio.Event, works: Iterable[Coroutine[Any, Any, object]]
-    ) -> tuple[str, str | None]:
+    ) -> tuple[Stopped, str | None]:
         """Do several works until the first of them ends, or the end is asked for: why, and the problem."""
         problem: str | None = None
         tasks: list[asyncio.Task[object]] = [asyncio.create_task(work) for work in works]
@@ -211,7 +215,7 @@ class SessionRun:
         self.tell("comparing with the baseline, phase by phase")
 
         def told(proof: Proof) -> None:
-            self.tell(proof.words)
+            self.tell(line_of(proof))
 
         self.alternation = Alternation(messenger, turns, ACTOR, told)
         await self.alternation.run()
@@ -253,13 +257,13 @@ class SessionRun:
         standing = {"messages": messages, **{part.name: part.standing for part in self.parts}}
         return standing if self.load is None else {**standing, "load": self.load.standing}
 
-    def ended(self, messenger: Messenger, stopped: str, problem: str | None) -> Ended:
+    def ended(self, messenger: Messenger, stopped: Stopped, problem: str | None) -> SessionOutcome:
         """What came of it, as far as it is known while the stages run."""
         state, alternation = messenger.state, self.alternation
         now = {one.key: one.value for one in state.knobs if one.value is not None}
         setting = messenger.record.best() or now
-        proof = None if alternation is None or not alternation.phases else alternation.proof.to_dict()
-        return Ended(
+        proof = None if alternation is None or not alternation.phases else alternation.proof
+        return SessionOutcome(
             session=self.study.session,
             study=self.study.name,
             seconds=0.0 if self.started_s is None else time.monotonic() - self.started_s,
@@ -269,7 +273,9 @@ class SessionRun:
             proof=proof,
             broken_pairs=0 if alternation is None else alternation.broken,
             restarts={name: one["restarts"] for name, one in self._standing().items()},
-            state=state,
+            verdicts=state.verdicts,
+            refusals=state.refusals,
+            last_tick=state.tick,
             problem=problem,
         )
 
@@ -280,19 +286,19 @@ class SessionRun:
         if self.load is not None and not self.load.end():
             self.tell("the load does not end by itself; it is killed with its control group")
 
-    def compared_with_before(self, ended: Ended) -> Ended:
+    def compared_with_before(self, ended: SessionOutcome) -> SessionOutcome:
         """With the knobs that the agent has not put back."""
         changed = left_changed(self._of_machine(ended.defaults))
-        return replace(ended, left_changed=changed) if changed else ended
+        return msgspec.structs.replace(ended, left_changed=changed) if changed else ended
 
-    def kept_where_wanted(self, ended: Ended, environment: LoadEnvironment) -> Ended:
+    def kept_where_wanted(self, ended: SessionOutcome, environment: LoadEnvironment) -> SessionOutcome:
         """Where it is wanted, set what was learnt, to stay; all but knobs of what goes with the session."""
         if not (self.request.keep or self.folder.asked_to_keep()):
             return ended
         self.tell("setting what was learnt, to stay until `ascar restore`")
         setting = self._of_machine(ended.setting)
         lasting = {knob: value for knob, value in setting.items() if not environment.is_of(knob)}
-        return replace(ended, kept=keep_setting(lasting, ended.defaults))
+        return msgspec.structs.replace(ended, kept=keep_setting(lasting, ended.defaults))
 
     def _of_machine(self, setting: dict[str, Any]) -> dict[str, Any]:
         """Without the knobs of programs, which end with the session."""

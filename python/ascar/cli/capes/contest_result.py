@@ -10,6 +10,7 @@ from ascar.capes.environments.contest import ALGORITHMS
 from ascar.capes.environments.game import GAMES, TICKS
 from ascar.errors import InputError
 from ascar.render import compact
+from ascar.results.capes import CapesGameResult, GamePlayed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,21 +55,21 @@ def share(text: str) -> float:
     return found
 
 
-def document(contest: LearnerContest, played: Sequence[ContestRun]) -> dict[str, Any]:
-    """The JSON document."""
+def result_of(contest: LearnerContest, played: Sequence[ContestRun]) -> CapesGameResult:
+    """The result of a learner's games."""
     ticks = sorted(one.ticks for one in played if one.ticks is not None)
-    return {
-        "noise": contest.noise,
-        "delay": contest.delay_ticks,
-        "algorithm": contest.algorithm,
-        "game": contest.game,
-        "runs": len(played),
-        "success_rate": len(ticks) / len(played),
-        "ticks_median": median(ticks) if ticks else None,
-        "ticks_max": ticks[-1] if ticks else None,
-        "ticks_limit": TICKS,
-        "played": [{"seed": one.seed, "ticks": one.ticks, "near_share": one.near_share} for one in played],
-    }
+    return CapesGameResult(
+        noise=contest.noise,
+        delay=contest.delay_ticks,
+        algorithm=contest.algorithm,
+        game=contest.game,
+        runs=len(played),
+        success_rate=len(ticks) / len(played),
+        ticks_median=median(ticks) if ticks else None,
+        ticks_max=ticks[-1] if ticks else None,
+        ticks_limit=TICKS,
+        played=tuple(GamePlayed(seed=one.seed, ticks=one.ticks, near_share=one.near_share) for one in played),
+    )
 
 
 def print_records(console: Console, records: Sequence[LearnerRecord], contest: LearnerContest) -> None:
@@ -91,15 +92,15 @@ def print_records(console: Console, records: Sequence[LearnerRecord], contest: L
 
 def print_contest(console: Console, contest: LearnerContest, played: Sequence[ContestRun]) -> None:
     """A few lines."""
-    found = document(contest, played)
+    found = result_of(contest, played)
     won = sum(one.ticks is not None for one in played)
     console.print(
         f"{contest.algorithm} at the {contest.game} game: noise {contest.noise:.4g}, delay "
         f"{contest.delay_ticks} ticks"
     )
-    console.print(f"converged        {won} of {len(played)} runs ({found['success_rate']:.0%})")
+    console.print(f"converged        {won} of {len(played)} runs ({found.success_rate:.0%})")
     if won:
-        console.print(f"ticks, median    {found['ticks_median']:g}   of the runs that converged")
-        console.print(f"ticks, most      {found['ticks_max']}")
+        console.print(f"ticks, median    {found.ticks_median:g}   of the runs that converged")
+        console.print(f"ticks, most      {found.ticks_max}")
     near = sum(one.near_share for one in played) / len(played)
     console.print(f"near the ideal   {near:.0%} of all ticks")

@@ -64,7 +64,10 @@ def control(
     # What was rejected is refused because it was asked for.
     refused = refused and order.op != "reject"
     if json:
-        emit("capes-control", {"session": name, "operation": order.op, "asked": order.keys, "answer": answer})
+        from ascar.results.capes import CapesControlResult
+
+        result = CapesControlResult(session=name, operation=order.op, asked=order.keys, answer=answer)
+        emit("capes-control", result)
     elif not quiet or refused:
         for line in _lines(name, order, answer):
             people().print(line, markup=False, highlight=False, soft_wrap=True)

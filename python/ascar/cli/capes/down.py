@@ -21,6 +21,7 @@ def down(
     from ascar.capes.session.folder import find_folder
     from ascar.cli.output import emit, say
     from ascar.errors import WorkError
+    from ascar.results.capes import CapesDownResult
 
     folder = find_folder(session)
     running = folder.runner()
@@ -35,7 +36,7 @@ def down(
             raise WorkError(f"process {running.pid}: does not end; see the logs in {folder.path}")
         time.sleep(0.1)
     if json:
-        emit("capes-down", {"session": running.session, "pid": running.pid, "keep": keep})
+        emit("capes-down", CapesDownResult(session=running.session, pid=running.pid, keep=keep))
     elif not quiet:
         say(f"{running.session}: ended")
     return 0

@@ -31,7 +31,7 @@ def game(
 
     compute_on_one_thread()
     from ascar.capes.environments.contest import LearnerContest, play
-    from ascar.cli.capes.contest_result import chosen, document, print_contest, share
+    from ascar.cli.capes.contest_result import chosen, print_contest, result_of, share
     from ascar.cli.capes.progress import showing
     from ascar.cli.output import emit, people
 
@@ -39,7 +39,7 @@ def game(
     with showing(quiet=quiet) as listener:
         played = play(contest, listener)
     if json:
-        emit("capes-game", document(contest, played))
+        emit("capes-game", result_of(contest, played))
     else:
         print_contest(people(), contest, played)
     return 0

@@ -8,7 +8,7 @@ from ascar.cli.options import Budget, Confidence, Json, OneSession, Phase, Quiet
 
 if TYPE_CHECKING:
     from ascar.capes.session.folder import Folder
-    from ascar.capes.session.proof import Proof
+    from ascar.results.session import Proof
 
 EXAMPLES = examples(
     "ascar capes prove --budget 30min",
@@ -50,15 +50,20 @@ def prove(
 
     def told(proof: Proof) -> None:
         if not quiet:
-            say(proof.words)
+            from ascar.capes.session.proof import line_of
+
+            say(line_of(proof))
 
     proof = _run(folder, times, (1 - confidence, seed), told)
     if not proof.pairs:
         raise WorkError("not one pair of phases was over; give more time with --budget")
     if json:
-        emit("capes-prove", proof.to_dict())
+        from ascar.results.capes import CapesProveResult
+        from ascar.results.encode import extended
+
+        emit("capes-prove", extended(CapesProveResult, proof))
     else:
-        for line in proof_lines(proof.to_dict()):
+        for line in proof_lines(proof):
             people().print(line, markup=False)
     return decided(proof.claim != "none")
 

@@ -85,7 +85,7 @@ async def _documents(states: AsyncIterator[SessionState], *, follow: bool) -> No
     from ascar.cli.output import emit
 
     async for state in states:
-        emit("capes-status", state.to_dict(), line=follow)
+        emit("capes-status", state.result(), line=follow)
         if not follow:
             return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ascar.render import compact, count, duration, plain
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from ascar.capes.messages.state import KnobState, SessionState
+    from ascar.capes.messages.state import SessionState
+    from ascar.results.session import KnobState, Proof
 
 _BARS, _BARS_MAX, _LISTED = "▁▂▃▄▅▆▇█", 60, 5
 
@@ -110,13 +111,13 @@ def _happened(state: SessionState) -> Table:
     return table
 
 
-def _proof(proof: dict[str, object]) -> str:
+def _proof(proof: Proof) -> str:
     from ascar.capes.session.proof import words_of
 
-    pairs, gain = count(cast("int", proof.get("pairs", 0)), "pair"), words_of(proof)
+    pairs, gain = count(proof.pairs, "pair"), words_of(proof)
     if gain is None:
         return f"{pairs} of phases, no interval yet"
-    words = "nothing is claimed: " if proof.get("claim") == "none" else ""
+    words = "nothing is claimed: " if proof.claim == "none" else ""
     return f"{words}{gain}, {pairs} of phases"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.cli.output import emit, people, say
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.learner_process import LearnerProcess
     from ascar.capes.process.offline_training import OfflineTraining
+    from ascar.results.capes import CapesTrainResult
 
 _USER = "learner"
 
@@ -25,7 +26,7 @@ def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
     say_line = _nothing if quiet else _line
     learner = run_until_asked(lambda asked: run(plan, settings, asked, say_line, others))
     if json:
-        emit("capes-train", _document(plan, learner))
+        emit("capes-train", _result(plan, learner))
     return 0
 
 
@@ -45,9 +46,9 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
 
     training = run_interruptible(once())
     plan = training.learner.plan
-    document = _document(plan, training.learner, training)
+    result = _result(plan, training.learner, training)
     if json:
-        emit("capes-train", document)
+        emit("capes-train", result)
         return 0
     console = people()
     console.print(f"learnt from      {training.ticks} stored ticks, {training.steps} steps of training")
@@ -57,22 +58,23 @@ def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: boo
     return 0
 
 
-def _document(
+def _result(
     plan: Plan, learner: LearnerProcess | None, training: OfflineTraining | None = None
-) -> dict[str, Any]:
-    return {
-        "session": plan.file.session,
-        "algorithm": plan.file.algorithm,
-        "objective": plan.objective.text,
-        "only_history": training is not None,
-        "ticks": 0 if training is None else training.ticks,
-        "steps": 0 if training is None else training.steps,
-        "errors": [
-            {"at": at, "prediction_error": error} for at, error in (training.errors if training else ())
-        ],
-        "report": None if learner is None else learner.report(),
-        "state": None if learner is None else str(plan.state),
-    }
+) -> CapesTrainResult:
+    from ascar.results.capes import CapesTrainResult, PredictionError
+
+    errors = () if training is None else training.errors
+    return CapesTrainResult(
+        session=plan.file.session,
+        algorithm=plan.file.algorithm,
+        objective=plan.objective.text,
+        only_history=training is not None,
+        ticks=0 if training is None else training.ticks,
+        steps=0 if training is None else training.steps,
+        errors=tuple(PredictionError(at=at, prediction_error=error) for at, error in errors),
+        report=None if learner is None else learner.report(),
+        state=None if learner is None else str(plan.state),
+    )
 
 
 def _few(errors: list[tuple[int, float]]) -> list[tuple[int, float]]:

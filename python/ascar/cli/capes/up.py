@@ -70,7 +70,7 @@ def up(
     deliver(ended, as_json=json)
     if ended.problem is not None or ended.left_changed:
         return FAILED
-    return decided(not prove or (ended.proof is not None and ended.proof["claim"] != "none"))
+    return decided(not prove or (ended.proof is not None and ended.proof.claim != "none"))
 
 
 def _detach(study: OnlineStudy, folder: object) -> int:

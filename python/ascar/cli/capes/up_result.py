@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.render import compact, count, duration, plain
 
 if TYPE_CHECKING:
-    from ascar.capes.session.outcome import Ended
+    from ascar.results.session import Proof, SessionOutcome
 
 
-def deliver(ended: Ended, *, as_json: bool) -> None:
+def deliver(ended: SessionOutcome, *, as_json: bool) -> None:
     """Print it."""
     from ascar.cli.output import emit, people, say
+    from ascar.results.capes import CapesUpResult
+    from ascar.results.encode import extended
 
     if as_json:
-        emit("capes-up", ended.to_dict())
+        emit("capes-up", extended(CapesUpResult, ended))
     else:
         out = people()
         out.print(f"session {ended.session} ran for {duration(ended.seconds)}", markup=False)
@@ -37,20 +39,20 @@ def deliver(ended: Ended, *, as_json: bool) -> None:
         say(f"the session ended early: {ended.problem}")
 
 
-def proof_lines(proof: dict[str, Any] | None) -> list[str]:
+def proof_lines(proof: Proof | None) -> list[str]:
     """A few lines."""
     from ascar.capes.session.proof import words_of
 
     if proof is None:
         return []
-    pairs = count(proof["pairs"], "pair")
+    pairs = count(proof.pairs, "pair")
     lines = [
-        f"baseline {compact(proof['baseline_mean'])}, tuned {compact(proof['tuned_mean'])}: "
-        f"{pairs} of phases, {proof['baseline_ticks']} and {proof['tuned_ticks']} ticks "
-        f"(worth {proof['baseline_samples']} and {proof['tuned_samples']} independent ones)"
+        f"baseline {compact(proof.baseline_mean)}, tuned {compact(proof.tuned_mean)}: "
+        f"{pairs} of phases, {proof.baseline_ticks} and {proof.tuned_ticks} ticks "
+        f"(worth {proof.baseline_samples} and {proof.tuned_samples} independent ones)"
     ]
     gain = words_of(proof)
     if gain is None:
         return [*lines, "there is no interval yet; nothing is claimed"]
-    claim = "nothing is claimed" if proof["claim"] == "none" else proof["claim"]
-    return [*lines, f"{claim}: {gain} at {proof['confidence']:.0%}"]
+    claim = "nothing is claimed" if proof.claim == "none" else proof.claim
+    return [*lines, f"{claim}: {gain} at {proof.confidence:.0%}"]
