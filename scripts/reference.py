@@ -24,11 +24,11 @@ from ascar.capes.session.study import (
     ProofSection,
 )
 from ascar.cli.app import app
-from ascar.cli.keys import keys_of, options_of
 from ascar.cli.statuses import MEANINGS, WITHOUT_DECISION
 from ascar.extension import kinds, load
 from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
+from ascar.starter.keys import keys_of, options_of
 from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar import _core
-from ascar.cli.keys import keys_of
 from ascar.simulation import PRESETS, scenario
+from ascar.starter.keys import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

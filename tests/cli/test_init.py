@@ -10,8 +10,8 @@ import pytest
 
 from ascar.capes.session.files import agent_text, interface_text
 from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudy, OnlineStudySection, ProofSection
-from ascar.cli.keys import keys_of, options_of
 from ascar.extension import kinds, load
+from ascar.starter.keys import keys_of, options_of
 from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
 
 TARGETS = kinds("ascar.targets")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascar.cli.keys import keys_of
 from ascar.errors import ScenarioError
 from ascar.simulation import (
     PRESETS,
@@ -21,6 +20,7 @@ from ascar.simulation import (
 )
 from ascar.simulation import scenario as scenario_sections
 from ascar.simulation.reading import FILE_BYTES_MAX, complete, read_scenario
+from ascar.starter.keys import keys_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sim"
 

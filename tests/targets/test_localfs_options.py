@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ascar.cli.keys import options_of
 from ascar.errors import EnvironmentLacks, Refused, StudyError
 from ascar.space import Choices
+from ascar.starter.keys import options_of
 from ascar.targets import open_target
 from ascar.targets.localfs import LocalFileSystem
 from ascar.targets.localfs_options import LocalFileSystemOptions

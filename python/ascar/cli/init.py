@@ -18,8 +18,8 @@ EXAMPLES = examples(
 
 
 def _targets(incomplete: str) -> list[str]:
-    from ascar.cli.starter_online import ONLINE
     from ascar.extension import kinds
+    from ascar.starter.online import ONLINE
 
     return [kind for kind in (*kinds("ascar.targets"), ONLINE) if kind.startswith(incomplete)]
 
@@ -40,9 +40,9 @@ def init(
     """Write a commented study file for a target: every key there is, with its meaning and default."""
     from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
-    from ascar.cli.starter import study_text
-    from ascar.cli.starter_online import ONLINE, online_study_text
     from ascar.results.tuning import InitResult
+    from ascar.starter.offline import study_text
+    from ascar.starter.online import ONLINE, online_study_text
 
     is_online = target == ONLINE
     text = online_study_text() if is_online else study_text(target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProofSection
-from ascar.cli.starter import section
+from ascar.starter.offline import section
 
 ONLINE = "capes"
 """What `ascar init` takes for it."""

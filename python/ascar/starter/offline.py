@@ -6,8 +6,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ascar.cli.keys import Key, keys_of, options_of, toml
 from ascar.extension import load
+from ascar.starter.keys import Key, keys_of, options_of, toml
 from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
