@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ascar.abandonment import READINGS_MIN, AbandonmentRule, BestTrial, Shortfall, run_margin
+from ascar.abandonment import READINGS_MIN, AbandonmentFinding, AbandonmentRule, BestTrial, run_margin
 from ascar.history import History
 from ascar.loops.offline import tune
 from ascar.objective import Objective
@@ -55,7 +55,7 @@ def rival_of(runs: list[Values], objective: Objective = MORE, level: float = LEV
     return BestTrial.of([trial(number + 1, run) for number, run in enumerate(runs)], objective, level)
 
 
-def abandoned(rival: BestTrial | None, values: Values) -> tuple[int, Shortfall] | None:
+def abandoned(rival: BestTrial | None, values: Values) -> tuple[int, AbandonmentFinding] | None:
     """After how many readings, and why; None: carried through."""
     assert rival is not None
     rule, readings = AbandonmentRule(rival), series(values)
@@ -165,14 +165,14 @@ def test_what_is_said_of_an_abandoned_candidate():
     assert rival is not None
     found = abandoned(rival, steady(rng, 500))
     assert found is not None
-    n, shortfall = found
+    n, finding = found
     assert READINGS_MIN <= n < READINGS
-    assert shortfall.seconds == 0.25 * n
-    assert 0 < shortfall.worse_least < 0.5
-    assert shortfall.worse_relative == pytest.approx(0.5, abs=0.05)
-    assert shortfall.measurement.mean == pytest.approx(500, rel=0.1)
-    assert shortfall.measurement.mean < rival.measurement.mean
-    assert 0 <= shortfall.measurement.stable_start < shortfall.measurement.stable_end == n
+    assert finding.seconds == 0.25 * n
+    assert 0 < finding.worse_least < 0.5
+    assert finding.worse_relative == pytest.approx(0.5, abs=0.05)
+    assert finding.measurement.mean == pytest.approx(500, rel=0.1)
+    assert finding.measurement.mean < rival.measurement.mean
+    assert 0 <= finding.measurement.stable_start < finding.measurement.stable_end == n
 
 
 def test_readings_of_a_warm_up_that_trials_had_are_left_aside():

@@ -61,7 +61,7 @@ _NODES, _SHARES = 40, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
+class AbandonmentFinding:
     """How much worse a candidate is known to be.
 
     Attributes:
@@ -150,7 +150,7 @@ class BestTrial:
             level=level,
         )
 
-    def judge(self, scores: Series) -> Shortfall | None:
+    def judge(self, scores: Series) -> AbandonmentFinding | None:
         """Whether a candidate with these readings so far is worse; None where that is not certain."""
         young = _count(scores.seconds, self.warm_up_s)
         measured = analyze(scores.values[young:], self.measurement.confidence)
@@ -172,7 +172,7 @@ class BestTrial:
             stable_end=end,
             change_points=tuple(young + point for point in measured.change_points),
         )
-        return Shortfall(float(scores.seconds[-1]), short, known, whole)
+        return AbandonmentFinding(float(scores.seconds[-1]), short, known, whole)
 
     def _reference(self, seconds: NDArray[np.float64]) -> float:
         """The best trial's steady level, or the one it had at the same age if that was worse."""
@@ -211,7 +211,7 @@ class AbandonmentRule:
     rival: BestTrial
     _next: int = READINGS_MIN
 
-    def look(self, scores: Series) -> Shortfall | None:
+    def look(self, scores: Series) -> AbandonmentFinding | None:
         """How much worse the candidate is known to be; None while it may be as good, or between looks."""
         readings = len(scores) - _count(scores.seconds, self.rival.warm_up_s)
         if readings < self._next:

@@ -24,7 +24,7 @@ from ascar.workspace import LoadTiming
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from ascar.abandonment import BestTrial, Shortfall
+    from ascar.abandonment import AbandonmentFinding, BestTrial
     from ascar.events import Listener
     from ascar.objective import Objective
     from ascar.results.measurement import Readings
@@ -117,8 +117,8 @@ class Evaluator:
                 spent = {name: after[name] - before[name] for name in after if name in before}
                 metrics = {**watch.known, **self._metrics(readings, spent)}
                 trial = replace(trial, series=dict(readings.series), metrics=metrics)
-                if rival is not None and watch.shortfall is not None:
-                    trial = _pruned(trial, watch.shortfall, rival, stages.stage_s["load"])
+                if rival is not None and watch.finding is not None:
+                    trial = _abandoned(trial, watch.finding, rival, stages.stage_s["load"])
                 else:
                     trial = self._measure(trial, readings)
         except StageFailed as failure:
@@ -166,21 +166,21 @@ class Evaluator:
 
 @dataclass(slots=True)
 class _Watch:
-    """What is asked after a reading: is it enough, is it hopeless?
+    """What is asked after a reading: may the load end, for it is known well enough or is worse?
 
     Attributes:
         evaluator: the evaluator, whose study gives the precision to reach.
         trial: number of the trial under way.
         rule: compares with the best so far; None: the trial is carried through.
         known: metrics that are known while the load runs: what the change of configuration took.
-        shortfall: why it was abandoned; None as long as it was not.
+        finding: why it was abandoned; None as long as it was not.
     """
 
     evaluator: Evaluator
     trial: int
     rule: AbandonmentRule | None
     known: Mapping[str, float]
-    shortfall: Shortfall | None = None
+    finding: AbandonmentFinding | None = None
 
     def pace(self) -> LoadTiming:
         """How long the load runs; a trial that may be abandoned is asked about from its first reading on."""
@@ -189,11 +189,11 @@ class _Watch:
             load_min_s=self._load_min_s,
             load_max_s=duration("measurement.load_max", wanted.load_max),
             reading_s=duration("measurement.reading", wanted.reading),
-            enough=self.enough,
+            may_end=self.may_end,
             ask_from_s=None if self.rule is None else 0.0,
         )
 
-    def enough(self, series: Mapping[str, Series]) -> bool:
+    def may_end(self, series: Mapping[str, Series]) -> bool:
         """Whether the load may end."""
         study = self.evaluator.study
         scores = study.objective.series(series, self.known)
@@ -209,26 +209,26 @@ class _Watch:
         ):
             return True
         if self.rule is not None:
-            self.shortfall = self.rule.look(scores)
-        return self.shortfall is not None
+            self.finding = self.rule.look(scores)
+        return self.finding is not None
 
     @property
     def _load_min_s(self) -> float:
         return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
 
 
-def _pruned(trial: Trial, shortfall: Shortfall, rival: BestTrial, load_s: float) -> Trial:
+def _abandoned(trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:
     """A trial whose load was ended early: its score is that of the readings that decided it."""
     return replace(
         trial,
         state=TrialState.PRUNED,
-        score=shortfall.measurement.mean,
-        measurement=shortfall.measurement,
+        score=finding.measurement.mean,
+        measurement=finding.measurement,
         abandonment=Abandonment(
             rival=rival.number,
-            after_s=shortfall.seconds,
-            worse_relative=shortfall.worse_relative,
-            worse_least=shortfall.worse_least,
+            after_s=finding.seconds,
+            worse_relative=finding.worse_relative,
+            worse_least=finding.worse_least,
             saved_s=max(0.0, rival.load_s - load_s),
         ),
     )

@@ -39,16 +39,16 @@ class LoadTiming:
         load_min_s: run at least this long.
         load_max_s: the greatest length of the load.
         reading_s: time between unit readings.
-        enough: called with all series after each reading that it asks about (`asks`); True ends the load.
+        may_end: called with all series after each reading that it asks about (`asks`); True ends the load.
         ask_from_s: ask from then on; None: once load_min_s has passed.
     """
 
     load_min_s: float
     load_max_s: float
     reading_s: float
-    enough: Callable[[Mapping[str, Series]], bool]
+    may_end: Callable[[Mapping[str, Series]], bool]
     ask_from_s: float | None = None
 
     def asks(self, seconds: float) -> bool:
-        """Whether `enough` is to be called after a reading at this age of the load."""
+        """Whether `may_end` is to be called after a reading at this age of the load."""
         return seconds >= (self.load_min_s if self.ask_from_s is None else self.ask_from_s)

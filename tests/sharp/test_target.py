@@ -41,7 +41,7 @@ class TestContract(TargetContract):
 def test_readings_are_of_the_rules_in_force(file: Path) -> None:
     target = open_target({"kind": "rules", "rules": str(file), "scenario": "random-write", "settle": "1 s"})
     assert isinstance(target, Workload)
-    pace = LoadTiming(load_min_s=2, load_max_s=4, reading_s=1, enough=lambda _: False)
+    pace = LoadTiming(load_min_s=2, load_max_s=4, reading_s=1, may_end=lambda _: False)
     with target:
         default = target.space.default()
         target.apply(default)

@@ -19,8 +19,8 @@ def never(series):
     return False
 
 
-def pace(load_max_s=10.0, reading_s=0.1, enough=never, load_min_s=1.0):
-    return LoadTiming(load_min_s, load_max_s, reading_s, enough)
+def pace(load_max_s=10.0, reading_s=0.1, may_end=never, load_min_s=1.0):
+    return LoadTiming(load_min_s, load_max_s, reading_s, may_end)
 
 
 def run(options, configuration=None, runs=1, **kwargs):
@@ -102,11 +102,11 @@ def test_metrics_have_noise_of_their_own():
 
 
 def test_time_is_virtual_and_the_load_ends_when_it_is_enough():
-    system, (readings,) = run({}, enough=lambda series: len(series["throughput_ops_per_s"]) >= 30)
+    system, (readings,) = run({}, may_end=lambda series: len(series["throughput_ops_per_s"]) >= 30)
     assert readings.ended == "enough"
     assert readings.load_s == pytest.approx(3.0)
     assert system.clock() == pytest.approx(3.0)
-    system, (readings,) = run({}, enough=lambda series: True)
+    system, (readings,) = run({}, may_end=lambda series: True)
     assert readings.load_s == pytest.approx(1.0)  # not before load_min_s
 
 

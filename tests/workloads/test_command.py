@@ -34,8 +34,8 @@ def never(series):
     return False
 
 
-def pace(load_max_s=1.0, enough=never, load_min_s=0.2):
-    return LoadTiming(load_min_s, load_max_s, 0.1, enough)
+def pace(load_max_s=1.0, may_end=never, load_min_s=0.2):
+    return LoadTiming(load_min_s, load_max_s, 0.1, may_end)
 
 
 def shell(script, **options):

@@ -25,8 +25,8 @@ def never(series):
     return False
 
 
-def pace(load_max_s=1.0, reading_s=0.1, enough=never, load_min_s=0.3):
-    return LoadTiming(load_min_s, load_max_s, reading_s, enough)
+def pace(load_max_s=1.0, reading_s=0.1, may_end=never, load_min_s=0.3):
+    return LoadTiming(load_min_s, load_max_s, reading_s, may_end)
 
 
 @pytest.mark.parametrize("given", [{"options": SMALL}, {"scale": 0.02}], ids=["options", "preset"])
@@ -89,7 +89,7 @@ def test_it_ends_when_it_is_enough(place):
     load = Fio({"options": SMALL})
     load.prepare(place)
     start_s = time.monotonic()
-    readings = load.run(place, pace(60.0, enough=lambda series: len(series["throughput_ops_per_s"]) >= 5))
+    readings = load.run(place, pace(60.0, may_end=lambda series: len(series["throughput_ops_per_s"]) >= 5))
     assert time.monotonic() - start_s < 50
     assert readings.ended == "enough"
     assert readings.metrics["latency_ms_p99"] > 0
@@ -101,11 +101,11 @@ def test_enough_is_not_asked_before_the_least_time(place):
     load.prepare(place)
     asked: list[float] = []
 
-    def enough(series):
+    def may_end(series):
         asked.append(float(series["throughput_ops_per_s"].seconds[-1]))
         return False
 
-    load.run(place, pace(1.0, 0.1, enough, load_min_s=0.6))
+    load.run(place, pace(1.0, 0.1, may_end, load_min_s=0.6))
     assert asked
     assert min(asked) >= 0.6
 

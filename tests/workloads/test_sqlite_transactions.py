@@ -20,8 +20,8 @@ from ascar.workspace import Workspace
 SMALL = {"rows": 500}
 
 
-def pace(load_max_s=0.6, enough=lambda series: False):
-    return LoadTiming(0.2, load_max_s, 0.1, enough)
+def pace(load_max_s=0.6, may_end=lambda series: False):
+    return LoadTiming(0.2, load_max_s, 0.1, may_end)
 
 
 def ask(place, question):

@@ -229,7 +229,7 @@ class RuleKnobs:
                 whole.setdefault(name, []).extend(values)
             seconds.append(load_s)
             totals.append(interval_metrics(own)[_TOTAL])
-            if pace.asks(load_s + 1e-9) and pace.enough({_TOTAL: Series.of(seconds, totals)}):
+            if pace.asks(load_s + 1e-9) and pace.may_end({_TOTAL: Series.of(seconds, totals)}):
                 ended = "enough"
                 break
         # How even the throughput is, the whole alone tells.

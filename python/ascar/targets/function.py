@@ -104,7 +104,7 @@ def _readings_of(told: Iterable[object], pace: LoadTiming, start_s: float) -> Re
         seconds.append(now_s)
         for name, value in row.items():
             values.setdefault(name, []).append(value)
-        if pace.asks(now_s) and pace.enough(_series(seconds, values)):
+        if pace.asks(now_s) and pace.may_end(_series(seconds, values)):
             ended = "enough"
             break
         if now_s >= pace.load_max_s:

@@ -129,7 +129,7 @@ class SimulatedSystem(VirtualSystem):
             if not pace.asks(float(seconds[taken - 1]) + 1e-9) and taken < steps:
                 continue
             series = {name: Series(seconds[:taken], values[:taken]) for name, values in full.items()}
-            if pace.enough(series):
+            if pace.may_end(series):
                 ended = "enough"
                 break
         load_s = float(seconds[taken - 1])

@@ -28,7 +28,7 @@ class WorkloadContract:
         grace_s: the extra time that the load may take to start and end.
     """
 
-    pace = LoadTiming(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, enough=lambda series: False)  # noqa: ARG005
+    pace = LoadTiming(load_min_s=0.5, load_max_s=1.0, reading_s=0.1, may_end=lambda series: False)  # noqa: ARG005
     grace_s = 60.0
 
     def make(self) -> Workload:
@@ -70,11 +70,11 @@ class WorkloadContract:
     def test_it_ends_when_told_that_it_is_enough(self) -> None:
         calls: list[int] = []
 
-        def enough(series: Mapping[str, Series]) -> bool:
+        def may_end(series: Mapping[str, Series]) -> bool:
             calls.append(max((len(one) for one in series.values()), default=0))
             return True
 
-        pace = LoadTiming(self.pace.load_min_s, 1000 * self.pace.load_max_s, self.pace.reading_s, enough)
+        pace = LoadTiming(self.pace.load_min_s, 1000 * self.pace.load_max_s, self.pace.reading_s, may_end)
         readings = self.readings(pace)
         if readings.series:
             assert calls

@@ -112,7 +112,7 @@ class Command:
 
         def hear(chunk: bytes, seconds: float) -> bool:
             fresh = harvest.feed(chunk, seconds)
-            return early and fresh and pace.asks(seconds) and pace.enough(harvest.series())
+            return early and fresh and pace.asks(seconds) and pace.may_end(harvest.series())
 
         program = Program(
             "load",

@@ -105,7 +105,7 @@ class Filebench:
             fresh = lines.feed(chunk)
             if not fresh or not pace.asks(lines.readings[-1].seconds):
                 return False
-            return pace.enough(series_of(lines.readings))
+            return pace.may_end(series_of(lines.readings))
 
         reading_ms = str(max(10, round(pace.reading_s * 1000)))
         seconds = f"{pace.load_max_s:.3f}"

@@ -175,7 +175,7 @@ class _Listener:
             fresh = self._take(document) or fresh
         if not fresh or not self._pace.asks(self.totals[-1].runtime_s):
             return False
-        return self._pace.enough(series_of(self.totals))
+        return self._pace.may_end(series_of(self.totals))
 
     def finish(self) -> Totals | None:
         """The totals of the whole run."""

@@ -91,7 +91,7 @@ class SqliteTransactions:
         def hear(chunk: bytes, seconds: float) -> bool:
             whole.feed(chunk, seconds)
             fresh = readings.feed(chunk, seconds)
-            return fresh and pace.asks(seconds) and pace.enough(readings.series())
+            return fresh and pace.asks(seconds) and pace.may_end(readings.series())
 
         program = self._program(
             "load",
