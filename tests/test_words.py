@@ -8,11 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "ascar"
 
-QUALIFIED = {
-    "ControllerProblem",
-    "RefusedAction",
-    "WatchEvent",
-}
+QUALIFIED = {}
 """Class names that several modules define: always met together with what they are qualified by."""
 
 METAPHORS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     import msgspec
     from rich.console import Console
@@ -40,34 +40,25 @@ def stdout_for_json() -> Generator[None]:
         os.close(own)
 
 
-def emit(name: str, document: Mapping[str, Any] | msgspec.Struct, *, line: bool = False) -> None:
+def emit(name: str, document: msgspec.Struct, *, line: bool = False) -> None:
     """Print the one JSON document of this command.
 
     Args:
         name: the document's name, a key of `ascar.results.documents.DOCUMENTS`.
-        document: the result's struct, or JSON-ready values by its keys.
+        document: the result.
         line: print on a single line, for commands that print several documents.
     """
     import json  # only here: help and errors do without
 
-    whole = _whole(name, document)
-    text = json.dumps(whole, indent=None if line else 2, ensure_ascii=False, allow_nan=False)
+    from ascar.results.documents import struct_of
+    from ascar.results.encode import json_ready
+
+    assert type(document) is struct_of(name), "a document is printed as its struct"
+    text = json.dumps(json_ready(document), indent=None if line else 2, ensure_ascii=False, allow_nan=False)
     # Lone surrogates, from a program's last words that are no text, have no UTF-8.
     rest = f"{text}\n".encode("utf-8", "backslashreplace")
     while rest:  # unbuffered: what cannot be written is known here, not when the interpreter ends
         rest = rest[os.write(_own_stdout[-1] if _own_stdout else 1, rest) :]
-
-
-def _whole(name: str, document: Mapping[str, Any] | msgspec.Struct) -> dict[str, Any]:
-    from collections.abc import Mapping
-
-    from ascar.results.documents import struct_of
-    from ascar.results.encode import json_ready
-
-    if isinstance(document, Mapping):
-        return {"schema": struct_of(name).__struct_config__.tag, **document}
-    assert type(document) is struct_of(name), "a document is told as its struct"
-    return json_ready(document)
 
 
 def people() -> Console:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
 from typing import Literal
 
 import msgspec
 
-from ascar.results.measurement import Count
+from ascar.results.measurement import Count, MaybeNan
+
+SearchEnd = Literal["evaluations", "time", "no-gain", "rules"]
+"""Why a search ended."""
 
 
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,31 +85,20 @@ class SharpDeployResult(
     """
 
     rules: str
-    workload: str
+    workload: str | None
     controllers: tuple[str, ...]
 
 
-class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainedRule(RuleResult, frozen=True, kw_only=True):
     """A rule in words.
 
     Attributes:
-        region: by indicator: from, and less than; 2147483647: no bound.
-        m_x100: times the window; below zero: do not multiply.
-        b_x100: requests added to the window.
-        tau_us: least gap between requests.
-        means: of each indicator when the rule was used.
-        when: the congestion state in which it holds.
-        what: what it does to how many requests go and how fast.
-        window_settles_at: where its repeated use leads the window; null: it stays.
-        used_share: of all uses of rules; null where nothing was counted.
+        when: the congestion state in which the rule applies.
+        what: the effect of the rule on the number and rate of requests.
+        window_settles_at: the window that repeated use leads to; null if the window stays.
+        used_share: the share of all uses of rules; null without counts.
     """
 
-    region: dict[str, tuple[Count, ...]]
-    m_x100: int
-    b_x100: int
-    tau_us: Count
-    used_times: Count | None
-    means: dict[str, Count] | None
     when: str
     what: str
     window_settles_at: float | None
@@ -369,7 +362,7 @@ class WorkloadDetail(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     source: str
     at: str
-    features: dict[str, float | None]
+    features: Mapping[str, MaybeNan]
     gains: tuple[WorkloadGain, ...]
 
 
@@ -427,17 +420,16 @@ class SharpLibraryShowResult(
     learned: LearnedMetric | None
 
 
-class BestRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The best rules found.
+class BestRules(RuleSetResult, frozen=True, kw_only=True):
+    """The best rules of a search.
 
     Attributes:
-        updates_per_second: window changes at most.
-        score: mean over its runs of the search.
-        score_low: 95% interval; null with one run.
+        score: the mean over the runs of the search; null if no run has a finite score.
+        score_low: the lower end of the 95% interval of the mean; null with one run.
+        score_high: the upper end of that interval.
+        runs: the number of runs.
     """
 
-    updates_per_second: Count
-    rules: tuple[RuleResult, ...]
     score: float | None
     score_low: float | None
     score_high: float | None
@@ -503,7 +495,7 @@ class SharpSearchResult(
     first_evaluations: Count
     objective: str
     schedule: Literal["sharp", "faithful", "remy"]
-    stopped: Literal["evaluations", "time", "no-gain", "rules"]
+    stopped: SearchEnd
     evaluations: Count
     epochs: Count
     rounds: Count
@@ -539,11 +531,20 @@ class DeployedWorkload(msgspec.Struct, frozen=True, kw_only=True):
     rule_set: RuleSetResult | None
 
 
-class ControllerProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller that could not be asked."""
+class ControllerProblem(msgspec.Struct, frozen=True):
+    """A controller that is missing, refused, or did not answer.
+
+    Attributes:
+        controller: the name of the controller.
+        reason: the reason in one line.
+    """
 
     controller: str
     reason: str
+
+    def __str__(self) -> str:
+        """The problem in one line."""
+        return f"{self.controller}: {self.reason}"
 
 
 class SharpShowResult(
@@ -564,22 +565,15 @@ class SharpShowResult(
 
 
 class SharpSplitResult(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="schema",
-    tag="ascar/sharp-split/1",
+    RuleSetResult, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sharp-split/1"
 ):
     """A rule set, one rule of which was split.
 
     Attributes:
-        split_rule: the number that it had, from 1.
-        updates_per_second: window changes at most.
+        split_rule: the number that the rule had, from 1.
     """
 
     split_rule: Count
-    updates_per_second: Count
-    rules: tuple[RuleResult, ...]
 
 
 class SharpDownResult(
@@ -591,11 +585,11 @@ class SharpDownResult(
 ):
     """Controllers that follow no rules any more."""
 
-    workload: str
+    workload: str | None
     controllers: tuple[str, ...]
 
 
-class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
+class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened while watching.
 
     Attributes:
@@ -635,5 +629,5 @@ class SharpWatchResult(
 
     objective: str
     virtual_seconds: float
-    events: tuple[WatchEvent, ...]
+    events: tuple[WatchedEvent, ...]
     in_force: RuleSetResult | None

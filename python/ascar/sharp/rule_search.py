@@ -7,13 +7,14 @@ that its parts can differ. What a run is, and when all is over, is `judge`'s.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ascar.sharp.schedules.economy import economical
 from ascar.sharp.schedules.published import faithful, remy
 from ascar.sharp.trials.judge import RUNS, Over
 
 if TYPE_CHECKING:
+    from ascar.results.sharp import SearchEnd
     from ascar.sharp.plan import SearchPlan
     from ascar.sharp.trials.judge import Judge, Judged
 
@@ -30,7 +31,7 @@ class Found:
     """
 
     best: Judged | None
-    stopped: str
+    stopped: SearchEnd
 
 
 def search(judge: Judge, plan: SearchPlan) -> Found:
@@ -44,7 +45,7 @@ def search(judge: Judge, plan: SearchPlan) -> Found:
         stopped = over.reason
         if plan.schedule != "sharp" or judge.best is None:
             _make_sure(judge)
-    return Found(judge.best, stopped)
+    return Found(judge.best, cast("SearchEnd", stopped))
 
 
 def _make_sure(judge: Judge) -> None:

@@ -22,23 +22,24 @@ def candidates(
     Each rule set follows a line `# N`, in the format of rule files.
     """
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.files import read, set_ready
+    from ascar.cli.sharp.files import read
+    from ascar.results.sharp import CandidateAction, SharpCandidatesResult
     from ascar.sharp import candidates as varied
+    from ascar.sharp.rule_results import rule_set_result
 
     rules = read(file)
     hottest = rules.hottest()
     numbered = enumerate(varied(rules), start=_FIRST_FAITHFUL if faithful else 1)
     if json:
-        found = [
-            {
-                "number": number,
-                "m_x100": one.rules[hottest].action.m100,
-                "b_x100": one.rules[hottest].action.b100,
-                "tau_us": one.rules[hottest].action.tau_us,
-            }
+        found = tuple(
+            CandidateAction(number=number, m_x100=action.m100, b_x100=action.b100, tau_us=action.tau_us)
             for number, one in numbered
-        ]
-        emit("sharp-candidates", {"base": set_ready(rules), "hottest_rule": hottest + 1, "candidates": found})
+            for action in (one.rules[hottest].action,)
+        )
+        result = SharpCandidatesResult(
+            base=rule_set_result(rules), hottest_rule=hottest + 1, candidates=found
+        )
+        emit("sharp-candidates", result)
         return 0
     out = people()
     for number, one in numbered:

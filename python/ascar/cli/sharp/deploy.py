@@ -35,16 +35,18 @@ def deploy(
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
     from ascar.messaging import find_settings, run_interruptible
+    from ascar.results.sharp import SharpDeployResult
 
     rules = read(file)
     known = roster()
     settings = find_settings("manager", connection)
     done = run_interruptible(_deploy(settings, rules, workload, (known, least, forget)))
     if json:
-        emit(
-            "sharp-deploy",
-            {"rules": done.rules, "workload": done.workload, "controllers": list(done.controllers)},
+        assert done.rules is not None, "a deployment has rules"
+        result = SharpDeployResult(
+            rules=done.rules, workload=done.workload, controllers=tuple(done.controllers)
         )
+        emit("sharp-deploy", result)
     else:
         people().print(
             f"rules {done.rules} are in force on {len(done.controllers)} controllers of {done.workload}",
@@ -64,7 +66,9 @@ def down(
     known = roster()
     done = run_interruptible(_down(find_settings("manager", connection), workload, known, forget=forget))
     if json:
-        emit("sharp-down", {"workload": done.workload, "controllers": list(done.controllers)})
+        from ascar.results.sharp import SharpDownResult
+
+        emit("sharp-down", SharpDownResult(workload=done.workload, controllers=tuple(done.controllers)))
     else:
         people().print(f"no rules on {len(done.controllers)} controllers of {done.workload}", soft_wrap=True)
     return 0

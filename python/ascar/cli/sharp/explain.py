@@ -20,6 +20,7 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ascar.results.sharp import SharpExplainResult
     from ascar.sharp import Interval, RuleSet
     from ascar.sharp.words import Explained
     from ascar.simulation import ClusterOutcome, Scenario
@@ -75,7 +76,7 @@ def explain(
         if outcome is not None:
             drawn.append(draw_stream(outcome, stream, plot / f"{name}-stream-{stream}.{plot_format}"))
     if json:
-        emit("sharp-explain", _document(rules, explained, scenario, drawn))
+        emit("sharp-explain", _result(rules, explained, scenario, drawn))
         return 0
     out = people()
     out.print(_table(explained))
@@ -107,28 +108,31 @@ def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOut
     return outcome, merged(used)
 
 
-def _document(
+def _result(
     rules: RuleSet, explained: tuple[Explained, ...], scenario: str | None, drawn: list[Path]
-) -> dict[str, Any]:
-    from ascar.cli.sharp.files import rule_ready
+) -> SharpExplainResult:
+    from ascar.results.encode import extended
+    from ascar.results.sharp import ExplainedRule, SharpExplainResult
     from ascar.sharp.deployment.naming import rules_id
+    from ascar.sharp.rule_results import rule_result
 
-    return {
-        "id": rules_id(rules),
-        "updates_per_second": rules.updates_per_second,
-        "scenario": scenario,
-        "rules": [
-            {
-                **rule_ready(one.rule),
-                "when": one.when,
-                "what": one.what,
-                "window_settles_at": one.window_settles_at,
-                "used_share": one.used_share,
-            }
+    return SharpExplainResult(
+        id=rules_id(rules),
+        updates_per_second=rules.updates_per_second,
+        scenario=scenario,
+        rules=tuple(
+            extended(
+                ExplainedRule,
+                rule_result(one.rule),
+                when=one.when,
+                what=one.what,
+                window_settles_at=one.window_settles_at,
+                used_share=one.used_share,
+            )
             for one in explained
-        ],
-        "plots": [str(path) for path in drawn],
-    }
+        ),
+        plots=tuple(str(path) for path in drawn),
+    )
 
 
 def _table(explained: tuple[Explained, ...]) -> Any:

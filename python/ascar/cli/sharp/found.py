@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.sharp.files import estimates_ready, set_ready
+from ascar.cli.sharp.files import estimates_of
 from ascar.render import duration, number, p_value
+from ascar.results.encode import extended
+from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
+from ascar.sharp.rule_results import rule_set_result
 from ascar.simulation.spread import estimate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from ascar.loops.rules import Made
@@ -27,25 +32,32 @@ _INFINITE = 2_147_483_647
 _RULES_SHOWN = 64
 
 
-def document(task: Task, made: Made) -> dict[str, Any]:
-    """The JSON document."""
+def result_of(task: Task, made: Made, out: Path) -> SharpSearchResult:
+    """The result of a search.
+
+    Args:
+        task: the task of the search.
+        made: the rules that it made.
+        out: the file of the best rule set.
+    """
     judge, found = made.judge, made.found
-    return {
-        "scenario": task.system.name,
-        "also": len(task.also),
-        "first_in": None if task.first_in is None else task.first_in.name,
-        "first_evaluations": made.first_evaluations,
-        "objective": judge.objective.text,
-        "schedule": task.plan.schedule,
-        "stopped": found.stopped,
-        "evaluations": judge.evaluations,
-        "epochs": judge.epoch,
-        "rounds": judge.round,
-        "elapsed_s": judge.elapsed_s,
-        "best": None if found.best is None else _best(judge, found.best),
-        "course": [{"evaluations": at, "score": score} for at, score in judge.course],
-        "verification": _verification(made.verdict),
-    }
+    return SharpSearchResult(
+        scenario=task.system.name,
+        also=len(task.also),
+        first_in=None if task.first_in is None else task.first_in.name,
+        first_evaluations=made.first_evaluations,
+        objective=judge.objective.text,
+        schedule=task.plan.schedule,
+        stopped=found.stopped,
+        evaluations=judge.evaluations,
+        epochs=judge.epoch,
+        rounds=judge.round,
+        elapsed_s=judge.elapsed_s,
+        best=None if found.best is None else _best(judge, found.best),
+        course=tuple(CoursePoint(evaluations=at, score=score) for at, score in judge.course),
+        verification=_verification(made.verdict),
+        out=str(out),
+    )
 
 
 def print_found(console: Console, task: Task, made: Made) -> None:
@@ -66,30 +78,31 @@ def print_found(console: Console, task: Task, made: Made) -> None:
     console.print(_words(judge, made.verdict, pairs), soft_wrap=True, markup=False)
 
 
-def _best(judge: Judge, best: Judged) -> dict[str, Any]:
+def _best(judge: Judge, best: Judged) -> BestRules:
     finite = [judge.objective.sign * one for one in best.scores if abs(one) != float("inf")]
     score = estimate(finite) if finite else None
-    return {
-        **set_ready(best.observed),
-        "score": None if score is None else score.mean,
-        "score_low": None if score is None else score.ci_low,
-        "score_high": None if score is None else score.ci_high,
-        "runs": len(best.scores),
-    }
+    return extended(
+        BestRules,
+        rule_set_result(best.observed),
+        score=None if score is None else score.mean,
+        score_low=None if score is None else score.ci_low,
+        score_high=None if score is None else score.ci_high,
+        runs=len(best.scores),
+    )
 
 
-def _verification(verdict: InTurns | None) -> dict[str, Any]:
+def _verification(verdict: InTurns | None) -> RuleVerification:
     means = None if verdict is None or verdict.kind == "not-verified" else verdict.means
     gain = None if verdict is None or means is None else verdict.gain
-    return {
-        "kind": "not-verified" if verdict is None else verdict.kind,
-        "best_mean": None if means is None else means[1],
-        "default_mean": None if means is None else means[0],
-        **estimates_ready(None if gain is None else verdict),
-        "p_value": None if gain is None else gain.p_value,
-        "pairs": 0 if gain is None else gain.pairs,
-        "note": _TOO_FEW if verdict is None else verdict.note,
-    }
+    return RuleVerification(
+        kind="not-verified" if verdict is None else verdict.kind,
+        best_mean=None if means is None else means[1],
+        default_mean=None if means is None else means[0],
+        **estimates_of(None if gain is None else verdict),
+        p_value=None if gain is None else gain.p_value,
+        pairs=0 if gain is None else gain.pairs,
+        note=_TOO_FEW if verdict is None else verdict.note,
+    )
 
 
 def _words(judge: Judge, verdict: InTurns | None, pairs: str) -> str:

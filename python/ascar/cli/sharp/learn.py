@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from ascar.results.sharp import SharpLearnResult
     from ascar.rule_learning.learning import Learned
     from ascar.sharp import RuleSet
     from ascar.sharp.running import TickedSystem
@@ -107,7 +108,7 @@ def learn(
     if out is not None:
         write_new(out, found.after.text(), force=force)
     if json:
-        emit("sharp-learn", {"objective": goal.text, **_document(found)})
+        emit("sharp-learn", _result(goal.text, found))
     else:
         people().print(_words(found), soft_wrap=True, markup=False)
         people().print(found.after.text(), end="", markup=False)
@@ -187,20 +188,23 @@ def _noted(workload: str, rules: RuleSet, system: TickedSystem) -> None:
     )
 
 
-def _document(found: Learned) -> dict[str, Any]:
-    from ascar.cli.sharp.files import estimates_ready, set_ready
+def _result(objective: str, found: Learned) -> SharpLearnResult:
+    from ascar.cli.sharp.files import estimates_of
+    from ascar.results.sharp import SharpLearnResult
     from ascar.sharp.deployment import rules_id
+    from ascar.sharp.rule_results import rule_set_result
 
-    return {
-        "ticks": found.ticks,
-        "settings": found.settings,
-        "before": rules_id(found.before),
-        "rules": rules_id(found.after),
-        "rule_set": set_ready(found.after),
-        "improved": found.after != found.before,
-        **estimates_ready(found.comparison),
-        "pairs": 0 if found.comparison is None else len(found.comparison.reference),
-    }
+    return SharpLearnResult(
+        objective=objective,
+        ticks=found.ticks,
+        settings=found.settings,
+        before=rules_id(found.before),
+        rules=rules_id(found.after),
+        rule_set=rule_set_result(found.after),
+        improved=found.after != found.before,
+        **estimates_of(found.comparison),
+        pairs=0 if found.comparison is None else len(found.comparison.reference),
+    )
 
 
 def _words(found: Learned) -> str:

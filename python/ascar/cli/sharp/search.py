@@ -88,7 +88,7 @@ def search(
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.found import document, print_found
+    from ascar.cli.sharp.found import print_found, result_of
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
     from ascar.cli.statuses import decided
@@ -139,7 +139,7 @@ def search(
     if made.found.best is not None:
         write_new(out, made.found.best.observed.text(), force=True)
     if json:
-        emit("sharp-search", document(task, made) | {"out": str(out)})
+        emit("sharp-search", result_of(task, made, out))
     else:
         print_found(people(), task, made)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)

@@ -8,9 +8,9 @@ from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings
+    from ascar.results.sharp import ControllerProblem, SharpShowResult
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Roster, RuleUse
-    from ascar.sharp.deployment.manager import ControllerProblem
 
 EXAMPLES = examples(
     "ascar sharp show",
@@ -47,7 +47,7 @@ def show(
             raise InputError("--out: needs one workload whose controllers all follow the same rules; name it")
         write_new(out, groups[0]["merged"].text(), force=force)
     if json:
-        emit("sharp-show", _document(groups, problems))
+        emit("sharp-show", _result(groups, problems))
     else:
         _print(people(), groups, problems)
     return FAILED if problems or any(len(one["ids"]) > 1 for one in groups) else DONE
@@ -57,8 +57,8 @@ async def _show(
     settings: Settings, workload: str | None, known: Roster
 ) -> tuple[tuple[RuleUse, ...], list[ControllerProblem]]:
     from ascar.messaging import Link
+    from ascar.results.sharp import ControllerProblem
     from ascar.sharp.deployment import Manager
-    from ascar.sharp.deployment.manager import ControllerProblem
 
     names = known.workloads() if workload is None else (workload,)
     expected = [one for one in map(known.expected, names) if one is not None]
@@ -89,23 +89,24 @@ def _by_workload(shown: tuple[RuleUse, ...]) -> list[dict[str, Any]]:
     return groups
 
 
-def _document(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> dict[str, Any]:
-    from ascar.cli.sharp.files import set_ready
+def _result(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> SharpShowResult:
+    from ascar.results.sharp import ControllerRules, DeployedWorkload, SharpShowResult
+    from ascar.sharp.rule_results import rule_set_result
 
-    return {
-        "workloads": [
-            {
-                "workload": one["workload"],
-                "controllers": [
-                    {"controller": at.controller, "rules": at.rules, "on_trial": at.on_trial}
+    return SharpShowResult(
+        workloads=tuple(
+            DeployedWorkload(
+                workload=one["workload"],
+                controllers=tuple(
+                    ControllerRules(controller=at.controller, rules=at.rules, on_trial=at.on_trial)
                     for at in one["controllers"]
-                ],
-                "rule_set": None if one["merged"] is None else set_ready(one["merged"]),
-            }
+                ),
+                rule_set=None if one["merged"] is None else rule_set_result(one["merged"]),
+            )
             for one in groups
-        ],
-        "problems": [{"controller": one.controller, "reason": one.reason} for one in problems],
-    }
+        ),
+        problems=tuple(problems),
+    )
 
 
 def _print(out: Any, groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> None:

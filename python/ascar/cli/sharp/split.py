@@ -20,9 +20,12 @@ def split(
 ) -> int:
     """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.files import read, set_ready
+    from ascar.cli.sharp.files import read
     from ascar.errors import InputError
+    from ascar.results.encode import extended
+    from ascar.results.sharp import SharpSplitResult
     from ascar.sharp import split as parted
+    from ascar.sharp.rule_results import rule_set_result
 
     rules = read(file)
     if rule is not None and not 1 <= rule <= len(rules.rules):
@@ -35,7 +38,7 @@ def split(
     found = parted(rules, at, [_AXES.index(name) for name in names])
     text = found.text()  # refuses what a rule set may not be, such as too many rules
     if json:
-        emit("sharp-split", {"split_rule": at + 1, **set_ready(found)})
+        emit("sharp-split", extended(SharpSplitResult, rule_set_result(found), split_rule=at + 1))
     else:
         people().out(text, end="")
     return 0

@@ -35,6 +35,7 @@ def turn(
     from ascar.cli.connection import roster
     from ascar.cli.output import emit, people
     from ascar.messaging import find_settings, run_interruptible, token
+    from ascar.results.sharp import SharpDeployResult
     from ascar.sharp.deployment import ExpectedDeployment
 
     wanted = _wanted(values)
@@ -47,10 +48,10 @@ def turn(
     assert done.rules is not None
     known.write(ExpectedDeployment(workload=workload, rules=done.rules, controllers=done.controllers))
     if json:
-        emit(
-            "sharp-deploy",
-            {"rules": done.rules, "workload": done.workload, "controllers": list(done.controllers)},
+        result = SharpDeployResult(
+            rules=done.rules, workload=done.workload, controllers=tuple(done.controllers)
         )
+        emit("sharp-deploy", result)
     else:
         people().print(
             f"rules {done.rules} are in force on {len(done.controllers)} controllers of {workload}",

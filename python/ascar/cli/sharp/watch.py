@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,12 +21,13 @@ from ascar.cli.options import (
     WorkloadOrNone,
     examples,
 )
-from ascar.cli.sharp.library.find import choice_ready
+from ascar.cli.sharp.library.find import choice_result
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
+    from ascar.results.sharp import WatchedEvent
     from ascar.sharp.library import WatchEvent, WatchOptions
     from ascar.sharp.library.simulated_system import System
 
@@ -80,12 +81,13 @@ def watch(
 
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people, say
-    from ascar.cli.sharp.files import set_ready
     from ascar.cli.sharp.library.workloads import objective_named, opened
     from ascar.errors import InputError
+    from ascar.results.sharp import SharpWatchResult
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.deployment.managed_system import METRICS
     from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions
+    from ascar.sharp.rule_results import rule_set_result
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)
@@ -124,15 +126,13 @@ def watch(
             raise Interrupted("interrupted; rules on trial are taken back") from None
         kept, time_s = system.in_force(), system.time_s
     if json:
-        emit(
-            "sharp-watch",
-            {
-                "objective": wanted.text,
-                "virtual_seconds": time_s,
-                "events": [_ready(one) for one in events],
-                "in_force": None if kept is None else set_ready(kept.bare()),
-            },
+        result = SharpWatchResult(
+            objective=wanted.text,
+            virtual_seconds=time_s,
+            events=tuple(_result(one) for one in events),
+            in_force=None if kept is None else rule_set_result(kept.bare()),
         )
+        emit("sharp-watch", result)
     else:
         text = "no rules are in force" if kept is None else f"rules {rules_id(kept)} are in force"
         people().print(f"after {time_s:g} seconds: {text}", soft_wrap=True, markup=False)
@@ -175,16 +175,17 @@ def _line(event: WatchEvent) -> str:
     return line
 
 
-def _ready(event: WatchEvent) -> dict[str, Any]:
-    from ascar.cli.sharp.files import estimates_ready
+def _result(event: WatchEvent) -> WatchedEvent:
+    from ascar.cli.sharp.files import estimates_of
+    from ascar.results.sharp import WatchedEvent
 
-    shown, estimates = event.shown, estimates_ready(event.shown)
-    return {
-        "kind": event.kind,
-        "at_s": event.at_s,
-        "choice": None if event.choice is None else choice_ready(event.choice),
-        "gain": estimates.pop("gain_relative"),
+    shown, estimates = event.shown, estimates_of(event.shown)
+    return WatchedEvent(
+        kind=event.kind,
+        at_s=event.at_s,
+        choice=None if event.choice is None else choice_result(event.choice),
+        gain=estimates.pop("gain_relative"),
         **estimates,
-        "pairs": None if shown is None else len(shown.reference),
-        "distance": event.distance,
-    }
+        pairs=None if shown is None else len(shown.reference),
+        distance=event.distance,
+    )

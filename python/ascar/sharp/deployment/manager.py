@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ascar.errors import MessagingError
 from ascar.messaging import Message, RequestRefused
+from ascar.results.sharp import ControllerProblem
 from ascar.sharp.deployment.messages import (
     FIND,
     Back,
@@ -56,23 +57,6 @@ class ManagerTimeouts:
     answer_s: float = 5.0
     trial_s: float = 30.0
     find_most_s: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerProblem:
-    """Why a controller did not do it.
-
-    Attributes:
-        controller: the controller's name.
-        reason: the reason in one line.
-    """
-
-    controller: str
-    reason: str
-
-    def __str__(self) -> str:
-        """In a line."""
-        return f"{self.controller}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def add(
     from ascar.cli.sharp.library.workloads import objective_named, path_of, seen
     from ascar.errors import InputError
     from ascar.render import percent
+    from ascar.results.sharp import SharpLibraryAddResult
     from ascar.sharp import RuleSet, SimulatedBench
     from ascar.sharp.library import GainEntry, Library, gains
 
@@ -67,17 +68,17 @@ def add(
                         )
                     )
         own = None if made is None else kept.gain(made.id, entry.name, wanted.text)
-    document = {
-        "workload": entry.name,
-        "source": entry.source,
-        "rules": None if made is None else made.id,
-        "objective": wanted.text,
-        "gain": None if own is None else own.gain,
-        "gain_low": None if own is None else own.low,
-        "gain_high": None if own is None else own.high,
-    }
     if json:
-        emit("sharp-library-add", document)
+        result = SharpLibraryAddResult(
+            workload=entry.name,
+            source=entry.source,
+            rules=None if made is None else made.id,
+            objective=wanted.text,
+            gain=None if own is None else own.gain,
+            gain_low=None if own is None else own.low,
+            gain_high=None if own is None else own.high,
+        )
+        emit("sharp-library-add", result)
         return 0
     out = people()
     out.print(f"workload {entry.name} ({entry.source})", soft_wrap=True, markup=False)

@@ -47,6 +47,7 @@ def bootstrap(
     from ascar.cli.sharp.library.workloads import objective_named, path_of
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
+    from ascar.results.sharp import SharpLibraryBootstrapResult
     from ascar.sharp.library import (
         BootstrapProgress,
         Effort,
@@ -82,14 +83,20 @@ def bootstrap(
     try:
         with Library.writing(path) as kept:
             done = fill(kept, workloads, wanted, effort, listener=tell)
-            counts = {"workloads": len(kept.workloads), "rules": len(kept.rules), "gains": len(kept.gains)}
+            result = SharpLibraryBootstrapResult(
+                library=str(path),
+                complete=done.complete,
+                workloads=len(kept.workloads),
+                rules=len(kept.rules),
+                gains=len(kept.gains),
+            )
     except KeyboardInterrupt:
         raise Interrupted("interrupted; all that was measured is kept: the same command goes on") from None
     if json:
-        emit("sharp-library-bootstrap", {"library": str(path), "complete": done.complete, **counts})
+        emit("sharp-library-bootstrap", result)
     else:
         people().print(
-            f"{path}: {counts['workloads']} workloads, {counts['rules']} rule sets, {counts['gains']} gains"
+            f"{path}: {result.workloads} workloads, {result.rules} rule sets, {result.gains} gains"
             + ("" if done.complete else "; the budget is spent: the same command goes on"),
             soft_wrap=True,
             markup=False,

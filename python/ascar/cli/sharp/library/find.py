@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.cli.options import (
     Caution,
@@ -16,6 +16,7 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ascar.results.sharp import LibraryChoice
     from ascar.sharp.library import Choice
 
 EXAMPLES = examples(
@@ -41,6 +42,7 @@ def find(
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import objective_named, opened, seen
     from ascar.render import percent
+    from ascar.results.sharp import NearWorkload, SharpLibraryFindResult
     from ascar.sharp.library import Chooser
 
     if out is not None:
@@ -54,16 +56,14 @@ def find(
     if choice is not None and out is not None:
         write_new(out, choice.rule_set.bare().text(), force=True)
     if json:
-        emit(
-            "sharp-library-find",
-            {
-                "workload": named.name,
-                "objective": wanted.text,
-                "choice": None if choice is None else choice_ready(choice),
-                "nearest": [{"workload": name, "distance": distance} for name, distance in nearest],
-                "out": None if out is None or choice is None else str(out),
-            },
+        result = SharpLibraryFindResult(
+            workload=named.name,
+            objective=wanted.text,
+            choice=None if choice is None else choice_result(choice),
+            nearest=tuple(NearWorkload(workload=name, distance=distance) for name, distance in nearest),
+            out=None if out is None or choice is None else str(out),
         )
+        emit("sharp-library-find", result)
         return 0
     console = people()
     if choice is None:
@@ -82,13 +82,15 @@ def find(
     return 0
 
 
-def choice_ready(choice: Choice) -> dict[str, Any]:
-    """A choice, ready for JSON."""
-    return {
-        "rules": choice.rules,
-        "made_for": choice.made_for,
-        "gain": choice.gain,
-        "gain_low": choice.low,
-        "nearest": choice.nearest,
-        "distance": choice.distance,
-    }
+def choice_result(choice: Choice) -> LibraryChoice:
+    """The rules that the library recommends."""
+    from ascar.results.sharp import LibraryChoice
+
+    return LibraryChoice(
+        rules=choice.rules,
+        made_for=choice.made_for,
+        gain=choice.gain,
+        gain_low=choice.low,
+        nearest=choice.nearest,
+        distance=choice.distance,
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ascar.cli.options import Json, LibraryFile, examples
 
 EXAMPLES = examples("ascar sharp library ls", "ascar sharp library ls --json | jq '.rules[].id'")
@@ -14,28 +12,32 @@ def ls(library: LibraryFile = None, json: Json = False) -> int:
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import opened
     from ascar.render import percent
+    from ascar.results.sharp import LibraryRule, LibraryWorkload, SharpLibraryLsResult
 
     kept = opened(library)
     made: dict[str, list[str]] = {}
     for (workload, _), ids in kept.made_for.items():
         made.setdefault(workload, []).extend(ids)
-    rules: list[dict[str, Any]] = []
+    rules: list[LibraryRule] = []
     for (workload, objective), ids in kept.made_for.items():
         for key in ids:
             gain = kept.gain(key, workload, objective)
             tried = sum(one == key and aim == objective for one, _, aim in kept.gains)
             rules.append(
-                {
-                    "id": key,
-                    "workload": workload,
-                    "objective": objective,
-                    "gain": None if gain is None else gain.gain,
-                    "tried_on": tried,
-                }
+                LibraryRule(
+                    id=key,
+                    workload=workload,
+                    objective=objective,
+                    gain=None if gain is None else gain.gain,
+                    tried_on=tried,
+                )
             )
     if json:
-        workloads = [{"name": one.name, "source": one.source} for one in kept.workloads.values()]
-        emit("sharp-library-ls", {"workloads": workloads, "rules": rules, "gains": len(kept.gains)})
+        workloads = tuple(
+            LibraryWorkload(name=one.name, source=one.source) for one in kept.workloads.values()
+        )
+        result = SharpLibraryLsResult(workloads=workloads, rules=tuple(rules), gains=len(kept.gains))
+        emit("sharp-library-ls", result)
         return 0
     from rich.table import Table
 
@@ -43,7 +45,7 @@ def ls(library: LibraryFile = None, json: Json = False) -> int:
     for heading in ("rules", "made for", "objective", "gain there", "tried on"):
         table.add_column(heading)
     for one in rules:
-        row = (one["id"], one["workload"], one["objective"], percent(one["gain"]), str(one["tried_on"]))
+        row = (one.id, one.workload, one.objective, percent(one.gain), str(one.tried_on))
         table.add_row(*row)
     out = people()
     out.print(table)

@@ -22,6 +22,7 @@ def predict(
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.library.workloads import objective_named, opened, seen
     from ascar.render import percent
+    from ascar.results.sharp import PredictedGain, SharpLibraryPredictResult
     from ascar.sharp.library import Predictor
 
     wanted = objective_named(objective)
@@ -31,23 +32,18 @@ def predict(
     predictor = Predictor(kept, wanted.text)
     found = sorted(predictor.predict(named.features, ids), key=lambda one: (-one.gain, one.rules))
     if json:
-        emit(
-            "sharp-library-predict",
-            {
-                "workload": named.name,
-                "objective": wanted.text,
-                "learned_from": len(predictor.gains),
-                "predicted": [
-                    {
-                        "rules": one.rules,
-                        "made_for": kept.rules[one.rules].workload,
-                        "gain": one.gain,
-                        "sd": one.sd,
-                    }
-                    for one in found
-                ],
-            },
+        result = SharpLibraryPredictResult(
+            workload=named.name,
+            objective=wanted.text,
+            learned_from=len(predictor.gains),
+            predicted=tuple(
+                PredictedGain(
+                    rules=one.rules, made_for=kept.rules[one.rules].workload, gain=one.gain, sd=one.sd
+                )
+                for one in found
+            ),
         )
+        emit("sharp-library-predict", result)
         return 0
     from rich.table import Table
 

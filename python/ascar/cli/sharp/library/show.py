@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ascar.cli.options import Json, LibraryFile, ObjectiveText, examples
 
 if TYPE_CHECKING:
-    from ascar.sharp.library import Library, WorkloadEntry
+    from ascar.results.sharp import LearnedMetric, RuleDetail, WorkloadDetail
+    from ascar.sharp.library import Library, RulesEntry, WorkloadEntry
 
 EXAMPLES = examples(
     "ascar sharp library show                     which features count, and a tree that predicts gains",
@@ -33,69 +35,75 @@ def show(
     3.1.7), and a regression tree of gains as ASCAR's slides show one.
     """
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.library.workloads import nullable, objective_named, opened
+    from ascar.cli.sharp.library.workloads import objective_named, opened
+    from ascar.results.sharp import SharpLibraryShowResult
 
     wanted = objective_named(objective).text
     kept = opened(library)
-    document: dict[str, Any] = {"objective": wanted, "workload": None, "rules": None, "learned": None}
-    out = people()
-    if entry is None:
-        document["learned"] = _learned(kept, wanted)
-    elif entry in kept.workloads:
-        one = kept.workloads[entry]
-        document["workload"] = {
-            "name": one.name,
-            "source": one.source,
-            "at": one.at,
-            "features": nullable(one.values),
-            "gains": _gains(kept, one, wanted),
-        }
-    else:
-        rules = kept.rules[kept.rules_named(entry)]
-        document["rules"] = {
-            "id": rules.id,
-            "text": rules.text,
-            "workload": rules.workload,
-            "objective": rules.objective,
-            "how": rules.how,
-            "at": rules.at,
-        }
+    workload = kept.workloads.get(entry or "")
+    rules = None if entry is None or workload is not None else kept.rules[kept.rules_named(entry)]
+    result = SharpLibraryShowResult(
+        objective=wanted,
+        workload=None if workload is None else _workload(kept, workload, wanted),
+        rules=None if rules is None else _rules(rules),
+        learned=_learned(kept, wanted) if entry is None else None,
+    )
     if json:
-        emit("sharp-library-show", document)
-    elif document["rules"] is not None:
-        out.out(document["rules"]["text"], end="")
-    elif document["workload"] is not None:
-        for line in _workload_lines(document["workload"]):
-            out.print(line, soft_wrap=True, markup=False)
-    else:
-        for line in _learned_lines(document["learned"]):
-            out.print(line, soft_wrap=True, markup=False)
+        emit("sharp-library-show", result)
+        return 0
+    out = people()
+    if result.rules is not None:
+        out.out(result.rules.text, end="")
+    for line in (*_workload_lines(result.workload), *_learned_lines(result.learned)):
+        out.print(line, soft_wrap=True, markup=False)
     return 0
 
 
-def _gains(kept: Library, workload: WorkloadEntry, objective: str) -> list[dict[str, Any]]:
-    found = [
-        {"rules": one.rules, "gain": one.gain, "gain_low": one.low, "gain_high": one.high, "pairs": one.pairs}
+def _workload(kept: Library, workload: WorkloadEntry, objective: str) -> WorkloadDetail:
+    from ascar.results.sharp import WorkloadDetail, WorkloadGain
+
+    gains = [
+        WorkloadGain(rules=one.rules, gain=one.gain, gain_low=one.low, gain_high=one.high, pairs=one.pairs)
         for (_, name, aim), one in kept.gains.items()
         if name == workload.name and aim == objective
     ]
-    return sorted(found, key=lambda one: -float(one["gain"] or 0))
+    return WorkloadDetail(
+        name=workload.name,
+        source=workload.source,
+        at=workload.at,
+        features=workload.values,
+        gains=tuple(sorted(gains, key=lambda one: -one.gain)),
+    )
 
 
-def _learned(kept: Library, objective: str) -> dict[str, Any]:
+def _rules(entry: RulesEntry) -> RuleDetail:
+    from ascar.results.sharp import RuleDetail
+
+    return RuleDetail(
+        id=entry.id,
+        text=entry.text,
+        workload=entry.workload,
+        objective=entry.objective,
+        how=entry.how,
+        at=entry.at,
+    )
+
+
+def _learned(kept: Library, objective: str) -> LearnedMetric:
+    from ascar.results.sharp import FeatureShare, LearnedMetric
     from ascar.sharp.library import Chooser, lines
 
     chooser = Chooser(kept, objective)
     columns = chooser.predictor.columns
-    return {
-        "pairs": chooser.similarity.pairs,
-        "gains": len(chooser.predictor.gains),
-        "features": [
-            {"feature": one.feature, "bits": one.bits, "share": one.share}
+    return LearnedMetric(
+        pairs=chooser.similarity.pairs,
+        gains=len(chooser.predictor.gains),
+        features=tuple(
+            FeatureShare(feature=one.feature, bits=one.bits, share=one.share)
             for one in chooser.similarity.informative
-        ],
-        "tree": list(lines(chooser.predictor.tree(), columns, _threshold)),
-    }
+        ),
+        tree=tuple(lines(chooser.predictor.tree(), columns, _threshold)),
+    )
 
 
 def _threshold(name: str, value: float) -> str:
@@ -108,26 +116,28 @@ def _threshold(name: str, value: float) -> str:
     return "none" if value <= ABSENT / 2 else number(2.0**value, 3)
 
 
-def _workload_lines(workload: dict[str, Any]) -> list[str]:
+def _workload_lines(workload: WorkloadDetail | None) -> list[str]:
     from ascar.render import number, percent
 
-    found = [f"{workload['name']} ({workload['source']}, {workload['at']})", ""]
-    found += [
-        f"  {name}: {number(value)}" for name, value in workload["features"].items() if value is not None
-    ]
-    found += ["", f"{len(workload['gains'])} rule sets were tried; the best:"]
-    for one in workload["gains"][:5]:
-        low, high = one["gain_low"], one["gain_high"]
-        interval = "" if low is None else f" ({percent(low)} to {percent(high)})"
-        found.append(f"  {one['rules']}: {percent(one['gain'])}{interval}")
+    if workload is None:
+        return []
+    found = [f"{workload.name} ({workload.source}, {workload.at})", ""]
+    known = {name: value for name, value in workload.features.items() if math.isfinite(value)}
+    found += [f"  {name}: {number(value)}" for name, value in known.items()]
+    found += ["", f"{len(workload.gains)} rule sets were tried; the best:"]
+    for one in workload.gains[:5]:
+        low, high = one.gain_low, one.gain_high
+        interval = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
+        found.append(f"  {one.rules}: {percent(one.gain)}{interval}")
     return found
 
 
-def _learned_lines(learned: dict[str, Any]) -> list[str]:
-    found = [f"what a change of each feature tells of a gain, from {learned['pairs']} pairs of workloads:"]
+def _learned_lines(learned: LearnedMetric | None) -> list[str]:
+    if learned is None:
+        return []
+    found = [f"what a change of each feature tells of a gain, from {learned.pairs} pairs of workloads:"]
     found += [
-        f"  {one['feature']}: {one['bits']:.3f} bits, {one['share']:.0%}"
-        for one in learned["features"][:_FEATURES_SHOWN]
+        f"  {one.feature}: {one.bits:.3f} bits, {one.share:.0%}" for one in learned.features[:_FEATURES_SHOWN]
     ]
-    found += ["", f"gains by workload and rules, from {learned['gains']} gains:"]
-    return [*found, *(f"  {line}" for line in learned["tree"])]
+    found += ["", f"gains by workload and rules, from {learned.gains} gains:"]
+    return [*found, *(f"  {line}" for line in learned.tree)]
