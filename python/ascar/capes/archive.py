@@ -47,8 +47,8 @@ def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any
     """The header, an object, and the arrays.
 
     Args:
-        path: of the file.
-        form: its header's `format`.
+        path: the file to read.
+        form: the value of `format` in its header.
         version_max: the greatest `version` that is understood.
 
     Raises:

@@ -26,11 +26,11 @@ class Knob:
     """One knob.
 
     Attributes:
-        name: of it.
-        initial: where it stands at first.
+        name: the name of the knob.
+        initial: the initial value of the knob.
         low: the least allowed.
         high: the most allowed.
-        step: what one discrete action changes.
+        step: the change of one discrete action.
         logarithmic: whether ratios matter, and not differences.
         group: knobs of one group do the same at different places (the windows of several clients): they are
             tried together first; "": it has none.
@@ -100,8 +100,8 @@ def moved(knobs: Sequence[Knob], setting: Setting, action: int) -> Setting:
     """The setting after a discrete action; a step out of range changes nothing.
 
     Args:
-        knobs: of the setting.
-        setting: before it.
+        knobs: the knobs of the setting.
+        setting: the setting before the action.
         action: 0 nothing, 1 and 2 the first knob up and down, 3 and 4 the second one, and so on.
     """
     assert 0 <= action < action_count(knobs), "one of 2n + 1 actions"

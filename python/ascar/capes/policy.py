@@ -17,10 +17,10 @@ class TickObservation:
     """One sampling tick.
 
     Attributes:
-        tick: its number; numbers may be missing, and never go back.
+        tick: the number of the tick; numbers increase and may have gaps.
         performance: the objective's value, more is better; NaN where it was not measured.
         indicators: float32 (nodes, indicators); NaN where a value is missing.
-        setting: what was in force while it was measured.
+        setting: the setting in force during the tick.
     """
 
     tick: int

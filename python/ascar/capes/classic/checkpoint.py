@@ -30,14 +30,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         format: always "ascar-capes".
-        version: of the format.
-        hyper: how it learns.
-        sizes: of the network's layers.
+        version: the version of the format.
+        hyper: the hyperparameters of the learner.
+        sizes: the sizes of the network's layers.
         indicators: names, in the order of the inputs; empty where nobody named them.
         knobs: names, in the order of the actions.
-        ticks: that its exploration has seen.
-        steps: of training.
-        scale: of its rewards.
+        ticks: the number of ticks that the exploration has seen.
+        steps: the number of training steps.
+        scale: the scale of the rewards.
         prediction_error: None before the first step.
     """
 
@@ -122,8 +122,8 @@ def restore(path: Path, learner: Classic) -> Header:
     """Set a learner to the state of a checkpoint file.
 
     Args:
-        path: of the checkpoint.
-        learner: of the same knobs and inputs.
+        path: the file of the checkpoint.
+        learner: a learner with the same knobs and inputs.
 
     Raises:
         InputError: see `read_header`; or it is of another network, or of other knobs.

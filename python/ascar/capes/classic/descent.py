@@ -21,8 +21,8 @@ class Moments(NamedTuple):
     """Moving averages of the gradient.
 
     Attributes:
-        first: of the gradient; empty with RMSProp.
-        second: of its square.
+        first: the average of the gradient; empty with RMSProp.
+        second: the average of the gradient's square.
         steps: int32, how many went into them.
     """
 
@@ -51,7 +51,7 @@ def descend(hyper: DeepQHyperparameters, slope: Any, network: Any, moments: Mome
         hyper: optimizer, its rate, the longest gradient.
         slope: the gradient, in the network's shape.
         network: the parameters.
-        moments: as the last step left them.
+        moments: the moments after the previous step.
     """
     each = cast("Any", jax).tree.map
     rate, steps = hyper.learning_rate, moments.steps + 1

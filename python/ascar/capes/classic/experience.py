@@ -27,16 +27,16 @@ class Experience:
     """See the module.
 
     Args:
-        knobs: what it turns.
+        knobs: the knobs that the learner sets.
         width: indicators of all nodes together.
-        hyper: how it learns.
-        rng: of actions and minibatches.
+        hyper: the hyperparameters of the learner.
+        rng: the source of random actions and minibatches.
 
     Attributes:
-        actions: how many there are.
-        knob_names: in their order.
-        inputs: of the network.
-        scale: by which rewards are divided, the largest performance so far.
+        actions: the number of actions.
+        knob_names: the names of the knobs, in their order.
+        inputs: the number of inputs of the network.
+        scale: the divisor of rewards, which is the largest performance so far.
     """
 
     def __init__(

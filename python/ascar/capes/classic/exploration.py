@@ -14,8 +14,8 @@ class EpsilonSchedule:
     From there it falls at the same rate.
 
     Args:
-        hyper: its limits.
-        ticks: that have passed already.
+        hyper: the limits of the schedule.
+        ticks: the number of ticks that have passed.
     """
 
     def __init__(self, hyper: DeepQHyperparameters, ticks: int = 0) -> None:

@@ -19,26 +19,26 @@ class DeepQHyperparameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         epsilon_initial: share of random actions at first.
         epsilon_final: share of them after the exploration.
         epsilon_workload: share to which another workload raises it (Li 5.1.6).
-        exploration_ticks: over which it falls linearly from the first to the last; Table 1 has 2 hours,
-            Table 5.2 20 hours, of ticks of a second.
+        exploration_ticks: the number of ticks over which the share falls linearly from the first to the last;
+            Table 1 has 2 hours and Table 5.2 20 hours, with ticks of a second.
         discount: gamma.
         minibatch: transitions in a step of training.
         missing_tolerance: share of an observation that may be missing.
-        hidden_layers: how many.
-        hidden_size: of each; None: as many as there are inputs.
-        optimizer: that descends the loss.
-        learning_rate: of it.
-        rmsprop_decay: of RMSProp.
+        hidden_layers: the number of hidden layers.
+        hidden_size: the size of each hidden layer; None means as many as there are inputs.
+        optimizer: the optimizer of the loss.
+        learning_rate: the learning rate of the optimizer.
+        rmsprop_decay: the decay of RMSProp.
         gradient_norm_max: longer gradients are shortened to it.
         ticks_per_observation: sampling ticks that the network sees at once.
         target_update: alpha, the share by which the target network follows after each minibatch.
-        steps_per_tick: of training.
+        steps_per_tick: the number of training steps at each tick.
         reward: of a transition from t-1 to t, where p is the performance. level: p_t. difference: p_t less
             p_(t-1); printed the other way round in Li 5.1.2, which would reward what makes things worse.
             difference-of-means: of the last `reward_ticks` (Li 5.2.2). difference-of-ewma: of the moving
             average of weight 2 / (reward_ticks + 1).
         reward_ticks: see there.
-        memory_ticks: what is kept for replay; the oldest is overwritten.
+        memory_ticks: the number of ticks kept for replay; the oldest is overwritten.
     """
 
     epsilon_initial: float = 1.0

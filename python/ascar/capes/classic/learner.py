@@ -28,16 +28,16 @@ class Classic:
     """A deep Q-learner.
 
     Args:
-        knobs: what it turns, by steps.
+        knobs: the knobs that it sets, in steps.
         width: indicators of all nodes together.
-        hyper: how it learns.
-        rng: of everything it draws.
+        hyper: the hyperparameters of the learner.
+        rng: the source of all random choices.
 
     Attributes:
-        experience: its replay, rewards and exploration.
-        state: its networks.
-        sizes: of their layers.
-        steps: of training so far.
+        experience: the replay memory, rewards and exploration.
+        state: the state of the networks.
+        sizes: the sizes of the networks' layers.
+        steps: the number of training steps so far.
         prediction_error: moving average over minibatches, in units of the largest performance; NaN before
             the first.
     """
@@ -82,8 +82,8 @@ class ClassicBatch:
     """A batch of learners, each on its own system, that train in one compiled step.
 
     Args:
-        experiences: one a learner, all of one shape.
-        hyper: how all of them learn.
+        experiences: the experience of each learner, all of one shape.
+        hyper: the hyperparameters of all learners.
     """
 
     def __init__(self, experiences: Sequence[Experience], hyper: DeepQHyperparameters) -> None:

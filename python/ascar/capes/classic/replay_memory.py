@@ -76,9 +76,9 @@ class TickReplay:
         """A minibatch of n transitions from t to t + 1, drawn uniformly and with replacement.
 
         Args:
-            rng: that draws.
-            n: how many.
-            actions: how many there are.
+            rng: the source of the draw.
+            n: the number of transitions.
+            actions: the number of actions.
 
         Returns:
             The batch; None while there is not enough to draw from.

@@ -15,7 +15,7 @@ class Rewards:
 
     Args:
         form: see `Hyperparameters.reward`.
-        ticks: of its average.
+        ticks: the number of ticks of the average.
     """
 
     def __init__(self, form: RewardForm, ticks: int) -> None:

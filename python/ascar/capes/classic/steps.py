@@ -40,7 +40,7 @@ class DeepState(NamedTuple):
     Attributes:
         network: theta.
         target: theta minus, which follows it (Li 5.1.4).
-        moments: of the optimizer.
+        moments: the moments of the optimizer.
     """
 
     network: Any
@@ -75,7 +75,7 @@ def make_step(hyper: DeepQHyperparameters, *, many: bool = False) -> Any:
     """The compiled step of training: (state, batch) -> Stepped. The state given is used up.
 
     Args:
-        hyper: what it trains by.
+        hyper: the hyperparameters of the training.
         many: whether states and batches come stacked, one learner each along the first axis.
     """
 

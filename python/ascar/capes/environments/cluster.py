@@ -34,14 +34,15 @@ class ClusterSystem:
     """A cluster whose workload may change while it is tuned.
 
     Args:
-        scenarios: what is run, in turn, each for `ticks_each`; their controller must be "fixed".
-        seed: of the run.
-        ticks_each: until the next scenario begins, its caches cold; None: the first one goes on.
-        objective: of the performance; None: the total throughput.
-        handles: what can be turned; None: one window and one gap for all streams.
+        scenarios: the scenarios that run in turn, each for `ticks_each`; their controller must be "fixed".
+        seed: the seed of the run.
+        ticks_each: the number of ticks until the next scenario starts with cold caches; None means that the
+            first one never ends.
+        objective: the objective of the performance; None means the total throughput.
+        handles: the knobs of the cluster; None means one window and one gap for all streams.
 
     Attributes:
-        knobs: what can be turned.
+        knobs: the knobs that a learner sets.
         workload: the name of the scenario that runs.
 
     Raises:

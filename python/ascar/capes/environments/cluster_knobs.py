@@ -36,7 +36,7 @@ class ClusterKnobs:
     """Knobs of a cluster.
 
     Attributes:
-        knobs: what can be turned.
+        knobs: the knobs that a learner sets.
         windows: int (streams,), the knob that sets each stream's window.
         taus: int (streams,), the knob that sets each stream's gap.
         queue: whether the last four knobs are those of the servers' queues, and servers are seen, too.

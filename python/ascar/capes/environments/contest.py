@@ -32,13 +32,13 @@ class LearnerContest:
     """The learner, the game and the number of runs.
 
     Attributes:
-        game: which, and by which criterion it is won.
-        algorithm: who plays.
+        game: the game, which includes the criterion of convergence.
+        algorithm: the learner or policy.
         noise: standard deviation as a share of the throughput.
-        delay_ticks: until a change of the window shows.
-        runs: how many.
-        seed: of the first run; each has its own.
-        hyper: of the classic learner.
+        delay_ticks: the number of ticks until a change of the window has its effect.
+        runs: the number of runs.
+        seed: the seed of the first run; each run has its own.
+        hyper: the hyperparameters of the classic learner.
         modern: the class of the modern one.
     """
 
@@ -57,9 +57,9 @@ class ContestRun:
     """The result of one run.
 
     Attributes:
-        seed: of it.
-        ticks: until it had converged; None where it had not.
-        near_share: of all ticks, those near the ideal.
+        seed: the seed of the run.
+        ticks: the number of ticks until convergence; None without convergence.
+        near_share: the share of all ticks that are near the ideal.
     """
 
     seed: int
@@ -72,11 +72,11 @@ class ContestProgress:
     """The progress of a contest.
 
     Attributes:
-        share: of the ticks of all runs.
+        share: the share of the ticks of all runs.
         done: runs, or others.
         wanted: runs, or others.
         left_s: about so long it goes on; None while nobody knows.
-        unit: what they are.
+        unit: the unit of the counts.
     """
 
     share: float
@@ -92,7 +92,7 @@ def play(
     """Play all runs.
 
     Args:
-        contest: what is played.
+        contest: the contest to play.
         listener: is told now and then how far it is.
 
     Raises:

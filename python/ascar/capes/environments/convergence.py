@@ -23,7 +23,7 @@ def converged_tick(kind: GameKind, near: Sequence[bool]) -> int | None:
         kind: thesis: the tick that ends the first stretch of more than 20 ticks near the ideal (Li 5.2.2).
             hard: the first tick from which to the end at least 90% of the ticks are near it. The end must be
             at least 600 ticks away, or else whoever is there by chance in the last tick has won.
-        near: of each tick, whether the throughput without noise was within 10% of the ideal.
+        near: for each tick, whether the throughput without noise was within 10% of the ideal.
     """
     return _held(near) if kind == "thesis" else _stayed(np.asarray(near, bool))
 

@@ -45,10 +45,10 @@ class GameOptions:
 
     Attributes:
         noise: standard deviation of what is measured, as a share of the throughput.
-        delay_ticks: after so many ticks a change of the window shows.
+        delay_ticks: the number of ticks until a change of the window has its effect.
         peak: the best window.
         start: window, and gap in milliseconds.
-        seed: of the noise.
+        seed: the seed of the noise.
 
     Raises:
         InputError: noise or delay are out of range.
@@ -91,12 +91,12 @@ class Game:
     """One run of the game.
 
     Args:
-        rules: of the run.
+        rules: the options of the run.
 
     Attributes:
         rules: the same.
         knobs: window and gap.
-        near: one a tick so far: whether the throughput without noise was within 10% of the ideal.
+        near: for each tick so far, whether the throughput without noise was within 10% of the ideal.
     """
 
     def __init__(self, rules: GameOptions) -> None:

@@ -22,8 +22,8 @@ def record_of(name: str, ticks: Sequence[int | None], confidence: float = 0.95) 
 
     Args:
         name: the learner's.
-        ticks: of each run, until it had converged; None where it had not.
-        confidence: of the share's interval.
+        ticks: the number of ticks of each run until convergence; None without convergence.
+        confidence: the confidence of the share's interval.
     """
     won = sorted(one for one in ticks if one is not None)
     rate, low, high = share(len(won), len(ticks), confidence)
@@ -46,7 +46,7 @@ def play_each(
 
     Args:
         contests: alike but for the learner.
-        confidence: of each interval, and of all gains' intervals together.
+        confidence: the confidence of each interval, and of all gains' intervals together.
         listener: told now and then how far all of them are.
 
     Returns:

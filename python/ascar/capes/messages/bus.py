@@ -36,7 +36,7 @@ class Bus:
     """A connection to one session; make one by `await Bus.open(...)`, use it in `async with`.
 
     Attributes:
-        session: its name.
+        session: the name of the session.
         unreadable: messages that were no JSON object.
         lost: messages that came faster than they were taken.
     """

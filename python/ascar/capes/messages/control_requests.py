@@ -36,8 +36,8 @@ class ControlRequest:
     """One request.
 
     Attributes:
-        op: what is to be done.
-        keys: with what.
+        op: the operation.
+        keys: the other keys of the request.
     """
 
     op: str
@@ -48,8 +48,8 @@ def control_request_of(op: str, words: Sequence[str], *, job: str = "") -> Contr
     """The request that some words make.
 
     Args:
-        op: one of `FORMS`.
-        words: that follow it.
+        op: the operation, one of `FORMS`.
+        words: the words after the operation.
         job: the scheduler's name for the job, of a workload.
 
     Raises:

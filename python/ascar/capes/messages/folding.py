@@ -45,7 +45,7 @@ def fold(state: SessionState, what: str, document: Mapping[str, Any]) -> Session
     """The state after a message.
 
     Args:
-        state: before it.
+        state: the state before the message.
         what: the last part of its subject, one of `SUBJECTS`; another one changes nothing.
         document: the message; of keys that are missing or of a wrong type nothing is believed.
     """

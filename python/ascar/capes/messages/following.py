@@ -26,9 +26,9 @@ async def watch(
     away nothing comes; afterwards it goes on. Close it (`contextlib.aclosing`) to end the connection.
 
     Args:
-        settings: how to connect.
-        session: its name.
-        name: of this client, for the server's log.
+        settings: the settings of the connection.
+        session: the name of the session.
+        name: the name of this client in the server's log.
 
     Raises:
         InputError: the settings or the name are wrong.

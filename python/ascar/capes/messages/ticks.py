@@ -44,12 +44,12 @@ class Tick:
     """One tick, all parts of it that came.
 
     Attributes:
-        number: of it.
-        rows: of each node that sent something.
-        metrics: by name; None where one cannot be told.
-        setting: in force, by key.
+        number: the number of the tick.
+        rows: the values of each node that sent a frame.
+        metrics: the metrics by name; None if a metric has no value.
+        setting: the setting in force, by key.
         holding: why nothing may be changed; None where it may.
-        workload: that was announced; empty where none was.
+        workload: the announced workload; empty without one.
     """
 
     number: int

@@ -26,8 +26,8 @@ class KnobLevels:
     Knobs of one group (`Knob.group`) move together in the design and on lines of their own.
 
     Args:
-        knobs: of the settings.
-        rng: of everything drawn.
+        knobs: the knobs of the settings.
+        rng: the source of all random choices.
 
     Attributes:
         designed: settings that the design has, the initial one included.

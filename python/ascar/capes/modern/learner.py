@@ -42,26 +42,26 @@ class Modern:
     """See the module.
 
     Args:
-        knobs: what it turns; it begins where they stand.
-        rng: of everything it draws.
-        options: what a user set.
+        knobs: the knobs that it sets, starting from their initial values.
+        rng: the source of all random choices.
+        options: the options that a user set.
 
     Attributes:
         visit_error: the standard error of a visit's mean that is aimed at, as a share.
-        long_every: one visit of so many waits for the longest delay, lest a longer one is overlooked.
+        long_every: one in this many visits waits for the longest delay, so that a longer delay is noticed.
         initial_sds: the initial setting is left for good only for a setting that is better by
             `ModernOptions.worth` and so many standard deviations.
         horizon_ticks: a visit must pay within so many ticks: at first, when the learner looks ahead as far as
             it can look back, and at most.
         thompson_noise: noise of a tick, as a share, at which Thompson sampling alone would decide; below that
             it decides less often, and nowhere more often than every other time.
-        thompson_ticks: from so many ticks of a workload on drawn surfaces keep closer and closer to the mean.
+        thompson_ticks: the number of ticks of a workload after which drawn surfaces approach the mean.
         knobs: see above.
         options: see above.
         candidates: the settings that it chooses from.
-        workloads: what is known of each workload.
-        settling: how long a change takes to show.
-        budget: what exploration may lose.
+        workloads: the models of the workloads.
+        settling: the estimate of the delay until a change has its effect.
+        budget: the budget of exploration losses.
         refused: settings that were not put in force, as shares of the ranges.
         visit: the one under way.
         frozen: whether it stays at the best setting known.
@@ -122,7 +122,7 @@ class Modern:
         """Learn from a visit of the past.
 
         Args:
-            setting: that was in force.
+            setting: the setting that was in force.
             values: (ticks,), measured after it had settled; NaN where nothing was.
             indicators: (ticks, indicators), means over the nodes meanwhile.
         """

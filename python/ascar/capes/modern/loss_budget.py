@@ -23,7 +23,7 @@ class LossBudget:
     errors), the budget is that: less could not be told from nothing, and keeps a learner where it began.
 
     Args:
-        share: of a minute's performance under the initial setting.
+        share: the share of a minute's performance at the initial setting.
     """
 
     def __init__(self, share: float) -> None:
@@ -36,7 +36,7 @@ class LossBudget:
         """Account for a visit that has ended.
 
         Args:
-            values: of its ticks, finite.
+            values: the finite values of the visit's ticks.
             noise: standard deviation of a tick, as a share.
             tail: ticks that it may yet cost as much as at last: a change shows late.
         """
@@ -49,7 +49,7 @@ class LossBudget:
         """Whether a visit under way has cost more than is left; then it ends now.
 
         Args:
-            values: of its ticks so far, finite.
+            values: the finite values of the visit's ticks so far.
             noise: standard deviation of a tick, as a share.
             tail: ticks that it will cost as much as at last after it has ended.
         """
@@ -67,7 +67,7 @@ class LossBudget:
         Args:
             low: a cautious estimate of each setting's performance.
             base: performance of the initial setting.
-            ticks: that a visit takes.
+            ticks: the number of ticks of a visit.
             noise: standard deviation of a tick, as a share.
         """
         self._base = base

@@ -20,8 +20,8 @@ class LossScale:
 
     Attributes:
         best: performance from which losses are counted.
-        top: what they are shares of, above zero.
-        most: that a loss can count.
+        top: the performance that shares refer to, above zero.
+        most: the largest loss on this scale.
     """
 
     best: float

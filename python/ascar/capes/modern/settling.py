@@ -54,7 +54,7 @@ class SettlingDelay:
             values: measured after it, tick by tick; NaN where nothing was.
             left: mean of the setting before.
             entered: mean of the setting after it.
-            sd: of one tick.
+            sd: the standard deviation of one tick.
         """
         if not sd > 0:
             return

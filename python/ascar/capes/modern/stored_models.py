@@ -33,10 +33,10 @@ class StoredModels(msgspec.Struct, frozen=True, rename={"workloads": "regimes", 
     """The values beside the arrays.
 
     Attributes:
-        workloads: of each its name and how far its design is.
-        changes: of workloads.
-        moves: that it chose.
-        drifts: how many changes of indicators from visit to visit were measured.
+        workloads: the name of each workload, and the progress of its design.
+        changes: the number of changes of workload.
+        moves: the number of moves that the learner chose.
+        drifts: the number of measured changes of indicators from visit to visit.
     """
 
     workloads: tuple[_StoredWorkload, ...]

@@ -42,9 +42,9 @@ class VisitedSetting:
 
     Attributes:
         columns: float64 (knobs,), where it is in the unit cube.
-        visits: how often; a long stay counts as several.
+        visits: the number of visits; a long stay counts as several.
         ticks: measured in all.
-        mean: over the ticks.
+        mean: the mean over the ticks.
         between: sum over visits of the squared difference of their mean from the mean of all.
         within: sum over ticks of the squared difference from their visit's mean.
         last: the visit's number among all when it was here last.
@@ -74,11 +74,11 @@ class SurfacePosterior:
     """The posterior over the surface, in the objective's units.
 
     Attributes:
-        process: over the standardised loss.
-        centre: of the performance.
-        scale: of it.
+        process: the posterior over the standardised loss.
+        centre: the centre of the performance.
+        scale: the scale of the performance.
         reach: the unit of length, see `Surface`.
-        loss_scale: of losses; means and deviations are on its scale.
+        loss_scale: the scale of losses; means and deviations are on this scale.
     """
 
     process: GaussianProcess
@@ -126,9 +126,9 @@ class Surface:
     beyond that (traffic of others, caches) is estimated with the model.
 
     Attributes:
-        knobs: of the settings.
+        knobs: the knobs of the settings.
         designed: places of the first design that were had, the first being where it begins.
-        places: what was visited.
+        places: the settings that were visited.
         hints: settings worth a visit before the design, the next one last.
         reach: the share of a range that the model takes for its unit of length. The prior of the lengths,
             in these units, is that of `auto`, which spends few trials on large spaces; the share of its range

@@ -36,12 +36,12 @@ class Visit:
     """The visit under way.
 
     Attributes:
-        setting: that is in force.
+        setting: the setting in force.
         wait_ticks: ticks from its beginning that do not count, because the change does not show yet.
         wanted_ticks: ticks to measure after these.
-        purpose: of the visit.
+        purpose: the purpose of the visit.
         first: whether the setting was never visited before.
-        stays: how often in a row the learner chose to stay here.
+        stays: the number of consecutive times that the learner chose to stay.
         left: expected performance of the setting before; None where nothing was changed, or it is unknown.
         values: performance tick by tick; NaN where it was not measured.
         indicators: (indicators,) tick by tick, means over the nodes.

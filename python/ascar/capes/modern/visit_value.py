@@ -26,7 +26,7 @@ class CandidateSettings:
         sd: float64 (m,), of it.
         plain: float64 (m,), the mean with losses as they are.
         allowed: bool (m,).
-        known: so many, from the first, were visited.
+        known: the number of leading settings that were visited.
     """
 
     mean: NDArray[np.float64]
@@ -41,15 +41,15 @@ class ChoiceCriteria:
     """The criteria by which a visit pays.
 
     Attributes:
-        ticks: that a visit lasts, once settled.
-        settle_ticks: after so many a change shows.
+        ticks: the number of ticks of a settled visit.
+        settle_ticks: the number of ticks until a change has its effect.
         horizon_ticks: a visit must pay within so many.
         noise: standard deviation of a tick, as a share.
-        visit_sd: what differs from visit to visit beside that, in the objective's units.
+        visit_sd: the further standard deviation from visit to visit, in the objective's units.
         worth: a visit must promise this share of its performance beyond its cost, and to leave the initial
             setting must bring this share.
-        initial_sds: to leave it for good, a setting must be better by `worth` and so many standard
-            deviations.
+        initial_sds: the number of standard deviations by which, in addition to `worth`, a setting must be
+            better to replace the initial one for good.
         rest: whether a visit elsewhere must wait while the initial setting is the best one known.
     """
 
@@ -72,10 +72,10 @@ def promise(
     (knowledge gradient; Frazier, Powell and Dayanik 2009): what a noisy visit cannot show promises nothing.
 
     Args:
-        mean: of each setting's performance.
-        sd: of it.
+        mean: the mean performance of each setting.
+        sd: the standard deviation of that mean.
         base: mean of the best one known.
-        noise_variance: of a visit's mean.
+        noise_variance: the variance of a visit's mean.
     """
     shown = sd * sd / np.sqrt(sd * sd + noise_variance + 1e-300)
     shown = np.maximum(shown, 1e-12 * max(abs(base), 1e-300))

@@ -51,9 +51,9 @@ class WorkloadRecord(NamedTuple):
     """A workload as it is stored.
 
     Attributes:
-        name: as announced; None where it was not.
-        surface: its own.
-        indicators: at settings visited.
+        name: the announced name; None without an announcement.
+        surface: the performance model of the workload.
+        indicators: the indicators at visited settings.
     """
 
     name: str | None
@@ -77,14 +77,14 @@ class WorkloadModels:
     others as the first ones to try. Where workloads are announced by name, names decide.
 
     Args:
-        knobs: of the surfaces.
+        knobs: the knobs of the surfaces.
 
     Attributes:
-        surface: of the workload that runs.
+        surface: the surface of the present workload.
         changes: found or announced so far.
         drift: (indicators,), their squared changes from visit to visit of one setting, summed; None before
             the first.
-        drifts: how many were summed.
+        drifts: the number of summed drifts.
     """
 
     def __init__(self, knobs: Sequence[Knob]) -> None:
@@ -140,8 +140,8 @@ class WorkloadModels:
         After a change `identify` says which.
 
         Args:
-            setting: that was visited.
-            values: of its ticks.
+            setting: the setting that was visited.
+            values: the values of the visit's ticks.
             indicators: meanwhile.
         """
         if self._name:
@@ -180,7 +180,7 @@ class WorkloadModels:
 
         Args:
             setting: visited since; best where all workloads were.
-            values: of its ticks.
+            values: the values of the visit's ticks.
             indicators: meanwhile.
         """
         fits: list[tuple[float, int]] = []

@@ -26,8 +26,8 @@ class ActionRequest(NamedTuple):
 
     Attributes:
         id: new for each.
-        tick: that was acted on.
-        set: what is to change.
+        tick: the tick that led to the action.
+        set: the changes, by key of the setting.
     """
 
     id: str
@@ -41,8 +41,8 @@ class ActionResult(NamedTuple):
     Attributes:
         kind: "applied"; "refused": its setting is not allowed; "dropped": not now; "observed": recorded only.
         wanted: the target.
-        now: where the knobs are, where the nodes have said so; else None.
-        tick: when it ended.
+        now: the setting in force as reported by the nodes; None without a report.
+        tick: the tick of the result.
         final: whether nothing is left to do towards the target.
     """
 
@@ -74,10 +74,10 @@ class ActionQueue:
 
     Args:
         setting_keys: the knobs.
-        name: with which ids begin; new at each start of the process, so that no id is ever used twice.
+        name: the prefix of the ids, which is new at each start of the process, so that ids are never reused.
 
     Attributes:
-        target: where it goes; None while nothing is wanted.
+        target: the target setting; None without one.
         changes: actions that were applied.
         refused: actions that were refused, or that failed.
     """
@@ -131,8 +131,8 @@ class ActionQueue:
         """Take in a verdict or an outcome; None where it is of another's action, or not the end of ours.
 
         Args:
-            document: as it came, whatever it is.
-            now: where the knobs are.
+            document: the message, in any form.
+            now: the present setting.
         """
         in_flight, target = self._in_flight, self.target
         try:

@@ -24,7 +24,7 @@ class BaselineCollector:
 
     Args:
         initial: the setting.
-        known: what was collected before.
+        known: the ticks that were collected before.
     """
 
     def __init__(self, initial: Setting, known: Mapping[str, Sequence[float]] | None = None) -> None:

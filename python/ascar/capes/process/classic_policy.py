@@ -29,10 +29,10 @@ class ClassicPolicy:
     """Deep Q-learning as a `LearningPolicy`.
 
     Args:
-        knobs: what it turns, by steps.
+        knobs: the knobs that it sets, in steps.
         width: indicators of all nodes together.
-        hyper: how it learns.
-        rng: of everything it draws.
+        hyper: the hyperparameters of the learner.
+        rng: the source of all random choices.
     """
 
     replays = True

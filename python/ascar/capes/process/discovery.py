@@ -34,8 +34,8 @@ class Discovery:
         status: the interface's answer.
         known: the state of the last start, with its arrays; None where there is none.
         rows: nodes seen so far, with the names of their indicators.
-        setting: in force.
-        ticks: with at least one node.
+        setting: the setting in force.
+        ticks: the number of ticks with at least one node.
     """
 
     plan: Plan

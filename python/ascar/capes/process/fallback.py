@@ -37,7 +37,7 @@ class Suspension:
     """The learner observes, since the interface left `tuning`.
 
     Attributes:
-        state: of the interface.
+        state: the state of the interface.
         blamed: the setting in force when it left `tuning`.
     """
 
@@ -52,7 +52,7 @@ class Suspension:
 
         Args:
             known: the suspension until then; None where the interface was in `tuning`.
-            state: of the interface in this tick.
+            state: the state of the interface in this tick.
             before: the setting in the tick before; None where there is none.
             now: the setting in this tick, perhaps restored already.
         """

@@ -28,23 +28,23 @@ class LearnerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The keys of the file, in TOML.
 
     Attributes:
-        session: that is tuned.
+        session: the session to tune.
         connection: a connection file, relative to this file's folder; left out: as the environment says, or
             the server that runs here, as user `learner`.
         algorithm: "modern" or "classic".
         objective: "maximize FORMULA" or "minimize FORMULA" over the metrics of `P.ticks`; or several of them.
-        weights: of several objectives, see `Objective.compromise`; left out: the same.
+        weights: the weights of several objectives, see `Objective.compromise`; equal by default.
         knobs: names of those to turn, with `*` and `?`; of those that the interface has.
         ratios: names of those of which ratios matter and not differences, with `*` and `?`.
-        nodes: whose indicators are looked at, with `*` and `?`.
-        indicators: that are looked at, with `*` and `?`.
+        nodes: the nodes whose indicators are observed; `*` and `?` are wildcards.
+        indicators: the indicators that are observed; `*` and `?` are wildcards.
         missing_tolerance: share of an observation that may be missing; of the classic learner.
         state: the file in which it keeps what it has learnt, relative to this file's folder.
         state_per_workload: whether each workload that is announced has a state of its own, NAME-WORKLOAD.npz:
             another model, and another memory.
         checkpoint_s: between two writings of it.
         warm: whether it first learns from the ticks that the interface has stored.
-        seed: of everything it draws.
+        seed: the seed of all random choices.
         classic: `preset` (paper, thesis, game), and any hyperparameter with another value than there.
         modern: `ModernOptions`.
     """
@@ -73,11 +73,11 @@ class Plan:
     """A learner's file, read and checked.
 
     Attributes:
-        file: its keys.
-        folder: that its paths are relative to.
-        objective: one; of several the compromise between them.
-        hyper: of the classic learner.
-        options: of the modern one.
+        file: the keys of the file.
+        folder: the folder that the file's paths are relative to.
+        objective: the objective, or the compromise between several.
+        hyper: the hyperparameters of the classic learner.
+        options: the options of the modern learner.
     """
 
     file: LearnerFile

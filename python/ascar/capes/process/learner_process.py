@@ -40,13 +40,13 @@ class LearnerProcess:
         plan: the learner's file.
         setting_keys: the keys that it sets.
         observer: the observations of the policy.
-        policy: that decides and learns.
-        name: with which the ids of its actions begin.
+        policy: the policy that decides and learns.
+        name: the prefix of its actions' ids.
 
     Attributes:
         plan: see above.
         tick: the last one heard or recalled; -1 before the first.
-        starts: of the process.
+        starts: the number of starts of the process.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class LearnerProcess:
         """Take in a tick; return the action to take.
 
         Args:
-            tick: that was closed.
+            tick: the closed tick.
             newest: no later one is known; only after that one something is decided.
         """
         if tick.number <= self.tick:

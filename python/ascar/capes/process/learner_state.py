@@ -24,18 +24,18 @@ class LearnerState(msgspec.Struct, frozen=True, kw_only=True, rename={"policy": 
 
     Attributes:
         format: always "ascar-capes-learner".
-        version: of the format.
+        version: the version of the format.
         algorithm: "modern" or "classic".
-        objective: as text.
-        keys: of the knobs, in their order.
-        nodes: that are observed.
-        indicators: that are observed.
+        objective: the objective, as text.
+        keys: the keys of the knobs, in their order.
+        nodes: the observed nodes.
+        indicators: the observed indicators.
         tick: the last one that it has learnt from.
-        starts: of the process, this one included.
+        starts: the number of starts of the process, this one included.
         changes: actions that were applied.
         refused: actions that were not.
         baselines: performance at the initial setting, tick by tick, for each workload.
-        policy: what it has learnt, beside the arrays.
+        policy: the values that the policy has learned, beside the arrays.
     """
 
     format: str = _FORMAT

@@ -23,8 +23,8 @@ class ObservationLayout:
     """The nodes and indicators of an observation, its rows and columns.
 
     Attributes:
-        nodes: their names.
-        names: of the indicators; a node need not have all.
+        nodes: the names of the nodes.
+        names: the names of the indicators; a node need not have all.
     """
 
     nodes: tuple[str, ...]
@@ -52,7 +52,7 @@ class Observer:
     sixteen times as large: scales that moved would make old and new ticks look different.
 
     Args:
-        layout: what is looked at.
+        layout: the nodes and indicators that are observed.
         usual: (indicators,), sizes known from before; 0 where there is none.
 
     Attributes:

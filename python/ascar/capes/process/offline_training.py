@@ -32,10 +32,10 @@ class OfflineTraining:
     """What the policy has learnt from stored ticks.
 
     Attributes:
-        ticks: that were learnt from.
-        steps: of training; 0 of the modern learner.
-        errors: how far it was, in ticks or steps, with the prediction error then.
-        learner: at the end.
+        ticks: the number of ticks that were used.
+        steps: the number of training steps; 0 for the modern learner.
+        errors: the ticks or steps done, with the prediction error at that point.
+        learner: the learner at the end.
     """
 
     learner: LearnerProcess
@@ -61,9 +61,9 @@ async def train_offline(
 
     Args:
         plan: the learner's file.
-        bus: of its session.
-        others: of other sessions whose ticks are learnt from first.
-        steps: of the classic learner's training; None: as many as it would have done on the way.
+        bus: the connection to the session.
+        others: the connections to other sessions, whose ticks are used first.
+        steps: the number of the classic learner's training steps; None means one for each tick.
         listener: is told how far it is.
 
     Raises:

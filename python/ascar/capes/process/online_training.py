@@ -74,9 +74,9 @@ async def run(
 
     Args:
         plan: the learner's file.
-        settings: how to reach the message server.
+        settings: the settings of the connection.
         stop: set when it is to end.
-        say: for lines about what is waited for.
+        say: a function that prints a line about what the learner waits for.
         others: sessions whose stored ticks are learnt from before the first start.
 
     Returns:
@@ -149,7 +149,7 @@ async def recall_others(learner: LearnerProcess, before: int, others: Sequence[B
     """Learn from other sessions' ticks, numbered as if they had been before this one's; how many.
 
     Args:
-        learner: that learns.
+        learner: the learner to train.
         before: the first tick of its own session.
         others: the sessions.
 

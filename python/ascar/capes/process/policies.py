@@ -33,9 +33,9 @@ class Expectation(NamedTuple):
     """An expected performance; more is better.
 
     Attributes:
-        mean: of the model.
-        low: with 95%.
-        high: with 95%.
+        mean: the mean of the model.
+        low: the lower end of the 95% interval.
+        high: the upper end of the 95% interval.
     """
 
     mean: float
@@ -108,9 +108,9 @@ def policy_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]
 
     Args:
         plan: the file.
-        knobs: what it turns.
+        knobs: the knobs that the policy sets.
         width: indicators of all nodes together.
-        seed: of what it draws.
+        seed: the seed of all random choices.
 
     Raises:
         EnvironmentLacks: the classic learner's libraries are not installed.

@@ -31,11 +31,11 @@ class InterfaceKnob(msgspec.Struct, frozen=True):
     """A knob in the interface's answer to `status`.
 
     Attributes:
-        name: as agents call it.
+        name: the agents' name of the knob.
         minimum: the least number.
         maximum: the greatest one.
         choices: words, where it takes words.
-        step: what a learner may move it by.
+        step: the step of a learner.
         change_max: the largest change at once.
         interval_ticks: the fewest between two changes.
     """
@@ -54,9 +54,9 @@ class SettingKey:
     """One key of the setting, and the learner's knob for it.
 
     Attributes:
-        key: as in `P.ticks`.
-        knob: its numbers.
-        choices: what the numbers 0, 1, ... stand for; empty where they stand for themselves.
+        key: the key in `P.ticks`.
+        knob: the learner's knob for the key.
+        choices: the values that the numbers 0, 1, ... stand for; empty if numbers are the values.
         change_max: the largest change at once, in the knob's numbers; None: any.
         interval_ticks: the fewest between two changes.
     """
@@ -106,7 +106,7 @@ def setting_keys_of(
     """The keys that a learner sets, in their order.
 
     Args:
-        rules: of the interface.
+        rules: the knobs as the interface describes them.
         defaults: keys with the values that were there before the session.
         chosen: patterns of knobs' names.
         ratios: patterns of names of knobs of which ratios matter.

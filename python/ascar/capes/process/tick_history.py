@@ -50,8 +50,8 @@ class ReplyPart:
     """One message of a reply.
 
     Attributes:
-        header: of it.
-        block: of a node or of the metrics; None where it has none.
+        header: the header of the message.
+        block: the block of a node or of the metrics; None without one.
     """
 
     header: Mapping[str, Any]

@@ -24,8 +24,8 @@ def detach(folder: Folder, words: Sequence[str]) -> Path:
     """Start `ascar WORDS` in a session of its own, and wait until its session runs.
 
     Args:
-        folder: of the session.
-        words: of the command line, without --detach.
+        folder: the folder of the session.
+        words: the words of the command line, without --detach.
 
     Returns:
         Where its words go.

@@ -79,7 +79,7 @@ def prepared(requested: RequestedEnvironment, tell: Callable[[str], None]) -> Ge
     Knobs that can be turned at any time are left as they are: they are the agent's.
 
     Args:
-        requested: of the study.
+        requested: the environment that the study requests.
         tell: hears what is being done.
 
     Raises:

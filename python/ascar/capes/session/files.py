@@ -43,7 +43,7 @@ def knob_names(study: OnlineStudy, device: str | None) -> list[str]:
     """The knobs of the study by the names that they have here.
 
     Args:
-        study: with DEV for the device.
+        study: the study, with DEV in place of the device.
         device: the kernel's name of it; None: there is none.
     """
     return [_here(knob.name, device) for knob in study.capes.knob]
@@ -59,7 +59,7 @@ def agent_text(study: OnlineStudy, device: str | None, readings: Path | None) ->
     """The agent's file.
 
     Args:
-        study: of the session.
+        study: the study of the session.
         device: the kernel's name of the target's device; None: there is none.
         readings: the file that the load's readings are appended to; None: there is no load.
     """

@@ -30,8 +30,8 @@ class Running(msgspec.Struct, frozen=True):
     """Who runs a session.
 
     Attributes:
-        pid: of `ascar capes up`.
-        session: its name.
+        pid: the process of `ascar capes up`.
+        session: the name of the session.
         study: the study file's path.
         started_s: seconds since 1970.
         ready: whether ticks come.
@@ -48,7 +48,7 @@ class Folder:
     """One session's folder.
 
     Args:
-        path: of it; made when it is taken.
+        path: the path of the folder; it is made when the session takes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class Folder:
         """Say that this process runs it from now on.
 
         Args:
-            session: its name.
+            session: the name of the session.
             study: path of the study, as it was given.
         """
         running = Running(os.getpid(), session, study, time.time())
@@ -177,7 +177,7 @@ def find_folder(named: str | None, parent: Path | None = None) -> Folder:
 
     Args:
         named: the session, or the path of its folder; None: the only one that runs.
-        parent: where sessions are; None: in the user's state directory.
+        parent: the folder of all sessions; None means the one in the user's state directory.
 
     Raises:
         EnvironmentLacks: none runs.

@@ -19,7 +19,7 @@ def check_knobs(knobs: Mapping[str, KnobSection]) -> None:
     """Whether every knob is here, and stands within its range.
 
     Args:
-        knobs: by the name that each has here.
+        knobs: the knobs by their names on this machine.
 
     Raises:
         InputError: one is not known.
@@ -67,7 +67,7 @@ def keep_setting(setting: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
 
     Args:
         setting: values by knob.
-        defaults: of before the session.
+        defaults: the initial setting.
 
     Raises:
         AscarError: the keeper refuses one; what it had set stays in its journal for `ascar restore`.

@@ -33,7 +33,7 @@ class ReadingsFile:
     `tail -F` notices.
 
     Args:
-        path: of it.
+        path: the path of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,14 +76,14 @@ class BackgroundLoad:
     """Runs a load for ever, in a thread.
 
     Args:
-        workload: it.
+        workload: the workload to run.
         workspace: filled, where it runs.
-        readings: where its readings go.
+        readings: the file of its readings.
         run_s: length of one run.
         reading_s: between two readings.
 
     Attributes:
-        restarts: how often it failed, and was begun anew.
+        restarts: the number of failures and restarts.
         fault: the last failure.
         problem: why it is given up; None: it is not.
     """

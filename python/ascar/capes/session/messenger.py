@@ -29,13 +29,13 @@ class Messenger:
 
     Attributes:
         bus: connected as user "session".
-        objective: of the session.
-        interval_s: of a tick.
-        until_s: when it ends, seconds since 1970; None: not by itself.
+        objective: the objective of the session.
+        interval_s: the length of a tick.
+        until_s: the end of the session, in seconds since 1970; None without a limit.
         parts: standing of the processes, by name.
-        record: of performance by setting.
-        state: as folded from what is told.
-        phase: of the session.
+        record: the performance by setting.
+        state: the state, as folded from messages.
+        phase: the phase of the session.
         proof: the last proof; None before the first.
         defaults: the knobs before the session; empty until the interface knows them.
     """

@@ -11,7 +11,7 @@ class SessionRequest:
 
     Attributes:
         file: the study's path, as it was given.
-        duration_s: how long; None: until somebody ends it.
+        duration_s: the duration of the session; None means until `down`.
         prove: whether the gain is shown by phases in turns.
         keep: whether the setting that did best stays.
     """

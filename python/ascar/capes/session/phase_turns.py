@@ -27,11 +27,11 @@ class PhaseTurns:
     """How phases take turns.
 
     Attributes:
-        objective: that is compared.
+        objective: the objective of the comparison.
         phase_s: length of a phase.
-        settle_s: of its beginning, which does not count.
+        settle_s: the warm-up of a phase, which does not count.
         p_value: see `judge`.
-        seed: of the order in each pair.
+        seed: the seed of the order in each pair.
     """
 
     objective: Objective
@@ -46,12 +46,12 @@ class Alternation:
     """Runs phases until it is cancelled; whole pairs are kept, and judged after each.
 
     Attributes:
-        messenger: of the session.
-        turns: how.
-        actor: who does it, for the audit log.
+        messenger: the messenger of the session.
+        turns: the options of the phases.
+        actor: the actor in the audit log.
         tell: hears of the proof after each pair.
-        phases: that were run.
-        wanted: what a tuned phase begins with, of what differs from before the session.
+        phases: the phases that were run.
+        wanted: the differences between a tuned phase's first setting and the initial setting.
         broken: pairs that did not count: too few ticks had a value, or a setting could not be put in force.
     """
 

@@ -27,7 +27,7 @@ class RestartPolicy:
     Attributes:
         deaths_max: deaths within `period_s` that are one too many.
         period_s: see there.
-        pause_s: before the first new start; twice as long before each further one, at most `pause_max_s`.
+        pause_s: the pause before the first restart; it doubles with each further one, up to `pause_max_s`.
         pause_max_s: see there.
     """
 
@@ -51,7 +51,7 @@ class ProcessExit:
     """A process ended that should not have.
 
     Attributes:
-        part: its name.
+        part: the name of the process.
         status: exit status; below zero: minus the signal.
         words: the last line of its log.
     """
@@ -68,9 +68,9 @@ class ManagedProcess:
     has to be started by a thread that stays.
 
     Args:
-        name: for people.
+        name: the name for people.
         words: the program and its arguments.
-        folder: where it works, and where its log NAME.log goes.
+        folder: the working folder, which also holds the log NAME.log.
         clock: seconds, monotonic.
     """
 

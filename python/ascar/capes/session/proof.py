@@ -64,7 +64,8 @@ def judge(phases: Sequence[ComparedPhase], objective: Objective, p_value: float)
     """The verdict on phases in the order they were run, the first with the second, the third with the fourth.
 
     Args:
-        phases: of each pair one is tuned; what is left of a broken pair is dropped. None is empty.
+        phases: the phases, of which one in each pair is tuned; the remaining phase of a broken pair is
+            dropped, and none is empty.
         objective: says which direction is better.
         p_value: 1 minus the interval's confidence.
     """

@@ -40,9 +40,9 @@ class OnlineStudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     Attributes:
         name: letters, digits, ".", "_" and "-", at most 80.
         objective: "maximize FORMULA" or "minimize FORMULA" over metrics of a tick; or a list of several.
-        budget: how long the session lasts; left out: until somebody ends it.
-        weights: of several objectives, in their order; left out: the same.
-        seed: of every random choice.
+        budget: the duration of the session; without it the session lasts until `down`.
+        weights: the weights of several objectives, in their order; equal by default.
+        seed: the seed of all random choices.
     """
 
     name: str
@@ -56,11 +56,11 @@ class KnobSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[[capes.knob]]`: what may be turned.
 
     Attributes:
-        name: of a knob of `ascard keeper` or of a program; DEV stands for the target's device.
+        name: the name of a knob of `ascard keeper` or of a program; DEV stands for the target's device.
         minimum: least number.
         maximum: greatest number.
         choices: allowed words, instead of numbers.
-        step: what the learner moves it by, at least.
+        step: the smallest step of the learner.
         ratio: whether ratios matter to the learner, and not differences.
         change_max: largest change of a number at once.
         interval_ticks: fewest ticks between two changes.
@@ -94,7 +94,7 @@ class ProofSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         after: the learner is left alone for so long before the first phase.
         phase: length of a phase.
-        settle: so much of its beginning does not count.
+        settle: the warm-up of each phase, which does not count.
         p_value: probability of an interval that does not hold the gain.
     """
 
@@ -108,24 +108,25 @@ class CapesSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[capes]`: how the processes of the session work.
 
     Attributes:
-        session: its name; left out: the study's.
-        node: this machine's name in the session.
+        session: the name of the session; the default is the study's name.
+        node: the name of this machine in the session.
         interval_s: length of a tick.
         mode: observe (actions are recorded, nothing is turned), approve (each waits for somebody) or
             automatic.
         algorithm: modern or classic.
-        contact_s: without a word from the interface for so long, the agent puts every knob back.
+        contact_s: the time without a message from the interface after which the agent puts every knob back.
         load: the load is run for so long at a time, and begun anew.
-        knob: what may be turned.
+        knob: the knobs that may be set.
         program: programs that turn knobs of their own.
-        collector: what the agent reads; left out: the target's device, vm, memory, cpu, pressure.
+        collector: the indicators that the agent reads; the default is the target's device, vm, memory, cpu
+            and pressure.
         average: moving averages, as in the agent's file.
-        metric: what objective, floors and rules are made from, as in the interface's file; a name of the
-            objective that is not among them is the load's metric of that name.
+        metric: the inputs of objective, floors and rules, as in the interface's file; another name in the
+            objective is the load's metric of that name.
         floor: service levels, as in the interface's file.
-        rule: what must not be set, as there.
-        window: when something may be set, as there.
-        retention: of the replay database, as there.
+        rule: the settings that are forbidden, as in the interface's file.
+        window: the times at which changes are allowed, as in the interface's file.
+        retention: the limits of the replay database, as in the interface's file.
         prometheus: HOST:PORT for the interface's own metrics.
         agent: other keys of the agent's file.
         interface: other keys of the interface's file.
@@ -167,20 +168,20 @@ class OnlineStudy(msgspec.Struct, frozen=True):
     """What is tuned while it works.
 
     Attributes:
-        name: of the study.
-        session: of the session.
-        objective: what to reach; of several objectives the compromise.
-        objectives: their texts, as the learner is told.
-        weights: of several.
-        duration_s: how long the session lasts; None: until somebody ends it.
-        seed: of every random choice.
+        name: the name of the study.
+        session: the name of the session.
+        objective: the objective, or the compromise between several.
+        objectives: the texts of the objectives for the learner.
+        weights: the weights of several objectives.
+        duration_s: the duration of the session; None means until `down`.
+        seed: the seed of all random choices.
         target: the `[target]` table; None: this machine as it is.
         workload: the `[workload]` table; None: whatever runs.
         capes: the `[capes]` table.
         load_s: length of one run of the load.
-        after_s: before the first phase of the proof.
-        phase_s: of a phase.
-        settle_s: of its beginning.
+        after_s: the time before the first phase of the proof.
+        phase_s: the length of a phase.
+        settle_s: the warm-up of a phase.
     """
 
     name: str
