@@ -14,8 +14,9 @@ class GamePlayed(msgspec.Struct, frozen=True, kw_only=True):
     """One game.
 
     Attributes:
-        ticks: until convergence; null where it did not converge.
-        near_share: of all ticks, those within 10% of the ideal, noise aside.
+        seed: the seed of the game.
+        ticks: the number of ticks until convergence; null without convergence.
+        near_share: the share of all ticks within 10% of the ideal, without noise.
     """
 
     seed: Count
@@ -33,12 +34,16 @@ class CapesGameResult(
     """How often and how soon a learner converges at StorageGameSim.
 
     Attributes:
-        noise: standard deviation of a measurement, a share of the throughput.
-        delay: ticks after which a change of the window shows.
-        game: and the criterion by which it is won.
-        success_rate: share of the runs that converged.
-        ticks_median: until convergence, of the runs that converged.
-        ticks_limit: ticks of a run.
+        noise: the standard deviation of a measurement as a share of the throughput.
+        delay: the number of ticks until a change of the window has its effect.
+        algorithm: the algorithm.
+        game: the game, which includes the criterion of convergence.
+        runs: the number of runs.
+        success_rate: the share of the runs that converged.
+        ticks_median: the median number of ticks until convergence, over the runs that converged.
+        ticks_max: the largest number of ticks until convergence.
+        ticks_limit: the number of ticks of a run.
+        played: the games.
     """
 
     noise: float
@@ -57,7 +62,8 @@ class PredictionError(msgspec.Struct, frozen=True, kw_only=True):
     """The prediction error on the way.
 
     Attributes:
-        at: ticks, of the classic learner steps.
+        at: the number of ticks, or of training steps for the classic learner.
+        prediction_error: the relative prediction error at that point.
     """
 
     at: Count
@@ -74,12 +80,15 @@ class CapesTrainResult(
     """What a learner has done: until it was told to stop, or once through stored ticks.
 
     Attributes:
-        only_history: whether it only learnt from stored ticks.
-        ticks: stored ones that it learnt from; 0 where it did not only do that.
-        steps: of the classic learner's training on stored ticks.
-        errors: on the way, where it only learnt from stored ticks.
-        report: its last one on P.learner; null: it never began.
-        state: file with what it has learnt.
+        session: the name of the session.
+        algorithm: the algorithm.
+        objective: the objective.
+        only_history: whether the learner only learned from stored ticks.
+        ticks: the number of stored ticks that it learned from; 0 without --only-history.
+        steps: the number of the classic learner's training steps on stored ticks.
+        errors: the prediction errors during the training on stored ticks.
+        report: the last report on P.learner; null if the learner never started.
+        state: the file of the learned state; null if there is none.
     """
 
     session: str
@@ -103,8 +112,10 @@ class CapesControlResult(
     """What was asked of a session, and its answer.
 
     Attributes:
-        asked: the request's keys, see capes-protocol.
-        answer: the interface's, see capes-protocol.
+        session: the name of the session.
+        operation: the operation.
+        asked: the keys of the request, see capes-protocol.
+        answer: the answer of the interface, see capes-protocol.
     """
 
     session: str
@@ -142,7 +153,9 @@ class CapesDownResult(
     """A session that was ended.
 
     Attributes:
-        keep: whether the learnt setting was to stay.
+        session: the name of the session.
+        pid: the process that ran the session.
+        keep: whether the best setting was to stay.
     """
 
     session: str

@@ -16,12 +16,12 @@ class KnobState(msgspec.Struct, frozen=True):
     """One key of the setting (docs/capes-protocol.md, keys of settings).
 
     Attributes:
-        key: `KNOB`, `KNOB@NODE` or `KNOB@NODE/STREAM`.
-        value: in force; None where it is not known.
-        default: before the session; None where it is not known.
-        minimum: least allowed number, or None.
-        maximum: greatest, or None.
-        choices: allowed words.
+        key: the key of the setting: `KNOB`, `KNOB@NODE` or `KNOB@NODE/STREAM`.
+        value: the value in force; null if it is not known.
+        default: the initial value; null if it is not known.
+        minimum: the least allowed number; null without one.
+        maximum: the greatest allowed number; null without one.
+        choices: the allowed words.
     """
 
     key: str
@@ -41,10 +41,10 @@ class NodeState(msgspec.Struct, frozen=True):
     """A node.
 
     Attributes:
-        name: of it.
-        is_here: whether it sent a frame in the last tick.
-        indicators: how many values it sent then.
-        seen_tick: when it last did; None: not since we listen.
+        name: the name of the node.
+        is_here: whether the node sent a frame in the last tick.
+        indicators: the number of values in that frame.
+        seen_tick: the tick of its last frame; null if none was received.
     """
 
     name: str
@@ -57,11 +57,11 @@ class RefusedAction(msgspec.Struct, frozen=True):
     """An action that was refused, or that failed.
 
     Attributes:
-        tick: when.
-        id: of the action.
-        wanted: what it was to set.
+        tick: the tick of the refusal.
+        id: the id of the action.
+        wanted: the values that the action was to set.
         verdict: "refused" or "failed".
-        reason: in the interface's words.
+        reason: the reason in the interface's words.
     """
 
     tick: int
@@ -75,9 +75,9 @@ class SessionEvent(msgspec.Struct, frozen=True):
     """Something on P.events or P.session.
 
     Attributes:
-        tick: when; None where it was not said.
-        event: its name.
-        detail: the other keys.
+        tick: the tick of the event; null if it is not known.
+        event: the name of the event.
+        detail: the other keys of the event.
     """
 
     tick: int | None
@@ -89,10 +89,10 @@ class ProcessState(msgspec.Struct, frozen=True):
     """A process of a session that `ascar capes up` started.
 
     Attributes:
-        name: "messages", "interface", "agent", "learner", "load".
-        state: "running", "waiting" (to be started again), "given up" or "ended".
-        pid: of its process, or None.
-        restarts: how often it died and was started again.
+        name: the name of the process: "messages", "interface", "agent", "learner", "load".
+        state: the state of the process: "running", "waiting" (for a restart), "given up" or "ended".
+        pid: the number of the process; null if it does not run.
+        restarts: the number of restarts.
     """
 
     name: str
@@ -102,7 +102,13 @@ class ProcessState(msgspec.Struct, frozen=True):
 
 
 class MeanInterval(msgspec.Struct, frozen=True):
-    """A mean with an interval of 95%; the limits are None where there is no honest one."""
+    """A mean with an interval of 95%; the limits are None where there is no honest one.
+
+    Attributes:
+        mean: the mean.
+        low: the lower end of the 95% interval; null if there is none.
+        high: the upper end of that interval.
+    """
 
     mean: float
     low: float | None
@@ -113,16 +119,16 @@ class LearnerReport(msgspec.Struct, frozen=True):
     """The last report of the learner.
 
     Attributes:
-        tick: of which.
-        algorithm: its name.
-        phase: starting, learning, acting, waiting, holding.
-        epsilon: share of actions that explore; None where the algorithm has none.
-        prediction_error: relative, of its last predictions; None where there is none yet.
-        expected: performance at the setting in force by its model: mean, low, high; None where it has none.
-        baseline: performance before the session as it measured it, in the same form.
-        wanted: where it wants the knobs.
-        changes: its actions that were applied.
-        refused: its actions that were refused, or failed.
+        tick: the tick of the report.
+        algorithm: the name of the algorithm.
+        phase: the phase of the learner: starting, learning, acting, waiting, holding.
+        epsilon: the share of actions that explore; null if the algorithm has none.
+        prediction_error: the relative error of the last predictions; null before the first.
+        expected: the expected performance at the setting in force; null without a model.
+        baseline: the performance at the initial setting, as the learner measured it.
+        wanted: the values that the learner asked for.
+        changes: the number of its actions that were applied.
+        refused: the number of its actions that were refused or failed.
     """
 
     tick: int | None = None
@@ -141,10 +147,10 @@ class BaselineEstimate(msgspec.Struct, frozen=True):
     """Performance while every knob stood where it was before the session.
 
     Attributes:
-        mean: over those ticks.
-        low: their 10th percentile.
-        high: their 90th.
-        ticks: how many, of the last 600.
+        mean: the mean over the ticks at the initial setting.
+        low: the 10th percentile of these ticks.
+        high: the 90th percentile of these ticks.
+        ticks: the number of these ticks among the last 600.
     """
 
     mean: float
@@ -200,31 +206,31 @@ class SessionStatus(msgspec.Struct, frozen=True):
     """See the module.
 
     Attributes:
-        session: its name.
-        objective: what is tuned for, "maximize FORMULA" or "minimize FORMULA"; None: not known yet.
-        interval_s: length of a tick.
-        tick: the last one; None before the first.
-        metrics: its metrics; None where one could not be told.
-        performance: (tick, value) of the objective, the last 600 ticks that had one.
-        now: the objective in the last tick; None where it could not be told.
-        baseline: of the same; None while there are fewer than 5 such ticks.
-        knobs: the setting.
-        mode: observe, approve or automatic; None before the first tick.
-        holding: why every action is refused now; None where none is.
+        session: the name of the session.
+        objective: the objective: "maximize FORMULA" or "minimize FORMULA"; null if it is not known yet.
+        interval_s: the length of a tick.
+        tick: the last tick; null before the first.
+        metrics: the metrics of the last tick; null if a metric has no value.
+        performance: pairs of tick and objective, for the last 600 ticks with a value.
+        now: the objective in the last tick; null if it has no value.
+        baseline: the performance at the initial setting; null with fewer than 5 ticks.
+        knobs: the knobs with their values.
+        mode: the mode of the interface: observe, approve or automatic; null before the first tick.
+        holding: the reason why every action is refused now; null if actions are accepted.
         stored: whether the last tick is on disk.
-        workload: that was announced last and has not ended.
-        nodes: all that were heard of.
-        learner: what it told; None: nothing yet.
-        phase: of the session: "learning", "baseline", "tuned"; None where nobody said.
-        until_s: when the session ends by itself, seconds since 1970; None: not.
-        parts: its processes, where `ascar capes up` runs it.
-        proof: the last comparison with the baseline, as told; None where there is none.
+        workload: the workload that was announced last and has not ended; null without one.
+        nodes: all nodes that sent a frame.
+        learner: the last report of the learner; null before the first.
+        phase: the phase of the session: "learning", "baseline", "tuned" or "ending"; null if it is not known.
+        until_s: the end of the session in seconds since 1970; null without a limit.
+        parts: the processes of a session that `ascar capes up` runs.
+        proof: the last comparison with the baseline; null without one.
         refused: the last 50 refusals and failures, the newest first.
-        refusals: how many by kind, the first word of the reason.
-        verdicts: how many by verdict.
+        refusals: the number of refusals by kind, which is the first word of the reason.
+        verdicts: the number of actions by verdict.
         happened: the last 50 events, the newest first.
-        at_default: what the baseline is made from.
-        default_since: the tick since when every knob stands where it was; None: not all do.
+        at_default: the objective in the ticks at the initial setting.
+        default_since: the tick since which every knob has its initial value; null if some do not.
     """
 
     not_in_document: ClassVar = ("at_default", "default_since")

@@ -17,11 +17,12 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     """Of those that hold the first counts.
 
     Attributes:
-        region: by indicator: from, and less than; 2147483647: no bound.
-        m_x100: times the window; below zero: do not multiply.
-        b_x100: requests added to the window.
-        tau_us: least gap between requests.
-        means: of each indicator when the rule was used.
+        region: the range of each indicator: from, and less than; 2147483647 means no bound.
+        m_x100: the factor of the window in hundredths; a negative number means no multiplication.
+        b_x100: the hundredths of requests that are added to the window.
+        tau_us: the least gap between requests.
+        used_times: the number of uses; null if uses were not counted.
+        means: the mean of each indicator at the uses of the rule; null if uses were not counted.
     """
 
     region: dict[str, tuple[Count, ...]]
@@ -36,7 +37,8 @@ class RuleSetResult(msgspec.Struct, frozen=True, kw_only=True):
     """A set of rules.
 
     Attributes:
-        updates_per_second: window changes at most.
+        updates_per_second: the largest number of window changes a second.
+        rules: the rules; the first one that contains a state applies.
     """
 
     updates_per_second: Count
@@ -44,7 +46,14 @@ class RuleSetResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateAction(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that may be tried."""
+    """An action that may be tried.
+
+    Attributes:
+        number: the number of the candidate.
+        m_x100: the factor of the window in hundredths.
+        b_x100: the hundredths of requests that are added to the window.
+        tau_us: the least gap between requests.
+    """
 
     number: Count
     m_x100: int
@@ -62,7 +71,9 @@ class SharpCandidatesResult(
     """The actions that a round of the search tries in the hottest rule of a rule set.
 
     Attributes:
-        hottest_rule: its number, from 1.
+        base: the rule set that is varied.
+        hottest_rule: the number of the most used rule, from 1.
+        candidates: the actions that a round tries in that rule.
     """
 
     base: RuleSetResult
@@ -80,8 +91,9 @@ class SharpDeployResult(
     """Rules that are in force.
 
     Attributes:
-        rules: id: the same rules have the same everywhere.
-        controllers: that keep them.
+        rules: the id of the rules, which is the same for equal rules.
+        workload: the workload of the controllers; null for all controllers.
+        controllers: the controllers that keep the rules.
     """
 
     rules: str
@@ -115,9 +127,11 @@ class SharpExplainResult(
     """A rule set in words.
 
     Attributes:
-        id: the same rules have the same everywhere.
-        scenario: in which their use was counted; null: as the file has it.
-        plots: files.
+        id: the id of the rules, which is the same for equal rules.
+        updates_per_second: the largest number of window changes a second.
+        scenario: the scenario in which uses were counted; null for the counts in the file.
+        rules: the rules in words.
+        plots: the files of the plots.
     """
 
     id: str
@@ -137,17 +151,21 @@ class SharpLearnResult(
     """What learning the numbers of rules while they run came to.
 
     Attributes:
-        ticks: that were read.
-        settings: of the numbers that were visited.
-        before: id of the rules kept at the beginning.
-        rules: id of those kept at the end.
-        improved: whether they are others, shown to be better.
-        gain_relative: of the comparison in turns; null: nothing to compare, or scores that are not
-            all above zero.
-        gain_low: 99% interval, at all looks together.
-        difference: in the objective's unit; above zero is better.
-        difference_low: of an interval that holds at all looks together.
-        pairs: of intervals.
+        objective: the objective.
+        ticks: the number of ticks that were read.
+        settings: the number of settings that were visited.
+        before: the id of the initial rules.
+        rules: the id of the rules at the end.
+        rule_set: the rules at the end.
+        improved: whether these are new rules, shown to be better.
+        gain_relative: the gain by the comparison in turns; null without a comparison, and if some scores are
+            not above zero.
+        gain_low: the lower end of the 99% interval, which holds at all looks together.
+        gain_high: the upper end of that interval.
+        difference: the difference in the objective's unit; above zero is better.
+        difference_low: the lower end of its interval, which holds at all looks together.
+        difference_high: the upper end of that interval.
+        pairs: the number of pairs of intervals.
     """
 
     objective: str
@@ -176,11 +194,13 @@ class SharpLibraryAddResult(
     """A workload added to a rule library, with the rules made for it.
 
     Attributes:
-        workload: its name in the library.
-        source: what its features were taken from.
-        rules: their id; null where none were given.
-        gain: of these rules on this workload, relative; null where unknown.
-        gain_low: 95% interval.
+        workload: the name of the workload in the library.
+        source: the source of its features.
+        rules: the id of the rules; null without rules.
+        objective: the objective of the rules.
+        gain: the relative gain of these rules on this workload; null if it is not known.
+        gain_low: the lower end of the gain's 95% interval.
+        gain_high: the upper end of that interval.
     """
 
     workload: str
@@ -202,10 +222,11 @@ class SharpLibraryBootstrapResult(
     """What a rule library holds after a bootstrap.
 
     Attributes:
-        library: its file.
-        complete: false: the budget was spent, and the same command goes on.
-        rules: different rule sets.
-        gains: of rule sets on workloads.
+        library: the file of the library.
+        complete: whether the bootstrap is complete; if not, the same command continues it.
+        workloads: the number of workloads.
+        rules: the number of different rule sets.
+        gains: the number of gains of rule sets on workloads.
     """
 
     library: str
@@ -219,12 +240,12 @@ class LibraryChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Null where no gain is to be expected.
 
     Attributes:
-        rules: their id.
-        made_for: a workload of the library.
-        gain: that is expected, relative.
-        gain_low: its lower bound.
-        nearest: the workload of the library that is most alike.
-        distance: to that one.
+        rules: the id of the rules.
+        made_for: the workload that the rules were made for.
+        gain: the expected relative gain.
+        gain_low: the lower bound of the expected gain.
+        nearest: the most similar workload of the library.
+        distance: the distance to that workload.
     """
 
     rules: str
@@ -239,7 +260,8 @@ class NearWorkload(msgspec.Struct, frozen=True, kw_only=True):
     """A workload in the library and its distance.
 
     Attributes:
-        distance: 0 alike, 1 nothing in common.
+        workload: the name of the workload.
+        distance: the distance: 0 is equal, 1 has nothing in common.
     """
 
     workload: str
@@ -256,9 +278,11 @@ class SharpLibraryFindResult(
     """The rules of which the most gain is to be expected on a workload.
 
     Attributes:
-        choice: null where no gain is to be expected.
-        nearest: workloads of the library that are most alike.
-        out: the file that the rules were written to.
+        workload: the name of the workload.
+        objective: the objective of the rules.
+        choice: the recommended rules; null if no gain is expected.
+        nearest: the most similar workloads of the library.
+        out: the file of the rules; null without --out or without rules.
     """
 
     workload: str
@@ -269,7 +293,12 @@ class SharpLibraryFindResult(
 
 
 class LibraryWorkload(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload in the library."""
+    """A workload in the library.
+
+    Attributes:
+        name: the name of the workload.
+        source: the source of its features.
+    """
 
     name: str
     source: str
@@ -279,9 +308,11 @@ class LibraryRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule set in the library.
 
     Attributes:
-        workload: that they were made for.
-        gain: on that workload.
-        tried_on: workloads.
+        id: the id of the rules.
+        workload: the workload that they were made for.
+        objective: the objective of the rules.
+        gain: the gain on that workload; null if it is not known.
+        tried_on: the number of workloads on which they were tried.
     """
 
     id: str
@@ -298,7 +329,13 @@ class SharpLibraryLsResult(
     tag_field="schema",
     tag="ascar/sharp-library-ls/1",
 ):
-    """What a rule library holds."""
+    """What a rule library holds.
+
+    Attributes:
+        workloads: the workloads.
+        rules: the rule sets.
+        gains: the number of gains.
+    """
 
     workloads: tuple[LibraryWorkload, ...]
     rules: tuple[LibraryRule, ...]
@@ -309,8 +346,10 @@ class PredictedGain(msgspec.Struct, frozen=True, kw_only=True):
     """The gain that a rule set is expected to bring.
 
     Attributes:
-        gain: relative, above zero is better.
-        sd: standard deviation of what may come.
+        rules: the id of the rules.
+        made_for: the workload that they were made for.
+        gain: the expected relative gain; above zero is better.
+        sd: the standard deviation of the expected gain.
     """
 
     rules: str
@@ -329,7 +368,10 @@ class SharpLibraryPredictResult(
     """What the rule sets of a library are expected to gain on a workload, the most first.
 
     Attributes:
-        learned_from: gains.
+        workload: the name of the workload.
+        objective: the objective of the rules.
+        learned_from: the number of gains that the prediction is learned from.
+        predicted: the predictions, the largest gain first.
     """
 
     workload: str
@@ -342,7 +384,11 @@ class WorkloadGain(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule set gained on a workload.
 
     Attributes:
-        pairs: of runs; 0 where the gain was given.
+        rules: the id of the rules.
+        gain: the relative gain.
+        gain_low: the lower end of its interval; null if it is not known.
+        gain_high: the upper end of that interval.
+        pairs: the number of pairs of runs; 0 for a gain that was given.
     """
 
     rules: str
@@ -356,7 +402,11 @@ class WorkloadDetail(msgspec.Struct, frozen=True, kw_only=True):
     """A workload in the library, with its gains.
 
     Attributes:
-        at: when it was added.
+        name: the name of the workload.
+        source: the source of its features.
+        at: the time at which it was added.
+        features: the features of the workload.
+        gains: the gains of rule sets on it, the largest first.
     """
 
     name: str
@@ -367,7 +417,16 @@ class WorkloadDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule set in the library, with its text."""
+    """A rule set in the library, with its text.
+
+    Attributes:
+        id: the id of the rules.
+        text: the text of the rule file.
+        workload: the workload that they were made for.
+        objective: the objective of the rules.
+        how: the way in which they were made.
+        at: the time at which they were added.
+    """
 
     id: str
     text: str
@@ -381,8 +440,9 @@ class FeatureShare(msgspec.Struct, frozen=True, kw_only=True):
     """A feature and its weight.
 
     Attributes:
-        bits: that a change of it tells about what becomes of a gain.
-        share: of all there is to be told.
+        feature: the name of the feature.
+        bits: the information that a change of the feature gives about a gain.
+        share: the share of all information.
     """
 
     feature: str
@@ -394,9 +454,10 @@ class LearnedMetric(msgspec.Struct, frozen=True, kw_only=True):
     """What was learned of the features.
 
     Attributes:
-        pairs: of workloads, that information gains come from.
-        gains: that the tree comes from.
-        tree: a regression tree of gains, indented lines.
+        pairs: the number of pairs of workloads that the information comes from.
+        gains: the number of gains that the tree comes from.
+        features: the features with their weights.
+        tree: the lines of a regression tree of gains.
     """
 
     pairs: Count
@@ -412,7 +473,14 @@ class SharpLibraryShowResult(
     tag_field="schema",
     tag="ascar/sharp-library-show/1",
 ):
-    """A workload or rule set of a library, or what it has learned; the other two are null."""
+    """A workload or rule set of a library, or what it has learned; the other two are null.
+
+    Attributes:
+        objective: the objective of the gains.
+        workload: the workload; null unless one was named.
+        rules: the rule set; null unless one was named.
+        learned: the weights of features and a tree of gains; null if an entry was named.
+    """
 
     objective: str
     workload: WorkloadDetail | None
@@ -437,7 +505,12 @@ class BestRules(RuleSetResult, frozen=True, kw_only=True):
 
 
 class CoursePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The best score after so many evaluations."""
+    """The best score after so many evaluations.
+
+    Attributes:
+        evaluations: the number of evaluations.
+        score: the best score after them.
+    """
 
     evaluations: Count
     score: float
@@ -447,11 +520,18 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     """The best rules against the system as it is, in turns, on fresh seeds.
 
     Attributes:
-        best_mean: score.
-        difference: above zero is better, as in all that follows.
-        difference_low: of a 99% interval that holds at all looks together.
-        gain_relative: null where scores are not all above zero.
-        p_value: always-valid.
+        kind: the kind of verdict.
+        best_mean: the mean score of the best rules.
+        default_mean: the mean score of the system as it is.
+        difference: the difference; above zero is better, in this and the following keys.
+        difference_low: the lower end of its 99% interval, which holds at all looks together.
+        difference_high: the upper end of that interval.
+        gain_relative: the relative gain; null if some scores are not above zero.
+        gain_low: the lower end of the gain's interval.
+        gain_high: the upper end of that interval.
+        p_value: the always-valid p-value.
+        pairs: the number of pairs.
+        note: the method, or the reason why there is no comparison.
     """
 
     kind: Literal["improved", "default-is-fine", "not-verified"]
@@ -478,15 +558,21 @@ class SharpSearchResult(
     """A search for rules: the best set, how it was found, and what it is worth on fresh seeds.
 
     Attributes:
-        scenario: its name.
-        also: further scenarios that each run was made in.
-        first_in: name of the scenario that the search began in.
-        first_evaluations: runs there.
-        evaluations: runs of the search.
-        elapsed_s: parts before an interruption included.
-        course: after how many runs the best changed.
-        verification: the best rules against the system as it is, in turns, on fresh seeds.
-        out: the file with the best rule set.
+        scenario: the name of the scenario or system.
+        also: the number of further scenarios in which each run was made.
+        first_in: the scenario in which the search started; null without one.
+        first_evaluations: the number of runs in that scenario.
+        objective: the objective.
+        schedule: the schedule of the search.
+        stopped: the reason of the end.
+        evaluations: the number of runs.
+        epochs: the number of epochs.
+        rounds: the number of rounds.
+        elapsed_s: the duration, including the parts before an interruption.
+        best: the best rules; null without a completed run.
+        course: the runs after which the best rules changed.
+        verification: the comparison of the best rules with the system as it is, in turns, on fresh seeds.
+        out: the file of the best rules.
     """
 
     scenario: str
@@ -510,8 +596,9 @@ class ControllerRules(msgspec.Struct, frozen=True, kw_only=True):
     """A controller with its rules.
 
     Attributes:
-        rules: id; null without rules.
-        on_trial: whether they go unless they are kept.
+        controller: the name of the controller.
+        rules: the id of its rules; null without rules.
+        on_trial: whether the rules are on trial.
     """
 
     controller: str
@@ -523,7 +610,9 @@ class DeployedWorkload(msgspec.Struct, frozen=True, kw_only=True):
     """A workload with its controllers.
 
     Attributes:
-        rule_set: with the use of all controllers together; null unless all follow the same.
+        workload: the name of the workload.
+        controllers: the controllers of the workload.
+        rule_set: the rules, with the uses of all controllers together; null unless all have the same rules.
     """
 
     workload: str
@@ -557,7 +646,8 @@ class SharpShowResult(
     """Which rules are in force where, and how they are used.
 
     Attributes:
-        problems: who is missing or does not answer.
+        workloads: the workloads with their controllers.
+        problems: the controllers that are missing or did not answer.
     """
 
     workloads: tuple[DeployedWorkload, ...]
@@ -583,7 +673,12 @@ class SharpDownResult(
     tag_field="schema",
     tag="ascar/sharp-down/1",
 ):
-    """Controllers that follow no rules any more."""
+    """Controllers that follow no rules any more.
+
+    Attributes:
+        workload: the workload of the controllers; null for all controllers.
+        controllers: the controllers that follow no rules any more.
+    """
 
     workload: str | None
     controllers: tuple[str, ...]
@@ -593,12 +688,17 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened while watching.
 
     Attributes:
-        gain: shown so far, relative; null where scores are not all above zero.
-        gain_low: of an interval that holds at all looks together.
-        difference: in the objective's unit; above zero is better.
-        difference_low: of an interval that holds at all looks together.
-        pairs: of intervals with and without the rules.
-        distance: of the workload from what it was.
+        kind: the kind of the event.
+        at_s: the time of the event, in the system's own time.
+        choice: the rules of the event; null without rules.
+        gain: the relative gain so far; null without a comparison, and if some scores are not above zero.
+        gain_low: the lower end of its interval, which holds at all looks together.
+        gain_high: the upper end of that interval.
+        difference: the difference so far in the objective's unit; above zero is better.
+        difference_low: the lower end of its interval, which holds at all looks together.
+        difference_high: the upper end of that interval.
+        pairs: the number of pairs of intervals with and without the rules; null without a comparison.
+        distance: the distance of the workload from its earlier features; null if it was not computed.
     """
 
     kind: Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
@@ -624,7 +724,10 @@ class SharpWatchResult(
     """Rules found, verified and taken back while a load ran.
 
     Attributes:
-        in_force: at the end.
+        objective: the objective.
+        virtual_seconds: the duration in the system's own time.
+        events: the events, in order.
+        in_force: the rules in force at the end; null without rules.
     """
 
     objective: str
