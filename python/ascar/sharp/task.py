@@ -49,7 +49,7 @@ class Live:
 
     @contextmanager
     def bench(self, objective: Objective) -> Generator[LiveBench]:
-        """The controllers that are there; what is on trial at the end is taken back.
+        """The live controllers; rules that are on trial at the end are removed.
 
         Raises:
             MessagingError: nobody is there.

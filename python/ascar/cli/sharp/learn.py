@@ -44,7 +44,7 @@ def learn(
         str | None,
         typer.Argument(
             metavar="[SCENARIO]",
-            help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
+            help="A scenario file (.toml), or the name of a preset; without one, the live controllers are used.",
         ),
     ] = None,
     workload: WorkloadOrNone = None,
@@ -144,7 +144,7 @@ def _system(
 
         if workload is not None or connection is not None:
             raise InputError(
-                "--workload and --connection: are of controllers that are there; leave SCENARIO out"
+                "--workload and --connection: apply only to live controllers; leave SCENARIO out"
             )
         system = SimulatedRunning(scenario_of(scenario, None, seed, settings))
     stack.callback(system.close)

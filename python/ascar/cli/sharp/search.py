@@ -108,7 +108,7 @@ def search(
             raise InputError("--also, --set and --threads: need a SCENARIO")
         system = _live(workload, connection, (settle, seconds or _LIVE_RUN))
     elif workload is not None or connection is not None:
-        raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
+        raise InputError("--workload and --connection: apply only to live controllers; leave SCENARIO out")
     else:
         system = scenario_of(scenario, seconds, seed, settings)
     task = Task(

@@ -53,7 +53,7 @@ def watch(
         str | None,
         typer.Argument(
             metavar="[SCENARIO]",
-            help="A scenario file (.toml), or the name of a preset; without one: controllers that are there.",
+            help="A scenario file (.toml), or the name of a preset; without one, the live controllers are used.",
         ),
     ] = None,
     workload: WorkloadOrNone = None,
@@ -101,7 +101,7 @@ def watch(
     if scenario is None and (seed is not None or settings):
         raise InputError("--seed and --set: need a SCENARIO")
     if scenario is not None and (workload is not None or connection is not None):
-        raise InputError("--workload and --connection: are of controllers that are there; leave SCENARIO out")
+        raise InputError("--workload and --connection: apply only to live controllers; leave SCENARIO out")
     chooser = Chooser(opened(library), wanted.text, caution)
     events: list[WatchEvent] = []
 

@@ -117,7 +117,7 @@ class Manager:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def find(self, workload: str | None = None, least: int = 0) -> tuple[Here, ...]:
-        """The controllers that are there, by name.
+        """The live controllers, by name.
 
         Args:
             workload: the workload whose controllers are wanted; None: all controllers.
