@@ -707,7 +707,7 @@ ScenarioOrLive = Annotated[
     str | None,
     typer.Argument(
         metavar="[SCENARIO]",
-        help="A scenario file (.toml), or the name of a preset; without one, the live controllers are used.",
+        help="A scenario file (.toml), or the name of a preset; without one: the live controllers.",
     ),
 ]
 LibraryWorkload = Annotated[

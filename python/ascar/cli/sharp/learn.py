@@ -44,7 +44,7 @@ def learn(
         str | None,
         typer.Argument(
             metavar="[SCENARIO]",
-            help="A scenario file (.toml), or the name of a preset; without one, the live controllers are used.",
+            help="A scenario file (.toml), or the name of a preset; without one: the live controllers.",
         ),
     ] = None,
     workload: WorkloadOrNone = None,
