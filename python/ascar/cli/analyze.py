@@ -44,7 +44,7 @@ def analyze(
         typer.Argument(
             metavar="FILE...",
             help="CSV or TSV with a header, JSON lines, fio's JSON or its log of bandwidth, IOPS or latency, "
-            "hyperfine's JSON. Several: one a node, brought together with --combine.",
+            "hyperfine's JSON. Give several for several nodes, combined by --combine.",
         ),
     ],
     column: Column = None,

@@ -29,7 +29,7 @@ def init(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="What is to be tuned; `capes`: this machine, while it works.",
+            help="The kind of the target; `capes` writes a study of online tuning for this machine.",
             autocompletion=_targets,
         ),
     ],

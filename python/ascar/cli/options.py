@@ -57,17 +57,23 @@ _OUT = _option("--out", "-o", "PATH", "Write the result to this path.")
 Out = Annotated[Path, _OUT]
 OutOrNone = Annotated[Path | None, _OUT]
 _RESULTS = _option(
-    "--results", None, "DIR", "Keep the raw results of every run in this folder, and go on from them later."
+    "--results",
+    None,
+    "DIR",
+    "Keep the raw results of every run in this folder, and continue from them later.",
 )
 Results = Annotated[Path | None, _RESULTS]
-_FORCE = _option("--force", None, None, "Replace what is already there.")
+_FORCE = _option("--force", None, None, "Replace an existing file or result.")
 Force = Annotated[bool, _FORCE]
 _EXPORT = _option("--export", None, "FILE", "Write the result as a table: .csv or .md (Markdown).")
 Export = Annotated[Path | None, _EXPORT]
 _READINGS = _option("--readings", None, "FILE", "Write every reading, one JSON object a line: .jsonl.")
 Readings = Annotated[Path | None, _READINGS]
 _UNIT_READINGS = _option(
-    "--unit-readings/--no-unit-readings", None, None, "Include the unit readings, which are most of the size."
+    "--unit-readings/--no-unit-readings",
+    None,
+    None,
+    "Include the unit readings, which take most of the space.",
 )
 UnitReadings = Annotated[bool, _UNIT_READINGS]
 _PLOT = _option("--plot", None, "FILE", "Draw the result into this file: .svg or .png.")
@@ -92,11 +98,11 @@ _BUDGET = _option(
     "--budget",
     None,
     "DURATION",
-    "End after this time with what there is, e.g. '10 min'; on a simulated system its own time counts.",
+    "End after this time and keep the results, e.g. '10 min'; a simulated system counts its own time.",
 )
 Budget = Annotated[str, _BUDGET]
 BudgetOrNone = Annotated[str | None, _BUDGET]
-_DURATION = _option("--duration", None, "DURATION", "Simulate or record for this long.")
+_DURATION = _option("--duration", None, "DURATION", "Simulate or record for this duration.")
 Duration = Annotated[str, _DURATION]
 DurationOrNone = Annotated[str | None, _DURATION]
 _ROUND_LIMIT = _option(
@@ -104,25 +110,28 @@ _ROUND_LIMIT = _option(
 )
 RoundLimit = Annotated[str | None, _ROUND_LIMIT]
 _SHORT_ROUND = _option(
-    "--short-round", None, "DURATION", "Set shorter rounds aside, and do twice the work in the next."
+    "--short-round",
+    None,
+    "DURATION",
+    "Do not count rounds shorter than this, and double the work of the next round.",
 )
 ShortRound = Annotated[str, _SHORT_ROUND]
 _ROUNDS_MAX = _option("--rounds-max", None, "N", "Run no more rounds than this, of each command.", min=1)
 RoundsMax = Annotated[int, _ROUNDS_MAX]
 _WARM_UP = _option(
-    "--warm-up", None, "N", "Run this many rounds of each command first, and do not use them.", min=0
+    "--warm-up", None, "N", "Run this many rounds of each command first, which do not count.", min=0
 )
 WarmUp = Annotated[int, _WARM_UP]
-_SETTLE = _option("--settle", None, "DURATION", "Leave this time out after every change of settings.")
+_SETTLE = _option("--settle", None, "DURATION", "Do not count this time after every change of settings.")
 Settle = Annotated[str, _SETTLE]
 _PHASE = _option("--phase", None, "DURATION", "Make each phase of the comparison this long.")
 Phase = Annotated[str, _PHASE]
-_RUN = _option("--run", None, "DURATION", "Let the written workload run this long.")
+_RUN = _option("--run", None, "DURATION", "Make a workload of this duration.")
 RunLength = Annotated[str, _RUN]
-_EVERY = _option("--every", None, "DURATION", "Give the time between readings, where no column has it.")
+_EVERY = _option("--every", None, "DURATION", "Give the time between readings if no column has it.")
 Every = Annotated[str | None, _EVERY]
 _PERIOD = _option(
-    "--period", None, "DURATION", "Give the time after which the readings' pattern repeats; none: no pattern."
+    "--period", None, "DURATION", "Give the period of the readings' pattern; none means no pattern."
 )
 Period = Annotated[str, _PERIOD]
 _BATCH = _option(
@@ -133,7 +142,7 @@ _FALSE_ALARM = _option(
     "--false-alarm", None, "DURATION", "Raise no more than one false alarm in this time, on average."
 )
 FalseAlarm = Annotated[str, _FALSE_ALARM]
-_OBSERVE = _option("--observe", None, "DURATION", "Take features from the load over this time.")
+_OBSERVE = _option("--observe", None, "DURATION", "Observe the features of the load for this time.")
 Observe = Annotated[str, _OBSERVE]
 _CONFIDENCE = _option(
     "--confidence", None, "LEVEL", "Set the confidence level of intervals and verdicts, e.g. 0.95."
@@ -174,7 +183,11 @@ _RUNS = _option("--runs", None, "N", "Make this many runs, each with its own see
 Runs = Annotated[int, _RUNS]
 RunsOrNone = Annotated[int | None, _RUNS]
 _FIRST_RUNS = _option(
-    "--first-runs", None, "N", "Use only the first runs of each configuration, so that ranges compare.", min=2
+    "--first-runs",
+    None,
+    "N",
+    "Use only this many first runs of each configuration, so that ranges are comparable.",
+    min=2,
 )
 FirstRuns = Annotated[int | None, _FIRST_RUNS]
 _EVALUATIONS = _option(
@@ -186,18 +199,23 @@ _PAIRS = _option("--pairs", None, "N", "Compare by at most this many pairs of ru
 Pairs = Annotated[int, _PAIRS]
 _PATIENCE = _option("--patience", None, "N", "End after this many epochs without gain; 0: never.", min=0)
 Patience = Annotated[int | None, _PATIENCE]
-_SEED = _option("--seed", None, "N", "Seed the random numbers; the same seed gives the same ones.", min=0)
+_SEED = _option("--seed", None, "N", "Seed the random numbers; equal seeds give equal numbers.", min=0)
 Seed = Annotated[int, _SEED]
 SeedOrNone = Annotated[int | None, _SEED]
 _THREADS = _option(
-    "--threads", None, "N", "Run this many simulations at a time; default: one a core.", min=1, max=1024
+    "--threads",
+    None,
+    "N",
+    "Run this many simulations at a time; default: one for each core.",
+    min=1,
+    max=1024,
 )
 Threads = Annotated[int | None, _THREADS]
 _WORKERS = _option(
     "--workers",
     None,
     "N",
-    "Use this many processes, 0 for none beside this one; default: one a core.",
+    "Use this many processes; 0 uses only this one. Default: one for each core.",
     min=0,
     max=1024,
 )
@@ -233,27 +251,27 @@ _SAMPLES = _option(
 Samples = Annotated[int | None, _SAMPLES]
 
 # Going on, ending, being sure.
-_RESUME = _option(
-    "--resume", None, None, "Continue the latest work that was cut off; what was completed counts."
-)
+_RESUME = _option("--resume", None, None, "Continue the latest interrupted work; completed parts count.")
 Resume = Annotated[bool, _RESUME]
-_FOLLOW = _option("--follow", "-f", None, "Continue with what comes, and report it, until interrupted.")
+_FOLLOW = _option("--follow", "-f", None, "Continue with new readings until interrupted.")
 Follow = Annotated[bool, _FOLLOW]
-_ONCE = _option("--once", None, None, "Show the state once, and end.")
+_ONCE = _option("--once", None, None, "Print the state once and end.")
 Once = Annotated[bool, _ONCE]
 _DETACH = _option("--detach", None, None, "Return when the session runs, and let it continue.")
 Detach = Annotated[bool, _DETACH]
-_KEEP = _option("--keep", None, None, "Keep the learnt setting in force at the end, until `ascar restore`.")
+_KEEP = _option("--keep", None, None, "Keep the best setting in force after the end, until `ascar restore`.")
 Keep = Annotated[bool, _KEEP]
 _KEEP_APPLIED = _option("--keep-applied", None, None, "Leave in force what `ascar apply` put in force.")
 KeepApplied = Annotated[bool, _KEEP_APPLIED]
-_DRY_RUN = _option("--dry-run", None, None, "Say exactly what would be run, and run nothing.")
+_DRY_RUN = _option("--dry-run", None, None, "Print the commands that would run, and run nothing.")
 DryRun = Annotated[bool, _DRY_RUN]
-_CHECK = _option("--check", None, None, "Only say whether the file is right.")
+_CHECK = _option("--check", None, None, "Only check the file.")
 Check = Annotated[bool, _CHECK]
 _YES = _option("--yes", "-y", None, "Do not ask.")
 Yes = Annotated[bool, _YES]
-_PROVE = _option("--prove", None, None, "Show the gain by phases with and without tuning, in turns.")
+_PROVE = _option(
+    "--prove", None, None, "Compare phases with and without tuning in turns, and report the gain."
+)
 Prove = Annotated[bool, _PROVE]
 _FORMAT_DEVICE = _option(
     "--format-device",
@@ -283,7 +301,7 @@ _DIRECTION = _option(
     "--direction",
     None,
     "min|max",
-    "Say which way is better; default: as the metric's name says, where it does.",
+    "Say whether less or more is better; default: what the metric's name implies.",
 )
 Direction = Annotated[str | None, _DIRECTION]
 _PARAMETERS = _option(
@@ -298,16 +316,12 @@ _DURATION_COLUMN = _option(
     "--duration-column",
     None,
     "COLUMN",
-    "Name the column with how long an evaluation took, for plots over time.",
+    "Name the column with the duration of each evaluation, for plots over time.",
 )
 DurationColumn = Annotated[str | None, _DURATION_COLUMN]
-_ORDER = _option(
-    "--order", None, "COLUMN", "Name the column that says when each run was: a number or an instant."
-)
+_ORDER = _option("--order", None, "COLUMN", "Name the column with the time of each run: a number or a date.")
 Order = Annotated[str | None, _ORDER]
-_SETUP = _option(
-    "--setup", None, "COLUMN", "Name the column that says which set-up (format, image) each run used."
-)
+_SETUP = _option("--setup", None, "COLUMN", "Name the column with the set-up (format, image) of each run.")
 Setup = Annotated[str | None, _SETUP]
 _COLUMN = _option(
     "--column",
@@ -325,10 +339,13 @@ _COMBINE = _option(
     "--combine", None, "HOW", "Bring several nodes' readings together: sum (throughput) or mean (latency)."
 )
 Combine = Annotated[str | None, _COMBINE]
-_SERIES = _option("--series", None, "NAME", "Say which recorded readings are the throughput over time.")
+_SERIES = _option("--series", None, "NAME", "Name the recorded series that is the throughput over time.")
 Series = Annotated[str | None, _SERIES]
 _BY = _option(
-    "--by", None, "PARAMETER", "Group by this parameter; default: what variation goes with, if anything."
+    "--by",
+    None,
+    "PARAMETER",
+    "Group by this parameter; default: the one with the most significant effect, if any.",
 )
 By = Annotated[str | None, _BY]
 _AVERAGING = _option(
@@ -361,7 +378,7 @@ _ACROSS = _option(
     "--across",
     None,
     "max|mean",
-    "Take the importance given others as the greatest over their values (published), or the mean.",
+    "Take the greatest conditional importance over the values of other parameters (published), or the mean.",
 )
 Across = Annotated[str, _ACROSS]
 
@@ -396,7 +413,7 @@ _WORK_AMOUNT = _option(
 )
 WorkAmount = Annotated[str | None, _WORK_AMOUNT]
 _LABEL = _option(
-    "--label", None, "LABEL", "Call a command or file this; give it once for each, in their order."
+    "--label", None, "LABEL", "Label a command or file; give one label for each, in their order."
 )
 Labels = Annotated[list[str] | None, _LABEL]
 
@@ -407,11 +424,11 @@ _CONFIGURATION = _option(
     "--configuration", None, "FILE", "Use the configuration in a file that `ascar explore` saved."
 )
 ConfigurationFile = Annotated[Path | None, _CONFIGURATION]
-_DEVICE = _option("--device", None, "DEVICE", "Name the block device whose queue is to be set.")
+_DEVICE = _option("--device", None, "DEVICE", "Set the queue of this block device.")
 Device = Annotated[str | None, _DEVICE]
-_MOUNTPOINT = _option("--mountpoint", None, "DIR", "Name the mounted file system that is to be set.")
+_MOUNTPOINT = _option("--mountpoint", None, "DIR", "Set the options of this mounted file system.")
 Mountpoint = Annotated[Path | None, _MOUNTPOINT]
-_ALL = _option("--all", None, None, "Take every run there is.")
+_ALL = _option("--all", None, None, "Export all runs.")
 All = Annotated[bool, _ALL]
 _HOST = _option("--host", None, "ADDRESS", "Listen at this address.")
 Host = Annotated[str, _HOST]
@@ -432,21 +449,29 @@ _RESTRICT = _option(
     "--restrict",
     None,
     "A=V,B",
-    "Compare with searches that leave these at a value (of the first row, when none is given).",
+    "Also run searches that fix these parameters, at a given value or that of the first row.",
 )
 Restrict = Annotated[str | None, _RESTRICT]
 _START = _option(
-    "--start", None, "A=V,B=W", "Begin with this configuration; annealing, dqn and random take the first."
+    "--start",
+    None,
+    "A=V,B=W",
+    "Start from this configuration; annealing, dqn and random use the first one given.",
 )
 Starts = Annotated[list[str] | None, _START]
 _BENCHMARK = _option(
     "--benchmark",
     None,
     "FILE.toml",
-    "Read tables, made-up systems, checkpoints, runs and noise from this file.",
+    "Read tables, synthetic systems, checkpoints, runs and noise from this file.",
 )
 Benchmark = Annotated[Path | None, _BENCHMARK]
-_TABLES = _option("--tables", None, "DIR", "Say where the benchmark's tables are; default: beside it.")
+_TABLES = _option(
+    "--tables",
+    None,
+    "DIR",
+    "Look for the benchmark's tables in this folder; default: the benchmark's folder.",
+)
 TablesFolder = Annotated[Path | None, _TABLES]
 _PROBLEMS = _option("--problems", None, "A,B", "Run only these of the benchmark's problems; default: all.")
 Problems = Annotated[str | None, _PROBLEMS]
@@ -457,7 +482,7 @@ _SWEEP = _option(
 )
 Variants = Annotated[list[str] | None, _SWEEP]
 _CHECKPOINTS = _option(
-    "--checkpoints", None, "N,M", "Judge after this many evaluations too; default: 25,50,100."
+    "--checkpoints", None, "N,M", "Judge after these numbers of evaluations; default: 25,50,100."
 )
 Checkpoints = Annotated[str | None, _CHECKPOINTS]
 
@@ -475,18 +500,16 @@ _ALSO = _option(
     "--also",
     None,
     "KEY=VALUE",
-    "Make each run also with this change of the scenario, and take the mean of all.",
+    "Repeat each run with this change of the scenario, and use the mean over all variants.",
 )
 Also = Annotated[list[str] | None, _ALSO]
 _FIRST_IN = _option(
-    "--first-in", None, "SCENARIO", "Search in this scenario first, then with what was found."
+    "--first-in", None, "SCENARIO", "Search in this scenario first, and start from its best rules."
 )
 FirstIn = Annotated[str | None, _FIRST_IN]
-_WINDOW = _option("--window", None, "N", "Let a stream keep this many requests in flight, at first.")
+_WINDOW = _option("--window", None, "N", "Set the initial number of requests in flight of a stream.")
 Window = Annotated[float | None, _WINDOW]
-_TAU_US = _option(
-    "--tau-us", None, "MICROSECONDS", "Leave at least this gap between a stream's requests, at first."
-)
+_TAU_US = _option("--tau-us", None, "MICROSECONDS", "Set the initial gap between a stream's requests.")
 TauUs = Annotated[float | None, _TAU_US]
 _WINDOWS = _option("--windows", None, "N,M", "Try these windows: the requests that a stream keeps in flight.")
 Windows = Annotated[str, _WINDOWS]
@@ -496,9 +519,9 @@ _TAUS_US = _option(
 TausUs = Annotated[str, _TAUS_US]
 _FIGURE = _option("--figure", None, "NAME", "Compare this figure, e.g. throughput_while_active_mb_per_s.")
 Figure = Annotated[str, _FIGURE]
-_STREAMS = _option("--streams", None, None, "Keep a series of each stream (a client and a server).")
+_STREAMS = _option("--streams", None, None, "Record a series for each stream (a client with a server).")
 Streams = Annotated[bool, _STREAMS]
-_STREAM = _option("--stream", None, "N", "Draw the course of this stream of the scenario.", min=0)
+_STREAM = _option("--stream", None, "N", "Draw the course of this stream.", min=0)
 Stream = Annotated[int, _STREAM]
 _SPEED = _option(
     "--speed", None, "X", "Simulate this many virtual seconds in a second, as far as the machine can."
@@ -521,21 +544,21 @@ _CONTROLLERS = _option(
 )
 Controllers = Annotated[str | None, _CONTROLLERS]
 _RULE_SET = _option(
-    "--rule-set", None, "ID", "Predict for this rule set of the library only; the begin of its id will do."
+    "--rule-set", None, "ID", "Predict only for this rule set of the library, named by the start of its id."
 )
 RuleSetId = Annotated[str | None, _RULE_SET]
 _RULE = _option(
     "--rule",
     None,
     "N",
-    "Use this rule only, counted from 1; default: all, or for a split the hottest.",
+    "Use only this rule, counted from 1; default: all rules, or for a split the most used one.",
     min=1,
 )
 OneRule = Annotated[int | None, _RULE]
 OnlyRules = Annotated[list[int] | None, _RULE]
 _ALONG = _option("--along", None, "A,B", "Split along these indicators.")
 Along = Annotated[str, _ALONG]
-_FIELDS = _option("--fields", None, "A,B", "Turn these numbers of the rules: m100, b100, tau_us.")
+_FIELDS = _option("--fields", None, "A,B", "Tune these numbers of the rules: m100, b100, tau_us.")
 Fields = Annotated[str, _FIELDS]
 _SCHEDULE = _option(
     "--schedule", None, "sharp|faithful|remy", "Choose how to search; faithful is algorithm 1 to the letter."
@@ -553,12 +576,12 @@ _CONNECTION = _option(
     None,
     "FILE",
     "Reach the message server by this connection file; default: ASCAR_NATS_URL and "
-    "ASCAR_NATS_CREDENTIALS, or the server here.",
+    "ASCAR_NATS_CREDENTIALS, or this machine's server.",
 )
 Connection = Annotated[Path | None, _CONNECTION]
-_LEAST = _option("--least", None, "N", "Wait until at least this many controllers are there.", min=1)
+_LEAST = _option("--least", None, "N", "Wait until at least this many controllers answer.", min=1)
 Least = Annotated[int, _LEAST]
-_FORGET = _option("--forget", None, None, "Do not ask for controllers that took rules before, and are gone.")
+_FORGET = _option("--forget", None, None, "Do not wait for controllers that took rules before and are gone.")
 Forget = Annotated[bool, _FORGET]
 _LIBRARY = _option(
     "--library",
@@ -575,14 +598,14 @@ _GAIN = _option(
     "--gain",
     None,
     "SHARE",
-    "Say what the rules gain on the workload, e.g. 0.12; on a scenario it is measured.",
+    "Give the gain of the rules on the workload, e.g. 0.12; for a scenario it is measured.",
 )
 Gain = Annotated[float | None, _GAIN]
 _CAUTION = _option(
     "--caution",
     None,
     "SDS",
-    "Demand that a gain is positive this many standard deviations below its expectation.",
+    "Recommend rules only if their expected gain minus this many standard deviations is positive.",
     min=0,
 )
 Caution = Annotated[float, _CAUTION]
@@ -590,7 +613,7 @@ _MOVED = _option(
     "--moved",
     None,
     "DISTANCE",
-    "Take a workload for another one from this distance of features on.",
+    "Treat a workload as a new one from this distance of features on.",
     min=0.01,
     max=1,
 )
@@ -605,51 +628,51 @@ _SESSION = _option(
     "--session", None, "SESSION", "Choose a session of `ascar capes up` by its name or folder."
 )
 Session = Annotated[str | None, _SESSION]
-_FOLDER = _option(
-    "--folder", None, "DIR", "Keep the session's data, logs and what it has learnt in this folder."
-)
+_FOLDER = _option("--folder", None, "DIR", "Keep the session's data, logs and learned state in this folder.")
 Folder = Annotated[Path | None, _FOLDER]
-_JOB = _option("--job", None, "ID", "Name the scheduler's job that runs the workload.")
+_JOB = _option("--job", None, "ID", "Name the scheduler's job of the workload.")
 Job = Annotated[str, _JOB]
 _CONFIG = _option("--config", None, "FILE", "Read the learner's options from this file, in TOML.")
 Config = Annotated[Path, _CONFIG]
 _ONLY_HISTORY = _option(
-    "--only-history", None, None, "Learn from stored ticks, save and end, without turning any knob."
+    "--only-history", None, None, "Learn from stored ticks, save the state and end, without setting any knob."
 )
 OnlyHistory = Annotated[bool, _ONLY_HISTORY]
 _STEPS = _option(
     "--steps",
     None,
     "N",
-    "Train the classic learner for this many steps on stored ticks; default: as many as there are ticks.",
+    "Train the classic learner for this many steps on stored ticks; default: one step for each tick.",
     min=1,
     max=10**9,
 )
 Steps = Annotated[int | None, _STEPS]
 _HISTORY = _option("--history", None, "SESSION", "Learn from this session's stored ticks first.")
 Histories = Annotated[list[str] | None, _HISTORY]
-_ALGORITHM = _option("--algorithm", None, "NAME", "Choose who plays: modern, classic (DQN), sweep or random.")
+_ALGORITHM = _option(
+    "--algorithm", None, "NAME", "Choose the learner: modern, classic (DQN), sweep or random."
+)
 Algorithm = Annotated[str, _ALGORITHM]
 _ALGORITHMS = _option(
     "--algorithms",
     None,
     "A,B",
-    "Choose who plays; the first is compared with each of the others.",
+    "Choose the learners; the first is compared with each of the others.",
 )
 Algorithms = Annotated[str, _ALGORITHMS]
 _GAME = _option(
     "--game",
     None,
     "hard|thesis",
-    "Choose the game: hard draws peak and start, and who stays at the peak wins; thesis "
-    "has its peak at 50, and who is near it for more than 20 ticks wins.",
+    "Choose the game: hard has a random peak and start, and requires the learner to stay at the peak; "
+    "thesis has its peak at 50, and requires more than 20 ticks near it.",
 )
 Game = Annotated[str, _GAME]
 _NOISE_SD = _option(
     "--noise-sd", None, "SHARE", "Add noise of this standard deviation to the throughput, as 0.1 or 10%."
 )
 NoiseSd = Annotated[str, _NOISE_SD]
-_DELAY = _option("--delay", None, "N", "Show a change of the window after this many ticks.")
+_DELAY = _option("--delay", None, "N", "Delay the effect of a change by this many ticks.")
 Delay = Annotated[int, _DELAY]
 
 # Traces of loads.
@@ -657,7 +680,7 @@ _FORM = _option(
     "--form",
     None,
     "FORM",
-    "Say what the trace is: blkparse; kernel (perf script, trace-cmd, bpftrace: block "
+    "Name the format of the trace: blkparse; kernel (perf script, trace-cmd, bpftrace: block "
     "events); msr (CSV); mqsim; strace; load (ascard load --record). Default: as its "
     "content says.",
 )
@@ -669,7 +692,7 @@ TraceFile = Annotated[Path | None, _TRACE]
 _UNDER = _option("--under", None, "DIR", "Count only files below this folder.")
 Under = Annotated[Path | None, _UNDER]
 _SIZE_MAX = _option(
-    "--size-max", None, "SIZE", "Let no file set get larger; longer jumps become as long as that allows."
+    "--size-max", None, "SIZE", "Limit the size of each file set; longer jumps are shortened to fit."
 )
 SizeMax = Annotated[str, _SIZE_MAX]
 _REPLAY_IN = _option(
@@ -691,7 +714,10 @@ StudyOrRun = Annotated[
 ]
 OneSession = Annotated[
     str | None,
-    typer.Argument(metavar="[SESSION]", help="Its name or folder; default: the one that runs here."),
+    typer.Argument(
+        metavar="[SESSION]",
+        help="The session's name or folder; default: the session that runs on this machine.",
+    ),
 ]
 RuleFile = Annotated[
     Path,

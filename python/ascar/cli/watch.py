@@ -40,7 +40,7 @@ def watch(
         typer.Argument(
             metavar="FILE...|-",
             help="CSV or TSV with a header, or JSON lines, with one reading a line; - is the standard input. "
-            "Several: one a node, brought together with --combine.",
+            "Give several for several nodes, combined by --combine.",
         ),
     ],
     column: Column = None,

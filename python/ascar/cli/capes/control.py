@@ -37,7 +37,8 @@ def control(
         ),
     ],
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="What it takes; see the examples.")
+        list[str] | None,
+        typer.Argument(metavar="[WORD]...", help="The arguments of the operation; see the examples."),
     ] = None,
     session: Session = None,
     connection: Connection = None,

@@ -22,7 +22,9 @@ IMPORT_EXAMPLES = examples("ascar history import runs.json")
 
 
 def export(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[STUDY|RUN]...", help="Which runs.")] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[STUDY|RUN]...", help="The runs to export.")
+    ] = None,
     out: Out = ...,  # type: ignore[assignment]
     everything: All = False,
     force: Force = False,
@@ -80,7 +82,7 @@ def _readable(history: History) -> tuple[list[int], dict[int, str]]:
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `ascar history export` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `ascar history export` wrote.")],
     json: Json = False,
 ) -> int:
     """Add the runs of a file to the history; all of them or none. They get new numbers."""

@@ -18,7 +18,9 @@ EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
 
 
 def ls(
-    study: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="Only runs of this study.")] = None,
+    study: Annotated[
+        str | None, typer.Argument(metavar="[STUDY]", help="List only runs of this study.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """List every run, the latest first."""

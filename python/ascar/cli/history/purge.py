@@ -14,7 +14,7 @@ EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")
 
 def purge(
     runs: Annotated[
-        list[int], typer.Argument(metavar="RUN...", help="Numbers of runs; names are not taken.")
+        list[int], typer.Argument(metavar="RUN...", help="The numbers of the runs; names are not accepted.")
     ],
     yes: Yes = False,
     json: Json = False,

@@ -22,7 +22,10 @@ EXAMPLES = examples(
 def turn(
     values: Annotated[
         list[str],
-        typer.Argument(metavar="KNOB=VALUE...", help="E.g. rule3_tau_us=12000; of m100, b100, tau_us."),
+        typer.Argument(
+            metavar="KNOB=VALUE...",
+            help="A rule's number and its new value, e.g. rule3_tau_us=12000 (m100, b100 or tau_us).",
+        ),
     ],
     workload: Workload,
     connection: Connection = None,

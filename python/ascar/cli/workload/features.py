@@ -26,7 +26,9 @@ SHARE_MIN = 0.02
 def features(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE|DIR...", help="Traces; of a directory, all files in it, by name."),
+        typer.Argument(
+            metavar="FILE|DIR...", help="Files of traces, or directories whose files are all read."
+        ),
     ],
     form: TraceForm = None,
     json: Json = False,
