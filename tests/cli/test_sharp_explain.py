@@ -10,6 +10,7 @@ import pytest
 
 from ascar.sharp import Action, Observed, RuleSet, split
 from ascar.sharp.deployment import rules_id
+from ascar.sharp.rulesets import ruleset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,22 @@ def test_the_published_excerpt(ascar: Callable[..., Any], published: Path) -> No
     assert told[1].split()[:10] == ["2", "48-", "0-", "0-4.5", "1", "0.9", "40", "7426", "60", "2.6"]
     assert told[1].rstrip().endswith("more, slower")
     assert "41-48" in told[2]
+
+
+def test_a_rule_set_that_is_shipped_is_explained_by_its_name(
+    ascar: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = ruleset("random-write-even")
+    document = ascar("sharp", "explain", "random-write-even", "--json").document
+    assert document["id"] == rules_id(shipped)
+    assert len(document["rules"]) == len(shipped.rules)
+    (tmp_path / "random-write-even").write_text(PUBLISHED)  # a file of that name goes first
+    document = ascar("sharp", "explain", "random-write-even", "--json").document
+    assert document["id"] == rules_id(RuleSet.parse(PUBLISHED))
+    unknown = ascar("sharp", "explain", "random-write-evn")
+    assert unknown.status == 2
+    assert "random-write-evn" in unknown.error
 
 
 def test_a_scenario_counts_the_use_and_is_drawn(ascar: Callable[..., Any], tmp_path: Path) -> None:

@@ -185,6 +185,21 @@ def test_from_deployment_to_counts_and_back(
     assert ascar("sharp", "down", "--workload", "readers").status == 0
 
 
+def test_a_workload_that_nobody_runs_is_not_taken_down(
+    ascar: Callable[..., Any], served: Served, rules: Path
+) -> None:
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--least", "2").status == 0
+    before = in_force(ascar("sharp", "show", "--json").document)
+    words = "workload 'writer': no controller runs it; controllers run readers, writers"
+    for option in ((), ("--forget",)):
+        done = ascar("sharp", "down", "--workload", "writer", *option)
+        assert (done.status, done.error, done.out) == (2, words, "")
+    assert in_force(ascar("sharp", "show", "--json").document) == before
+    for _ in range(2):  # a workload that runs without rules is as it was asked to be
+        done = ascar("sharp", "down", "--workload", "writers", "--json")
+        assert (done.status, done.document["controllers"]) == (0, ["client-0", "client-1"])
+
+
 def test_rules_that_leave_a_gap_are_refused_before_anybody_hears(
     ascar: Callable[..., Any], served: Served, tmp_path: Path
 ) -> None:
@@ -284,6 +299,9 @@ def test_the_cluster_is_killed_and_who_is_missing_is_told(
             shown = ascar("sharp", "show")
             assert shown.status == 1
             assert "client-1: is missing; it was to follow" in shown.out
+            missed = ascar("sharp", "down", "--workload", "writers")
+            assert missed.status == 1
+            assert "client-1: does not answer" in missed.error
             assert ascar("sharp", "deploy", rules, "--workload", "writers", "--forget").status == 0
 
 

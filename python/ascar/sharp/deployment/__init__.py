@@ -1,8 +1,9 @@
 """ARM, the rule manager: puts rule sets in force on controllers, and hears how they are used (Li, 3.1.1)."""
 
 from ascar.sharp.deployment.controller import ControllerEndpoint, Plane
+from ascar.sharp.deployment.deployments import Deployments
 from ascar.sharp.deployment.managed_system import ManagedSystem
-from ascar.sharp.deployment.manager import Deployed, DeploymentFailed, Manager, ManagerTimeouts
+from ascar.sharp.deployment.manager import DeploymentFailed, Manager, ManagerTimeouts
 from ascar.sharp.deployment.messages import Beat, Here, RuleUse
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.roster import ExpectedDeployment, Roster
@@ -11,8 +12,8 @@ from ascar.sharp.deployment.simulated_controllers import SimulatedControllers
 __all__ = [
     "Beat",
     "ControllerEndpoint",
-    "Deployed",
     "DeploymentFailed",
+    "Deployments",
     "ExpectedDeployment",
     "Here",
     "ManagedSystem",

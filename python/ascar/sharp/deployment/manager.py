@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ascar.errors import MessagingError
 from ascar.messaging import Message, RequestRefused
-from ascar.results.sharp import ControllerProblem
+from ascar.results.sharp import ControllerProblem, SharpDeployResult, SharpDownResult
 from ascar.sharp.deployment.messages import (
     FIND,
     Back,
@@ -57,21 +57,6 @@ class ManagerTimeouts:
     answer_s: float = 5.0
     trial_s: float = 30.0
     find_most_s: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """Rules that are in force.
-
-    Attributes:
-        rules: id of the rule set; None: none are.
-        workload: the workload whose controllers follow them; None: all controllers.
-        controllers: the controllers' names.
-    """
-
-    rules: str | None
-    workload: str | None
-    controllers: tuple[str, ...]
 
 
 class DeploymentFailed(MessagingError):
@@ -142,7 +127,7 @@ class Manager:
 
     async def deploy(
         self, rules: RuleSet, workload: str | None, expected: Iterable[str] = (), least: int = 1
-    ) -> Deployed:
+    ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
         Args:
@@ -164,7 +149,7 @@ class Manager:
             # Interrupted: what can be said still is; those that cannot be reached put back by themselves.
             await self._ask_all(names, "back", Back(rules=name), InForce)
             raise
-        return Deployed(name, workload, names)
+        return SharpDeployResult(rules=name, workload=workload, controllers=names)
 
     async def try_out(self, rules: RuleSet, names: Sequence[str], within_s: float) -> None:
         """Put rules in force on trial: each controller puts back its own unless they are kept in time.
@@ -210,7 +195,7 @@ class Manager:
         if problems := await self._put_back(names, name):
             raise DeploymentFailed(f"rules {name}", problems, problems)
 
-    async def stop(self, workload: str | None, expected: Iterable[str] = ()) -> Deployed:
+    async def stop(self, workload: str | None, expected: Iterable[str] = ()) -> SharpDownResult:
         """Put no rules in force on any controller of a workload that is there.
 
         Raises:
@@ -225,7 +210,7 @@ class Manager:
         if problems:
             at = f"stopped on {len(done)}" if done else "stop"
             raise MessagingError(f"{at}; but not: {_listed(problems)}")
-        return Deployed(None, workload, names)
+        return SharpDownResult(workload=workload, controllers=names)
 
     async def show(
         self, workload: str | None = None, least: int = 0
