@@ -26,7 +26,7 @@ from benchmarks.harness import Benchmark, Piece, build, table
 from benchmarks.load_mix import lines
 
 from ascar.features import features_of, relative_differences, signature_workload
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:

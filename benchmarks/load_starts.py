@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import Benchmark, Piece, build, table
 from benchmarks.load_mix import lines, scale_for
 
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar import _core
-from ascar.targets.keeper_process import find_ascard
+from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.targets.keeper_process import find_ascard
+from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from ascar.errors import EnvironmentLacks
 from ascar.extension import kinds, load
+from ascar.program.node_binary import find_ascard
 from ascar.results.machine import DoctorResult, Machine, Need, TargetReadiness
 
 _PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
@@ -41,8 +41,10 @@ def _sudo_works() -> bool:
 
 
 def _keeper() -> Need:
-    beside = Path(sys.executable).with_name("ascard")
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("ascard")
+    try:
+        found = str(find_ascard())
+    except EnvironmentLacks:
+        found = None
     remedy = "run `make setup`: it builds ascard and puts it beside ascar"
     return Need("ascard", "the keeper: changes the machine, puts it back", found, ("localfs",), remedy=remedy)
 

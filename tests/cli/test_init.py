@@ -110,12 +110,12 @@ def test_the_simulated_one_can_be_tuned_as_it_is(ascar, tmp_path):
 
 
 def test_a_file_system_is_tuned_for_filebench_s_mail_server_where_that_can_be_run(text, monkeypatch):
-    from ascar.workloads import filebench
+    from ascar.program import node_binary
 
-    monkeypatch.setattr(filebench.sys, "executable", "/nowhere/python")
-    monkeypatch.setattr(filebench.shutil, "which", lambda _: "/usr/bin/ascard")
+    monkeypatch.setattr(node_binary.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(node_binary.shutil, "which", lambda _: "/usr/bin/ascard")
     assert Study.parse(text("localfs")).workload == {"kind": "filebench", "personality": "mailserver"}
-    monkeypatch.setattr(filebench.shutil, "which", lambda _: None)
+    monkeypatch.setattr(node_binary.shutil, "which", lambda _: None)
     assert Study.parse(text("localfs")).workload == {"kind": "fio", "preset": "small-files-fsync"}
 
 

@@ -20,7 +20,7 @@ from ascar.features import (
     signature_of,
     signature_workload,
 )
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import Refused
+from ascar.program.node_binary import find_ascard
 from ascar.targets.keeper import Keeper
-from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import EnvironmentLacks, InputError, KeeperLost, Refused
-from ascar.targets import keeper_process
+from ascar.program.node_binary import find_ascard
 from ascar.targets.keeper import Keeper, restore_all
 
 
@@ -101,7 +101,7 @@ def test_a_client_that_dies_is_noticed_even_if_somebody_holds_its_pipe(raw, stat
             "import subprocess, sys, time\n"
             "p = subprocess.Popen(sys.argv[1:], stdin=0, stdout=1)\n"
             "time.sleep(1000)",
-            str(keeper_process.find_ascard()),
+            str(find_ascard()),
             "keeper",
             "--state-dir",
             str(state),
@@ -189,7 +189,7 @@ def test_a_program_that_is_no_keeper_is_lost(monkeypatch, tmp_path):
 
 
 def test_bad_arguments_are_refused(state):
-    ascard = keeper_process.find_ascard()
+    ascard = find_ascard()
     for arguments in (["--x"], ["--all"], ["--hold", "--restore"], ["--state-dir"], ["extra"]):
         done = subprocess.run([ascard, "keeper", *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 2, arguments
@@ -199,7 +199,7 @@ def test_bad_arguments_are_refused(state):
 
 @pytest.mark.anybody
 def test_the_binary_explains_itself():
-    ascard = keeper_process.find_ascard()
+    ascard = find_ascard()
     for arguments, status, said in (
         (["--help"], 0, "keeper"),
         (["--version"], 0, "ascard 0."),

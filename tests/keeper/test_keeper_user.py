@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ascar.targets.keeper_process import find_ascard
+from ascar.program.node_binary import find_ascard
 
 NOBODY = 65534
 # What sudo does: a parent whose real user is the invoking one starts root's process with SUDO_UID set.

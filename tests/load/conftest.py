@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import EnvironmentLacks
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ascar.errors import AscarError, Refused
-from ascar.targets.keeper_process import find_ascard
+from ascar.program.node_binary import find_ascard
 from ascar.targets.localfs import LocalFileSystem
 
 PROGRAMS = ("mke2fs", "mkfs.xfs", "mkfs.btrfs", "losetup", "dumpe2fs", "xfs_info", "btrfs", "fio")

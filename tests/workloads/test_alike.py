@@ -23,7 +23,7 @@ import pytest
 from ascar.errors import EnvironmentLacks
 from ascar.features import features_of, parse_system_calls, relative_differences, signature_workload
 from ascar.features.system_calls import SYSTEM_CALLS
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:

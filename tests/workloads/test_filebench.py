@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.program.node_binary import find_ascard
 from ascar.testing.workloads import WorkloadContract
 from ascar.workloads import LoadTiming, Workload, open_workload
-from ascar.workloads.filebench import Filebench, find_ascard
+from ascar.workloads.filebench import Filebench
 from ascar.workloads.filebench_report import Lines, identifier
 from ascar.workspace import Workspace
 

@@ -20,7 +20,7 @@ from ascar.features import (
     relative_differences,
     signature_workload,
 )
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ class _Starter:
 def _mail_server() -> Mapping[str, str]:
     """Filebench's mail server; fio's small files where `ascard`, which runs it, is not installed."""
     from ascar.errors import EnvironmentLacks
-    from ascar.workloads.filebench import find_ascard
+    from ascar.program.node_binary import find_ascard
 
     try:
         find_ascard()

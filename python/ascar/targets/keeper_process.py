@@ -7,13 +7,15 @@ import os
 import select
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, KeeperLost
+from ascar.program.node_binary import find_ascard
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REPLY_BYTES_MAX = 4 << 20
 """Longest reply; the status of a session with thousands of changes stays far below."""
@@ -23,21 +25,6 @@ STDERR_BYTES_MAX = 4096
 
 EXIT_PATIENCE_S = 60.0
 """How long the keeper may take to put everything back and end."""
-
-
-def find_ascard() -> Path:
-    """The `ascard` beside this Python, or in PATH.
-
-    Raises:
-        EnvironmentLacks: there is none.
-    """
-    beside = Path(sys.executable).parent / "ascard"
-    if os.access(beside, os.X_OK):
-        return beside
-    found = shutil.which("ascard")
-    if found is None:
-        raise EnvironmentLacks(f"ascard: is neither {beside} nor in PATH: build it with `make setup`")
-    return Path(found)
 
 
 def command(ascard: Path | None, *arguments: str) -> list[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +10,7 @@ import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program import STDIN_BYTES_MAX, Program, check, run_program
+from ascar.program.node_binary import find_ascard
 from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
@@ -175,21 +173,6 @@ class Filebench:
                 text = text.replace(" -: ", f" {self.options.wml}: ", 1)
             raise StudyError(f"workload: {text}")
         return done.stdout
-
-
-def find_ascard() -> Path:
-    """The `ascard` beside this Python, or in PATH.
-
-    Raises:
-        EnvironmentLacks: there is none.
-    """
-    beside = Path(sys.executable).parent / "ascard"
-    if os.access(beside, os.X_OK):
-        return beside
-    found = shutil.which("ascard")
-    if found is None:
-        raise EnvironmentLacks(f"ascard: is neither {beside} nor in PATH: build it with `make setup`")
-    return Path(found)
 
 
 def _read(path: str) -> bytes:

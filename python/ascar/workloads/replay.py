@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ascar.errors import InputError, StageFailed
 from ascar.features import Trace, at_native_pace, parse_load_record
-from ascar.workloads.filebench import find_ascard
+from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import ProcessTrace, RecorderOptions, record_process
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from ascar.capes.session.processes import ManagedProcess
 from ascar.capes.session.proof import line_of
 from ascar.errors import AscarError, InputError, WorkError
 from ascar.messaging import MessageServer, end_tasks
+from ascar.program.node_binary import find_ascard
 from ascar.results.session import SessionOutcome, Stopped
-from ascar.targets.keeper_process import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
