@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     AutocorrelationLimit,
     Column,
@@ -20,7 +21,6 @@ from ascar.cli.options import (
     Plot,
     Preset,
     Time,
-    examples,
 )
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.lazy import LazyGroup
-from ascar.cli.options import examples
 
 
 class Commands(LazyGroup):

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.options import (
-    ConfigurationFile,
-    Device,
-    DryRun,
-    Json,
-    Mountpoint,
-    StudyOrRun,
-    TrialNumber,
-    examples,
-)
+from ascar.cli.epilog import examples
+from ascar.cli.options import ConfigurationFile, Device, DryRun, Json, Mountpoint, StudyOrRun, TrialNumber
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     Column,
@@ -25,7 +26,6 @@ from ascar.cli.options import (
     RoundsMax,
     Seed,
     WarmUp,
-    examples,
 )
 from ascar.cli.outputs import Outputs
 

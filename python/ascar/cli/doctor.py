@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.options import Json, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

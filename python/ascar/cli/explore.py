@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.capes.where import session_at
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Connection,
     Direction,
@@ -23,7 +24,6 @@ from ascar.cli.options import (
     Port,
     Session,
     TableFiles,
-    examples,
 )
 
 if TYPE_CHECKING:

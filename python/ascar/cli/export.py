@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import As, ConfigurationFile, Form, Json, StudyOrRun, TrialNumber, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import As, ConfigurationFile, Form, Json, StudyOrRun, TrialNumber
 
 EXAMPLES = examples(
     "ascar export mailserver --as shell",

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Force, Json, OutOrNone, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Force, Json, OutOrNone
 
 EXAMPLES = examples(
     "ascar init localfs",

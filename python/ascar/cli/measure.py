@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     ConfidenceOrNone,
@@ -24,7 +25,6 @@ from ascar.cli.options import (
     RoundsMax,
     ShortRound,
     WorkAmount,
-    examples,
 )
 from ascar.cli.outputs import Outputs
 

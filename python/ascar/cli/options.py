@@ -23,11 +23,6 @@ class Form(StrEnum):
     TUNED = "tuned"
 
 
-def examples(*lines: str) -> str:
-    """The end of a command's help: examples, each on a line of its own."""
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])  # "\b": lines stay as they are
-
-
 def _runs(incomplete: str) -> list[str]:
     """Names and ids of the history's runs, for shell completion; silent where there is no history."""
     from ascar.errors import AscarError

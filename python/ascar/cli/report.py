@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Json, Out, StudyOrRun, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, Out, StudyOrRun
 
 EXAMPLES = examples("ascar report mailserver --out report", "ascar report 3 --out /srv/www/run-3")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Json, KeepApplied, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, KeepApplied
 
 EXAMPLES = examples(
     "ascar restore",

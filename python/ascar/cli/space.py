@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.console import Console

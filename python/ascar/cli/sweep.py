@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     BudgetOrNone,
     FormatDevice,
@@ -14,7 +15,6 @@ from ascar.cli.options import (
     StudyFile,
     Subset,
     SubsetReplicates,
-    examples,
 )
 
 EXAMPLES = examples(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.options import BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile
 
 if TYPE_CHECKING:
     from ascar.history import History

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Averaging,
     By,
@@ -23,7 +24,6 @@ from ascar.cli.options import (
     Setup,
     TableFiles,
     Tolerance,
-    examples,
 )
 
 if TYPE_CHECKING:

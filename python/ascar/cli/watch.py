@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Batch,
     BudgetOrNone,
@@ -21,7 +22,6 @@ from ascar.cli.options import (
     Period,
     Quiet,
     Time,
-    examples,
 )
 
 if TYPE_CHECKING:

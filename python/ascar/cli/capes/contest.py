@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import (
-    Algorithms,
-    Confidence,
-    Delay,
-    Game,
-    Json,
-    NoiseSd,
-    Quiet,
-    Runs,
-    Seed,
-    examples,
-)
+from ascar.cli.epilog import examples
+from ascar.cli.options import Algorithms, Confidence, Delay, Game, Json, NoiseSd, Quiet, Runs, Seed
 
 EXAMPLES = examples(
     "ascar capes contest --noise-sd 50% --runs 20",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ascar.cli.capes.where import session_at
-from ascar.cli.options import Connection, Job, Json, Quiet, Session, Why, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Connection, Job, Json, Quiet, Session, Why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Json, Keep, OneSession, Quiet, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, Keep, OneSession, Quiet
 
 EXAMPLES = examples("ascar capes down", "ascar capes down localfs --keep")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Algorithm, Delay, Game, Json, NoiseSd, Quiet, Runs, Seed, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Algorithm, Delay, Game, Json, NoiseSd, Quiet, Runs, Seed
 
 EXAMPLES = examples(
     "ascar capes game --noise-sd 50% --delay 3 --runs 20",

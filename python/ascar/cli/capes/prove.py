@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.options import Budget, Confidence, Json, OneSession, Phase, Quiet, Seed, Settle, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Budget, Confidence, Json, OneSession, Phase, Quiet, Seed, Settle
 
 if TYPE_CHECKING:
     from ascar.capes.session.folder import Folder

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.capes.where import session_at
-from ascar.cli.options import Connection, Follow, Json, Once, OneSession, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Connection, Follow, Json, Once, OneSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Check, Config, Histories, Json, OnlyHistory, Quiet, Steps, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Check, Config, Histories, Json, OnlyHistory, Quiet, Steps
 
 EXAMPLES = examples(
     "ascar capes train --config learner.toml",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet
 
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import All, Force, Json, Out, UnitReadings, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import All, Force, Json, Out, UnitReadings
 from ascar.render import count
 
 if TYPE_CHECKING:

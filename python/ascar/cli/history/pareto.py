@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.options import Json, ObjectiveTexts, StudyOrRun, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, ObjectiveTexts, StudyOrRun
 
 if TYPE_CHECKING:
     from ascar.history import Run

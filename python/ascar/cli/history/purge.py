@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Json, Yes, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, Yes
 from ascar.render import count
 
 EXAMPLES = examples("ascar history purge 3 5", "ascar history purge 3 --yes")

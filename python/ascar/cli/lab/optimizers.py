@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Benchmark,
     BudgetOrNone,
@@ -28,7 +29,6 @@ from ascar.cli.options import (
     TablesFolder,
     Variants,
     Workers,
-    examples,
 )
 
 EXAMPLES = examples(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Faithful, Json, RuleFile, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Faithful, Json, RuleFile
 
 EXAMPLES = examples(
     "ascar sharp candidates rules.txt --faithful > round1.txt",

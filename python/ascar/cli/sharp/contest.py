@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Confidence,
     Controllers,
@@ -15,7 +16,6 @@ from ascar.cli.options import (
     ScenarioSettings,
     SeedOrNone,
     Threads,
-    examples,
 )
 
 EXAMPLES = examples(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Connection, Forget, Json, Least, RuleFile, WorkloadOrNone, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Connection, Forget, Json, Least, RuleFile, WorkloadOrNone
 
 EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     DurationOrNone,
     Json,
@@ -16,7 +17,6 @@ from ascar.cli.options import (
     ScenarioSettings,
     SeedOrNone,
     Stream,
-    examples,
 )
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     Connection,
@@ -21,7 +22,6 @@ from ascar.cli.options import (
     ScenarioSettings,
     SeedOrNone,
     WorkloadOrNone,
-    examples,
 )
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Also,
     BudgetOrNone,
@@ -27,7 +28,6 @@ from ascar.cli.options import (
     Settle,
     Threads,
     WorkloadOrNone,
-    examples,
 )
 from ascar.cli.sim.options import scenario_of
 

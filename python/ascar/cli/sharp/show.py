@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Along, Json, OneRule, RuleFile, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Along, Json, OneRule, RuleFile
 
 EXAMPLES = examples(
     "ascar sharp split rules.txt > finer.txt",

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ascar.cli.options import Connection, Json, Workload, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Connection, Json, Workload
 
 EXAMPLES = examples(
     "ascar sharp set --workload random rule1_tau_us=12000",

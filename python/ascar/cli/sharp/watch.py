@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     Caution,
@@ -19,7 +20,6 @@ from ascar.cli.options import (
     ScenarioSettings,
     SeedOrNone,
     WorkloadOrNone,
-    examples,
 )
 from ascar.cli.sharp.library.find import choice_result
 

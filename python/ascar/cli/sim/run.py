@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     DurationOrNone,
     Json,
@@ -17,7 +18,6 @@ from ascar.cli.options import (
     TauUs,
     Threads,
     Window,
-    examples,
 )
 
 EXAMPLES = examples(

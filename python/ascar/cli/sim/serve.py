@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Connection,
     DurationOrNone,
@@ -14,7 +15,6 @@ from ascar.cli.options import (
     ScenarioSettings,
     SeedOrNone,
     Speed,
-    examples,
 )
 
 if TYPE_CHECKING:

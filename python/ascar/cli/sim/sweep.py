@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     DurationOrNone,
     Figure,
@@ -19,7 +20,6 @@ from ascar.cli.options import (
     TausUs,
     Threads,
     Windows,
-    examples,
 )
 
 EXAMPLES = examples(

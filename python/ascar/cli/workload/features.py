@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, TraceForm, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, TraceForm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

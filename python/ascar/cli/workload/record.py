@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Duration,
     Force,
@@ -21,7 +22,6 @@ from ascar.cli.options import (
     TraceFile,
     TraceForm,
     Under,
-    examples,
 )
 
 if TYPE_CHECKING:

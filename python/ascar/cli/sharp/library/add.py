@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Gain,
     Json,
@@ -11,7 +12,6 @@ from ascar.cli.options import (
     ObjectiveText,
     Pairs,
     RulesOrNone,
-    examples,
 )
 
 EXAMPLES = examples(

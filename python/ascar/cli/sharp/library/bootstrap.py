@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Altered,
     BudgetOrNone,
@@ -13,7 +14,6 @@ from ascar.cli.options import (
     Pairs,
     Quiet,
     Threads,
-    examples,
 )
 
 EXAMPLES = examples(

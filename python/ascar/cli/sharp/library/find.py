@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.cli.options import (
-    Caution,
-    Force,
-    Json,
-    LibraryFile,
-    LibraryWorkload,
-    ObjectiveText,
-    OutOrNone,
-    examples,
-)
+from ascar.cli.epilog import examples
+from ascar.cli.options import Caution, Force, Json, LibraryFile, LibraryWorkload, ObjectiveText, OutOrNone
 
 if TYPE_CHECKING:
     from ascar.results.sharp import LibraryChoice

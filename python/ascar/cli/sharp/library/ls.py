@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Json, LibraryFile, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, LibraryFile
 
 EXAMPLES = examples("ascar sharp library ls", "ascar sharp library ls --json | jq '.rules[].id'")
 

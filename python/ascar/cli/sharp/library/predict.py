@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.cli.options import Json, LibraryFile, LibraryWorkload, ObjectiveText, RuleSetId, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, LibraryFile, LibraryWorkload, ObjectiveText, RuleSetId
 
 EXAMPLES = examples(
     "ascar sharp library predict scenario.toml",

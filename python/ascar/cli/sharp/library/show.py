@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascar.cli.options import Json, LibraryFile, ObjectiveText, examples
+from ascar.cli.epilog import examples
+from ascar.cli.options import Json, LibraryFile, ObjectiveText
 
 if TYPE_CHECKING:
     from ascar.results.sharp import LearnedMetric, RuleDetail, WorkloadDetail
