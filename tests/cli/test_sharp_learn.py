@@ -103,8 +103,11 @@ def test_where_nothing_is_better_nothing_is_kept(ascar: Callable[..., Any], tmp_
             ("random-write", "--rules", "RULES", "--objective", "latency:99"),
             "--objective names 'latency_ms_p99'",
         ),
-        (("random-write", "--rules", "RULES", "--workload", "w"), "--workload and --connection"),
-        (("--rules", "RULES", "--set", "a=1"), "--set: needs a SCENARIO"),
+        (
+            ("random-write", "--rules", "RULES", "--workload", "w"),
+            "--workload: allowed only for live controllers",
+        ),
+        (("--rules", "RULES", "--set", "a=1"), "--set: allowed only with a SCENARIO"),
     ],
 )
 def test_refused(ascar: Callable[..., Any], rules: Path, arguments: tuple[str, ...], words: str) -> None:

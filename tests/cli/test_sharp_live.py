@@ -60,7 +60,7 @@ def test_a_search_whose_last_phase_is_on_controllers(
         "--evaluations", "12", "--duration", "6 s", "--settle", "2 s", "--pairs", "8", "--out", out, "--json",
     )  # fmt: skip
     refused = ascar(*arguments)  # a key of scenarios is none of controllers
-    assert (refused.status, "need a SCENARIO" in refused.error) == (2, True)
+    assert (refused.status, "allowed only with a SCENARIO" in refused.error) == (2, True)
     done = ascar(*(one for one in arguments if one not in ("--set", "seed=5")))
     assert done.status == 0, done.err
     document = done.document

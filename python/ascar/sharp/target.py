@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ascar.errors import AscarError, InputError, StageFailed, StudyError
-from ascar.messaging import Background, find_settings, token
+from ascar.messaging import token
 from ascar.results.measurement import Readings, Series
 from ascar.results.trial import Change
 from ascar.sharp.deployment.managed_system import ManagedSystem, interval_metrics
@@ -133,7 +133,6 @@ class RuleKnobs:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ascar-rules-"))
             self._directory = Path(folder)
             self._system = self._opened(stack)
-            stack.callback(self._system.close)
         except BaseException:
             stack.close()
             raise
@@ -244,6 +243,7 @@ class RuleKnobs:
         if self._scenario is not None:
             return SimulatedRunning(self._scenario)
         given = self._options.connection
-        settings = find_settings("manager", None if given is None else Path(given))
-        background = stack.enter_context(Background())
-        return ManagedSystem(background, settings, self._options.workload, trial_s=self._trial_s)
+        connection = None if given is None else Path(given)
+        return stack.enter_context(
+            ManagedSystem.connected(self._options.workload, connection, trial_s=self._trial_s)
+        )

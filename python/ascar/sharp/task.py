@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.messaging import Background, find_settings
-from ascar.sharp.deployment import ManagedSystem
+from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
 from ascar.sharp.trials.bench import SimulatedBench
 from ascar.sharp.trials.judge import SearchLimits
 from ascar.sharp.trials.live_bench import LiveBench
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _FIRST_SHARE = 1 / 3
 _SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
-_TRIAL_MAX_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +52,9 @@ class Live:
         Raises:
             MessagingError: nobody is there.
         """
-        settings = find_settings("manager", self.connection)
-        trial_s = min(_TRIAL_MAX_S, 3 * (self.settle_s + self.run_s) + 30)
-        with Background() as background:
-            system = ManagedSystem(background, settings, self.workload, trial_s=trial_s)
-            try:
-                yield LiveBench(system, objective, self.settle_s, self.run_s)
-            finally:
-                system.close()
+        trial_s = trial_length_s(self.settle_s, self.run_s)
+        with ManagedSystem.connected(self.workload, self.connection, trial_s=trial_s) as system:
+            yield LiveBench(system, objective, self.settle_s, self.run_s)
 
 
 @dataclass(frozen=True, slots=True)

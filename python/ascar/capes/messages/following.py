@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.capes.messages.recent_series import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
+from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from ascar.messaging import Settings
+
+_FIRST_S: Final = 20.0
+_INITIAL_WAIT_S: Final = 4.0
 
 
 async def watch(
@@ -45,3 +51,30 @@ async def watch(
                 asked = known
                 state, _ = await with_past(bus, state, RecentSeries())
             yield state
+
+
+async def watch_ticks(settings: Settings, session: str) -> AsyncGenerator[SessionState, None]:
+    """A state for each tick, the first of them once the initial setting of the knobs is known.
+
+    Raises:
+        MessagingError: nothing is heard of the session.
+    """
+    tick: int | None = None
+    waits, start_s = True, None
+    async with aclosing(watch(settings, session)) as states:
+        while True:
+            try:
+                async with asyncio.timeout(_FIRST_S):
+                    state = await anext(states)
+            except TimeoutError:
+                raise MessagingError(
+                    f"session {session!r}: nothing is heard of it; is its interface running?"
+                ) from None
+            if state.tick == tick:
+                continue
+            tick = state.tick
+            start_s = start_s or time.monotonic()
+            # The session's owner tells the initial setting every other second; a session may have no owner.
+            waits = waits and not state.parts and time.monotonic() - start_s < _INITIAL_WAIT_S
+            if not waits:
+                yield state

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ascar.capes.environments.contest import ContestProgress
+from ascar.capes.messages.bus import Bus
 from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_state import write_state
 from ascar.capes.process.online_training import ACTOR, past_ticks_max, recall_others
@@ -17,10 +18,11 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ascar.capes.messages.bus import Bus, Document
+    from ascar.capes.messages.bus import Document
     from ascar.capes.process.learner_file import Plan
     from ascar.capes.process.learner_process import LearnerProcess
     from ascar.capes.process.tick_history import StoredRange
+    from ascar.messaging import Settings
 
 _LAYOUT_TICKS: Final = 600
 _POINTS: Final = 50
@@ -48,6 +50,31 @@ class OfflineTraining:
         error = self.learner.policy.prediction_error
         if error is not None:
             self.errors.append((at, error))
+
+
+async def train_connected(
+    plan: Plan,
+    settings: Settings,
+    others: Sequence[str],
+    steps: int | None,
+    listener: Callable[[ContestProgress], None] | None,
+) -> OfflineTraining:
+    """Connect to the session that the plan names and to others, and have the policy learn from their ticks.
+
+    Args:
+        plan: the learner's file.
+        settings: the settings of the connection.
+        others: the names of other sessions, whose ticks are used first.
+        steps: the number of the classic learner's training steps; None means one for each tick.
+        listener: is told how far it is.
+
+    Raises:
+        InputError: nothing is stored that could be learnt from, or the state does not fit.
+        MessagingError: an interface does not answer.
+        WorkError: what it knows cannot be written.
+    """
+    async with await Bus.open(settings, plan.file.session, name=f"learner {plan.file.session}") as bus:
+        return await train_offline(plan, bus, [bus.beside(one) for one in others], steps, listener)
 
 
 async def train_offline(

@@ -9,10 +9,9 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import Connection, Follow, Json, Once, OneSession
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncIterator
 
     from ascar.capes.messages.state import SessionState
-    from ascar.messaging import Settings
 
 EXAMPLES = examples(
     "ascar capes status                      refreshed, until ^C",
@@ -20,7 +19,6 @@ EXAMPLES = examples(
     "ascar capes status --json               one document",
     "ascar capes status --json --follow      one a tick, each on a line",
 )
-_FIRST_S, _WAIT_S = 20.0, 4.0
 
 
 def status(
@@ -37,6 +35,7 @@ def status(
     """
     from contextlib import aclosing
 
+    from ascar.capes.messages.following import watch_ticks
     from ascar.errors import InputError
     from ascar.messaging import run_interruptible
 
@@ -45,41 +44,11 @@ def status(
     name, settings = session_at(session, connection, "viewer")
 
     async def work() -> None:
-        async with aclosing(_ticks(settings(), name)) as states:
+        async with aclosing(watch_ticks(settings(), name)) as states:
             await (_documents(states, follow=follow) if json else _screens(states, once=once))
 
     run_interruptible(work())
     return 0
-
-
-async def _ticks(settings: Settings, session: str) -> AsyncGenerator[SessionState, None]:
-    """A state a tick, once everything is known of it."""
-    import asyncio
-    import time
-    from contextlib import aclosing
-
-    from ascar.capes.messages.following import watch
-    from ascar.errors import MessagingError
-
-    tick: int | None = None
-    waits, start_s = True, None
-    async with aclosing(watch(settings, session)) as states:
-        while True:
-            try:
-                async with asyncio.timeout(_FIRST_S):
-                    state = await anext(states)
-            except TimeoutError:
-                raise MessagingError(
-                    f"session {session!r}: nothing is heard of it; is its interface running?"
-                ) from None
-            if state.tick == tick:
-                continue
-            tick = state.tick
-            start_s = start_s or time.monotonic()
-            # Who runs the session says every other second where the knobs stood before; nobody may run it.
-            waits = waits and not state.parts and time.monotonic() - start_s < _WAIT_S
-            if not waits:
-                yield state
 
 
 async def _documents(states: AsyncIterator[SessionState], *, follow: bool) -> None:

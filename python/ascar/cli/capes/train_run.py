@@ -32,19 +32,13 @@ def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
 
 def replayed(plan: Plan, others: Sequence[str], steps: int | None, *, quiet: bool, json: bool) -> int:
     """Once through stored ticks."""
-    from ascar.capes.messages.bus import Bus
-    from ascar.capes.process.offline_training import train_offline
+    from ascar.capes.process.offline_training import train_connected
     from ascar.cli.capes.progress import showing
     from ascar.messaging import find_settings, run_interruptible
 
     settings = find_settings(_USER, plan.connection)
-
-    async def once() -> OfflineTraining:
-        async with await Bus.open(settings, plan.file.session, name=f"learner {plan.file.session}") as bus:
-            with showing(quiet=quiet) as listener:
-                return await train_offline(plan, bus, [bus.beside(one) for one in others], steps, listener)
-
-    training = run_interruptible(once())
+    with showing(quiet=quiet) as listener:
+        training = run_interruptible(train_connected(plan, settings, others, steps, listener))
     plan = training.learner.plan
     result = _result(plan, training.learner, training)
     if json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,18 +24,13 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
-
     from ascar.results.sharp import SharpLearnResult
     from ascar.rule_learning.learning import Learned
-    from ascar.sharp import RuleSet
-    from ascar.sharp.running import TickedSystem
 
 EXAMPLES = examples(
     "ascar sharp learn --workload writers --budget '30 min' --out better.txt",
     "ascar sharp learn random-write --rules rules.txt --fields m100,b100    a simulated cluster of its own",
 )
-_TRIAL_S = 120.0
 
 
 def learn(
@@ -67,125 +61,52 @@ def learn(
     end the best are compared with those of the beginning, in turns, and kept only if they are shown to be
     better. From then on controllers follow them without a word to anybody.
     """
-    from contextlib import ExitStack
-
+    from ascar.cli.connection import roster
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people, say
-    from ascar.errors import InputError
-    from ascar.rule_learning.learning import learn_numbers
-    from ascar.rule_learning.system import RuleSystem
+    from ascar.cli.sharp.files import read
+    from ascar.cli.sharp.system import scenario_or_live
+    from ascar.rule_learning.task import LearnTask, learn_rules
     from ascar.sharp import objective_of
-    from ascar.sharp.deployment.managed_system import METRICS
     from ascar.study import duration as seconds_of
 
     if out is not None:
         check_new(out, force=force)
-    goal = objective_of(objective)
-    unknown = [name for name in goal.formula.names if name not in METRICS]
-    if unknown:
-        raise InputError(
-            f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
-        )
-    learn_s = seconds_of("--budget", duration)
+    task = LearnTask(
+        objective_of(objective),
+        seconds_of("--budget", duration),
+        scenario_or_live(
+            scenario,
+            simulated={"--set": settings},
+            live={"--workload": workload, "--connection": connection},
+            seed=seed,
+            settings=settings,
+        ),
+        workload,
+        connection,
+        None if rules is None else read(rules).bare(),
+        tuple(one.strip() for one in fields.split(",")),
+        None if rule is None else tuple(one - 1 for one in rule),
+        seed or 0,
+    )
 
     def told(left_s: float, settings_seen: int) -> None:
         if not quiet:
             say(f"{left_s:.0f} s left; {settings_seen} settings seen")
 
-    with ExitStack() as stack:
-        system = _system(stack, scenario, (workload, connection), (seed, settings))
-        before = _kept(system, rules, live=scenario is None)
-        turned = RuleSystem(system, before, goal).turn(
-            [one.strip() for one in fields.split(",")], None if rule is None else [one - 1 for one in rule]
-        )
-        try:
-            found = learn_numbers(system, turned, goal, learn_s=learn_s, seed=seed or 0, told=told)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; rules on trial are taken back") from None
-        if scenario is None and workload is not None:
-            _noted(workload, found.after, system)
+    try:
+        found = learn_rules(task, roster(), told)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; rules on trial are taken back") from None
     if out is not None:
         write_new(out, found.after.text(), force=force)
     if json:
-        emit("sharp-learn", _result(goal.text, found))
+        emit("sharp-learn", _result(task.objective.text, found))
     else:
         people().print(_words(found), soft_wrap=True, markup=False)
         people().print(found.after.text(), end="", markup=False)
     return 0
-
-
-def _system(
-    stack: ExitStack,
-    scenario: str | None,
-    there: tuple[str | None, Path | None],
-    how: tuple[int | None, list[str] | None],
-) -> TickedSystem:
-    """A simulated cluster, or the controllers behind the message server.
-
-    Raises:
-        InputError: options of the one were given with the other.
-    """
-    from ascar.errors import InputError
-    from ascar.messaging import Background, find_settings
-    from ascar.sharp.deployment import ManagedSystem
-    from ascar.sharp.running import SimulatedRunning
-
-    workload, connection = there
-    seed, settings = how
-    if scenario is None:
-        if settings:
-            raise InputError("--set: needs a SCENARIO")
-        reach = find_settings("manager", connection)
-        background = stack.enter_context(Background())
-        system: TickedSystem = ManagedSystem(background, reach, workload, trial_s=_TRIAL_S)
-    else:
-        from ascar.cli.sim.options import scenario_of
-
-        if workload is not None or connection is not None:
-            raise InputError(
-                "--workload and --connection: apply only to live controllers; leave SCENARIO out"
-            )
-        system = SimulatedRunning(scenario_of(scenario, None, seed, settings))
-    stack.callback(system.close)
-    return system
-
-
-def _kept(system: TickedSystem, given: Path | None, *, live: bool) -> RuleSet:
-    """The rules that are turned, kept by the system.
-
-    Raises:
-        InputError: there are none.
-    """
-    from ascar.cli.sharp.files import read
-    from ascar.errors import InputError
-
-    kept = system.in_force()
-    if given is None:
-        if kept is None:
-            where = "`ascar sharp deploy` some first" if live else "give --rules FILE"
-            raise InputError(f"rules: none are in force; {where}")
-        return kept.bare()
-    rules = read(given).bare()
-    if kept is None or kept.bare() != rules:
-        if live:
-            raise InputError(
-                f"--rules = {str(given)!r}: others are in force; `ascar sharp deploy` these first"
-            )
-        system.try_out(rules)
-        system.keep()
-    return rules
-
-
-def _noted(workload: str, rules: RuleSet, system: TickedSystem) -> None:
-    """Who follows what, for later deployments."""
-    from ascar.cli.connection import roster
-    from ascar.sharp.deployment import ExpectedDeployment, ManagedSystem, rules_id
-
-    assert isinstance(system, ManagedSystem)
-    roster().write(
-        ExpectedDeployment(workload=workload, rules=rules_id(rules), controllers=system.controllers)
-    )
 
 
 def _result(objective: str, found: Learned) -> SharpLearnResult:

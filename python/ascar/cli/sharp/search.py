@@ -91,6 +91,7 @@ def search(
     from ascar.cli.sharp.found import print_found, result_of
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
+    from ascar.cli.sharp.system import scenario_or_live
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.loops.rules import make_rules
@@ -103,14 +104,15 @@ def search(
     plan = plan_from(schedule, rules, patience)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
-    if scenario is None:
-        if also or settings or threads is not None:
-            raise InputError("--also, --set and --threads: need a SCENARIO")
-        system = _live(workload, connection, (settle, seconds or _LIVE_RUN))
-    elif workload is not None or connection is not None:
-        raise InputError("--workload and --connection: apply only to live controllers; leave SCENARIO out")
-    else:
-        system = scenario_of(scenario, seconds, seed, settings)
+    simulated = scenario_or_live(
+        scenario,
+        simulated={"--also": also, "--set": settings, "--threads": threads},
+        live={"--workload": workload, "--connection": connection},
+        seconds=seconds,
+        seed=seed,
+        settings=settings,
+    )
+    system = simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
     task = Task(
         system=system,
         also=tuple(

@@ -24,12 +24,8 @@ from ascar.cli.options import (
 from ascar.cli.sharp.library.find import choice_result
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
     from ascar.results.sharp import WatchedEvent
-    from ascar.sharp.library import WatchEvent, WatchOptions
-    from ascar.sharp.library.simulated_system import System
+    from ascar.sharp.library import WatchEvent
 
 EXAMPLES = examples(
     "ascar sharp watch random-write --budget '10 min'",
@@ -77,31 +73,28 @@ def watch(
     Rules are kept only when intervals with and without them, in turns, show that they are better; else what
     was in force before is so again. When the load changes, rules are taken off and found anew.
     """
-    from contextlib import ExitStack
-
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.library.workloads import objective_named, opened
-    from ascar.errors import InputError
+    from ascar.cli.sharp.system import scenario_or_live
     from ascar.results.sharp import SharpWatchResult
     from ascar.sharp.deployment import rules_id
-    from ascar.sharp.deployment.managed_system import METRICS
-    from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions
+    from ascar.sharp.deployment.managed_system import check_objective
+    from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions, watched
     from ascar.sharp.rule_results import rule_set_result
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)
-    unknown = [name for name in wanted.formula.names if name not in METRICS]
-    if unknown:
-        raise InputError(
-            f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
-        )
+    check_objective(wanted)
     until_s = seconds_of("--budget", duration)
     pace = WatchOptions(observe_s=seconds_of("--observe", observe), moved=moved)
-    if scenario is None and (seed is not None or settings):
-        raise InputError("--seed and --set: need a SCENARIO")
-    if scenario is not None and (workload is not None or connection is not None):
-        raise InputError("--workload and --connection: apply only to live controllers; leave SCENARIO out")
+    simulated = scenario_or_live(
+        scenario,
+        simulated={"--seed": seed, "--set": settings},
+        live={"--workload": workload, "--connection": connection},
+        seed=seed,
+        settings=settings,
+    )
     chooser = Chooser(opened(library), wanted.text, caution)
     events: list[WatchEvent] = []
 
@@ -114,11 +107,7 @@ def watch(
             told.append(event)
             say(_line(event))
 
-    with ExitStack() as stack:
-        if scenario is None:
-            system = _there(stack, workload, connection, pace)
-        else:
-            system = _simulated(scenario, seed, settings)
+    with watched(simulated, workload, connection, pace) as system:
         try:
             RuleWatcher(system, chooser, wanted, pace, listener=listen).run(until_s)
         except KeyboardInterrupt:
@@ -137,26 +126,6 @@ def watch(
         text = "no rules are in force" if kept is None else f"rules {rules_id(kept)} are in force"
         people().print(f"after {time_s:g} seconds: {text}", soft_wrap=True, markup=False)
     return 0
-
-
-def _simulated(scenario: str, seed: int | None, settings: list[str] | None) -> System:
-    from ascar.cli.sim.options import scenario_of
-    from ascar.sharp.library import SimulatedClusterSystem
-
-    return SimulatedClusterSystem(scenario_of(scenario, None, seed, settings))
-
-
-def _there(stack: ExitStack, workload: str | None, connection: Path | None, pace: WatchOptions) -> System:
-    """The controllers behind the message server; what is on trial at the end is taken back."""
-    from ascar.messaging import Background, find_settings
-    from ascar.sharp.library import WatchedSystem
-
-    settings = find_settings("manager", connection)
-    background = stack.enter_context(Background())
-    trial_s = min(3_600.0, 3 * (pace.settle_s + pace.measure_s) + 30)
-    system = WatchedSystem(background, settings, workload, trial_s=trial_s)
-    stack.callback(system.close)
-    return system
 
 
 def _line(event: WatchEvent) -> str:

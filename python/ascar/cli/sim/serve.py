@@ -28,9 +28,6 @@ EXAMPLES = examples(
     "ascar sim serve random-write                 one virtual second a second",
     "ascar sim serve scenario.toml --speed 20     then, elsewhere: ascar sharp deploy rules.txt",
 )
-_LOOK_S = 1.0
-_LATE_S = 5.0
-_SECONDS_MAX = 1e12
 
 
 def serve(
@@ -50,9 +47,11 @@ def serve(
     """
     import os
 
+    from ascar.cli.output import say
     from ascar.cli.sim.options import scenario_of
     from ascar.messaging import MessageServer, find_settings, run_interruptible, runtime_directory
     from ascar.sharp.deployment.messages import controller_user, manager_user
+    from ascar.sharp.deployment.simulated_service import serve_controllers
     from ascar.study import duration
 
     wanted = scenario_of(scenario, None, seed, settings)
@@ -69,52 +68,21 @@ def serve(
             server = stack.enter_context(MessageServer(runtime_directory() / "messages", users))
             reach = server.settings("controller")
         try:
-            run_interruptible(_run(wanted, reach, server, (speed, prefix, ticks, json)))
+            run_interruptible(
+                serve_controllers(
+                    wanted,
+                    reach,
+                    (speed, prefix, ticks),
+                    server,
+                    begun=lambda controllers: _announce(
+                        _result(wanted, reach, controllers, server), json=json
+                    ),
+                    tell=say,
+                )
+            )
         except KeyboardInterrupt:  # how it is meant to end
             return 0
     return 0
-
-
-async def _run(
-    scenario: Scenario, reach: Reach, server: MessageServer | None, how: tuple[float, str, int | None, bool]
-) -> None:
-    import asyncio
-
-    from ascar.messaging import Link
-    from ascar.sharp.deployment import SimulatedControllers
-
-    speed, prefix, ticks, json = how
-    async with await Link.open(reach, name="ascar sim serve") as link:
-        controllers = SimulatedControllers(scenario, link, speed, prefix)
-        await controllers.serve()
-        _announce(_result(scenario, reach, controllers, server), json=json)
-        running = asyncio.create_task(controllers.run(ticks))
-        watching = asyncio.create_task(_watched(server, controllers))
-        try:
-            await asyncio.wait((running, watching), return_when=asyncio.FIRST_COMPLETED)
-            for task in (running, watching):
-                if task.done():
-                    task.result()
-        finally:
-            for task in (running, watching):
-                task.cancel()
-            await asyncio.gather(running, watching, return_exceptions=True)
-
-
-async def _watched(server: MessageServer | None, controllers: SimulatedControllers) -> None:
-    """Says once when the machine is too slow; ends by an error when the server of our own was given up."""
-    import asyncio
-
-    from ascar.cli.output import say
-    from ascar.errors import MessagingError
-
-    told = False
-    while server is None or server.problem is None:
-        if controllers.late_s > _LATE_S and not told:
-            told = True
-            say("slower than asked for: this machine cannot keep up; give a lower --speed")
-        await asyncio.sleep(_LOOK_S)
-    raise MessagingError(f"nats-server: {server.problem}")
 
 
 def _result(

@@ -8,10 +8,10 @@ import math
 import time
 from collections import defaultdict
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ascar.errors import InputError, MessagingError
-from ascar.messaging import Link
+from ascar.messaging import Background, Link, find_settings
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
@@ -20,9 +20,11 @@ from ascar.sharp.rules import RuleSet
 from ascar.sharp.trials.bench import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Coroutine, Generator, Mapping, Sequence
+    from pathlib import Path
 
-    from ascar.messaging import Background, Settings
+    from ascar.messaging import Settings
+    from ascar.objective import Objective
     from ascar.sharp.deployment.recording import ControllerTrace
 
 METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
@@ -31,6 +33,7 @@ METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
 Result = TypeVar("Result")
 _TICKS_KEPT = 4_096
 _CALL_S = 600.0
+_TRIAL_MAX_S = 3_600.0
 
 
 class ManagedSystem:
@@ -71,6 +74,29 @@ class ManagedSystem:
         self._time_s = 0.0
         self.controllers: tuple[str, ...] = ()
         self._link, self._manager, self.controllers = self._call(self._open(settings))
+
+    @classmethod
+    @contextlib.contextmanager
+    def connected(
+        cls, workload: str | None, connection: Path | None, *, trial_s: float = 120.0
+    ) -> Generator[Self]:
+        """Find the controllers of a workload; at the end rules on trial are removed.
+
+        Args:
+            workload: the workload of the controllers; None: all controllers.
+            connection: the connection file; None: ASCAR_NATS_URL, or the message server of this machine.
+            trial_s: the time that rules on trial stay in force unless the trial is renewed.
+
+        Raises:
+            MessagingError: there is no connection, or no controller.
+        """
+        settings = find_settings("manager", connection)
+        with Background() as background:
+            system = cls(background, settings, workload, trial_s=trial_s)
+            try:
+                yield system
+            finally:
+                system.close()
 
     def close(self) -> None:
         """Put back what was on trial, and leave."""
@@ -314,3 +340,24 @@ def interval_metrics(series: Mapping[str, Sequence[float]]) -> dict[str, float]:
         "cv": stdev / tp if tp > 0 else 0.0,
         "jain_index": sum(shares) ** 2 / (len(shares) * squares) if squares > 0 else 0.0,
     }
+
+
+def check_objective(objective: Objective) -> None:
+    """Refuse an objective of what an interval of a running system does not tell.
+
+    Raises:
+        InputError: it names another metric.
+    """
+    unknown = [name for name in objective.formula.names if name not in METRICS]
+    if unknown:
+        raise InputError(
+            f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
+        )
+
+
+def trial_length_s(settle_s: float, measure_s: float) -> float:
+    """The time that rules on trial stay in force when the process that tries them is gone.
+
+    Three measurements long, so that none outlasts it, and an hour at most.
+    """
+    return min(_TRIAL_MAX_S, 3 * (settle_s + measure_s) + 30)

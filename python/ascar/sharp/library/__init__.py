@@ -13,7 +13,7 @@ from ascar.sharp.library.entries import GainEntry, RulesEntry, WorkloadEntry
 from ascar.sharp.library.features import ABSENT, WorkloadObservation, workload_features
 from ascar.sharp.library.gains import RuleGain, gain_of, gains
 from ascar.sharp.library.information import Informative, ranking
-from ascar.sharp.library.managed import WatchedSystem
+from ascar.sharp.library.managed import WatchedSystem, watched
 from ascar.sharp.library.observation import observed, observed_on
 from ascar.sharp.library.prediction import Predicted, Predictor
 from ascar.sharp.library.rule_watcher import RuleWatcher, WatchEvent, WatchOptions
@@ -65,5 +65,6 @@ __all__ = [
     "observed_on",
     "ranking",
     "trace_of",
+    "watched",
     "workload_features",
 ]

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ascar.errors import WorkError
-from ascar.sharp.deployment.managed_system import ManagedSystem
+from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
 from ascar.sharp.library.features import WorkloadObservation, workload_features
+from ascar.sharp.library.simulated_system import SimulatedClusterSystem
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
     from ascar.sharp.deployment.recording import ControllerTrace
+    from ascar.sharp.library.rule_watcher import WatchOptions
+    from ascar.sharp.library.simulated_system import System
+    from ascar.simulation import Scenario
+
+
+@contextmanager
+def watched(
+    scenario: Scenario | None, workload: str | None, connection: Path | None, pace: WatchOptions
+) -> Generator[System]:
+    """The system that the daemon watches; at the end rules on trial are removed.
+
+    Args:
+        scenario: a simulated cluster of its own; None: the controllers behind a message server.
+        workload: the workload of the controllers; None: all controllers.
+        connection: the connection file; None: ASCAR_NATS_URL, or the message server of this machine.
+        pace: the pace of the watch.
+
+    Raises:
+        MessagingError: there is no connection, or no controller.
+    """
+    if scenario is not None:
+        yield SimulatedClusterSystem(scenario)
+        return
+    trial_s = trial_length_s(pace.settle_s, pace.measure_s)
+    with WatchedSystem.connected(workload, connection, trial_s=trial_s) as system:
+        yield system
 
 
 class WatchedSystem(ManagedSystem):

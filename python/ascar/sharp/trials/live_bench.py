@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.sharp.deployment.managed_system import METRICS, interval_metrics
+from ascar.sharp.deployment.managed_system import check_objective, interval_metrics
 from ascar.sharp.trials.bench import RuleRun
 
 if TYPE_CHECKING:
@@ -36,11 +36,7 @@ class LiveBench:
     """
 
     def __init__(self, system: ManagedSystem, objective: Objective, settle_s: float, run_s: float) -> None:
-        unknown = [name for name in objective.formula.names if name not in METRICS]
-        if unknown:
-            raise InputError(
-                f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
-            )
+        check_objective(objective)
         if not (settle_s >= 0 and run_s > 0):
             raise InputError(f"settle_s = {settle_s}, run_s = {run_s}: must not be below 0")
         self._system = system
