@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def relative_distance(a: Mapping[str, float], b: Mapping[str, float], share_min: float = 0.02) -> float:
+SHARE_MIN = 0.02
+"""Types of operation that make up less are not compared."""
+
+
+def relative_distance(a: Mapping[str, float], b: Mapping[str, float], share_min: float = SHARE_MIN) -> float:
     """How far two workloads' features (`features_of`) lie apart: 0 alike, 1 nothing in common.
 
     The root mean square, over the features that either has, of |a - b| / max(|a|, |b|); shares count with

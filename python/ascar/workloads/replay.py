@@ -13,18 +13,66 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ascar.errors import InputError, StageFailed
-from ascar.features import Trace, at_native_pace, parse_load_record
+from ascar.features import (
+    Trace,
+    at_native_pace,
+    features_of,
+    parse_load_record,
+    relative_differences,
+    relative_distance,
+)
+from ascar.features.distance import SHARE_MIN
 from ascar.program.node_binary import find_ascard
+from ascar.results.workload import ReplayCheck
 from ascar.workloads.recorder import ProcessTrace, RecorderOptions, record_process
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+ALIKE = 0.1
+"""A replay's features lie within this of the original's."""
+_DEVIATIONS = "gap_s_relative_sd"  # of gaps in time a signature reproduces the mean alone
 _FILL_S_MAX = 1800.0
 _PACE_S_MAX = 5.0
 _LOOK_S = 0.02
 _END_S = 5.0
 _FOR_LONG_S = 31_622_400
+
+
+def check_replay(wml: str, original: Trace, recorded_by: str, directory: Path, seconds: float) -> ReplayCheck:
+    """Replay a signature, and compare its features with those of what it was made from.
+
+    Args:
+        wml: the workload file of the signature.
+        original: the operations that it was made from.
+        recorded_by: what recorded these: "strace", which slows a process down, "load" (the record of
+            `ascard load`), or another program.
+        directory: a directory in which files can be made.
+        seconds: the length of the replay.
+
+    Raises:
+        EnvironmentLacks: there is no `ascard`, or no strace where the original was recorded by it.
+        InputError: `directory` is none, or cannot be written.
+        StageFailed: the load failed.
+    """
+    # Recording slows a load: the replay is recorded by what recorded the original.
+    if recorded_by == "strace":
+        other = replay_watched(wml, directory, seconds).trace
+    else:
+        other = replay(wml, directory, seconds, recorded=recorded_by == "load")
+    features, others = features_of(original), features_of(other)
+    differences = relative_differences(features, others, share_min=SHARE_MIN)
+    far = (
+        name
+        for name, difference in differences.items()
+        if not difference <= ALIKE and not name.endswith(_DEVIATIONS)
+    )
+    return ReplayCheck(
+        directory=str(directory),
+        differences=differences,
+        far=tuple(sorted(far)),
+        distance=relative_distance(features, others),
+    )
 
 
 def replay_watched(wml: str, directory: Path, seconds: float) -> ProcessTrace:

@@ -20,8 +20,6 @@ EXAMPLES = examples(
     "ascar workload features original.trace replay.csv      also how alike they are",
     "ascar workload features traces/ --json",
 )
-SHARE_MIN = 0.02
-"""Types of operation that make up less are not compared."""
 
 
 def features(
@@ -66,6 +64,7 @@ def _all(files: Sequence[Path]) -> list[Path]:
 def _differences(features: Sequence[dict[str, float]]) -> dict[str, float] | None:
     """Of two workloads, how far each feature of the second lies from that of the first."""
     from ascar.features import relative_differences
+    from ascar.features.distance import SHARE_MIN
 
     return relative_differences(*features, share_min=SHARE_MIN) if len(features) == 2 else None
 
@@ -89,7 +88,7 @@ def _emit(traced: Sequence[TracedFile]) -> None:
             )
             for one, found in zip(traced, features, strict=True)
         ),
-        distances=tuple(tuple(relative_distance(a, b, SHARE_MIN) for b in features) for a in features),
+        distances=tuple(tuple(relative_distance(a, b) for b in features) for a in features),
         differences=_differences(features),
     )
     emit("workload-features", result)
@@ -126,5 +125,5 @@ def _print(traced: Sequence[TracedFile]) -> None:
     if len(traced) > 1:
         console.print("\ndistances, from 0 (alike) to 1 (nothing in common):")
         for place, one in enumerate(traced):
-            row = "  ".join(f"{relative_distance(features[place], b, SHARE_MIN):.3f}" for b in features)
+            row = "  ".join(f"{relative_distance(features[place], b):.3f}" for b in features)
             console.print(f"  {row}  {one.path.name}", markup=False, soft_wrap=True)

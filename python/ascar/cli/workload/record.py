@@ -26,7 +26,7 @@ from ascar.cli.options import (
 
 if TYPE_CHECKING:
     from ascar.cli.workload.traces import TracedFile
-    from ascar.features import Trace
+    from ascar.results.workload import ReplayCheck
 
 EXAMPLES = examples(
     "ascar workload record --pid 4711 --under /var/lib/mysql --out signature.f",
@@ -34,11 +34,6 @@ EXAMPLES = examples(
     "ascar workload record --trace trace.txt --out signature.f    what blkparse printed",
     "ascar workload record --pid 4711 --out signature.f --replay-in /mnt/test    replay it, and compare",
 )
-SHARE_MIN = 0.02
-ALIKE = 0.1
-"""A replay's features lie within this of the original's."""
-_DEVIATIONS = "gap_s_relative_sd"
-"""Of gaps in time a signature reproduces the mean."""
 
 
 def record(
@@ -87,7 +82,7 @@ def record(
     wml = signature_workload(traced.trace, seconds=run_s, file_bytes_max=bytes_max)
     if out is not None:
         write_new(out, wml, force=force)
-    compared = None if check is None else _compare(_Replay(source.kind, wml, check, run_s), traced)
+    compared = None if check is None else _checked(source, traced, wml, check, run_s)
     result = _Result(source, traced, wml, out, compared)
     result.emit() if json else result.show()
     return 0
@@ -160,60 +155,27 @@ class _Source:
         return TracedFile(wanted.keep or Path("-"), "strace", found.trace, found.slowdown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """A replay beside its original."""
+def _compared_line(check: ReplayCheck) -> str:
+    """For people."""
+    from ascar.workloads.replay import ALIKE
 
-    directory: Path
-    differences: dict[str, float]
-    distance: float
-
-    @property
-    def far(self) -> dict[str, float]:
-        """Features that the replay does not have."""
-        return {
-            name: difference
-            for name, difference in self.differences.items()
-            if not difference <= ALIKE and not name.endswith(_DEVIATIONS)
-        }
-
-    @property
-    def line(self) -> str:
-        """For people."""
-        far = [f"{name} ({difference:.0%})" for name, difference in sorted(self.far.items())]
-        text = f"replay: distance {self.distance:.3f}; "
-        if far:
-            return text + f"off by more than {ALIKE:.0%}: {', '.join(far)}"
+    text = f"replay: distance {check.distance:.3f}; "
+    if not check.far:
         return text + f"all features within {ALIKE:.0%}"
+    far = ", ".join(f"{name} ({check.differences[name]:.0%})" for name in check.far)
+    return text + f"off by more than {ALIKE:.0%}: {far}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """A signature to be replayed, and what it was made from."""
-
-    kind: str
-    wml: str
-    directory: Path
-    seconds: float
-
-    def trace(self, form: str) -> Trace:
-        """What it does, by the instrument that recorded the original: each holds up what it watches."""
-        from ascar.workloads.replay import replay, replay_watched
-
-        if self.kind == "trace":
-            return replay(self.wml, self.directory, self.seconds, recorded=form == "load")
-        return replay_watched(self.wml, self.directory, self.seconds).trace
-
-
-def _compare(wanted: _Replay, traced: TracedFile) -> _Compared:
+def _checked(source: _Source, traced: TracedFile, wml: str, where: Path, run_s: float) -> ReplayCheck:
     from ascar.cli.output import say
-    from ascar.features import features_of, relative_differences, relative_distance
     from ascar.units import format_duration
+    from ascar.workloads.replay import check_replay
 
-    say(f"replaying in {wanted.directory} for {format_duration(wanted.seconds)}")
-    original, other = features_of(traced.trace), features_of(wanted.trace(traced.form))
-    differences = relative_differences(original, other, share_min=SHARE_MIN)
-    return _Compared(wanted.directory, differences, relative_distance(original, other, SHARE_MIN))
+    say(f"replaying in {where} for {format_duration(run_s)}")
+    recorded_by = traced.form if source.kind == "trace" else "strace"
+    if source.kind == "trace" and recorded_by == "strace":
+        recorded_by = "trace"  # it need not be traced anew
+    return check_replay(wml, traced.trace, recorded_by, where, run_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,16 +186,16 @@ class _Result:
     traced: TracedFile
     wml: str
     out: Path | None
-    compared: _Compared | None
+    compared: ReplayCheck | None
 
     def emit(self) -> None:
         """As JSON."""
         from ascar.cli.output import emit
         from ascar.features import features_of
         from ascar.results.encode import extended
-        from ascar.results.workload import RecordSource, ReplayCheck, WorkloadRecordResult
+        from ascar.results.workload import RecordSource, WorkloadRecordResult
 
-        source, compared = self.source, self.compared
+        source = self.source
         result = extended(
             WorkloadRecordResult,
             self.traced.facts,
@@ -248,14 +210,7 @@ class _Result:
             features=features_of(self.traced.trace),
             file=None if self.out is None else str(self.out),
             wml=self.wml,
-            replay=None
-            if compared is None
-            else ReplayCheck(
-                directory=str(compared.directory),
-                differences=compared.differences,
-                far=tuple(sorted(compared.far)),
-                distance=compared.distance,
-            ),
+            replay=self.compared,
         )
         emit("workload-record", result)
 
@@ -272,7 +227,7 @@ class _Result:
         if self.out is not None:
             lines.append(f"{self.out}: replay it with `ascard load --wml {self.out} --dir DIR`")
         if self.compared is not None:
-            lines.append(self.compared.line)
+            lines.append(_compared_line(self.compared))
         if self.out is None:
             people().out(self.wml, end="", highlight=False)
         for line in lines:
