@@ -74,6 +74,8 @@ def main() -> None:
     pieces: list[Piece] = []
     for size in SIZES:
         for row in LOADS:
+            if f"{row.name} static" not in static:
+                continue  # the budget ended before its static setting was found
             for who in WHO:
                 pieces += [
                     Piece(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -58,6 +59,17 @@ def test_every_page_is_in_the_contents():
     # In a work tree a page that is still being written need not be listed.
     pages = {path for path in pages if not known or str(path.relative_to(ROOT)) in known}
     assert sorted(str(path.relative_to(ROOT)) for path in pages - listed) == []
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_enforced():
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    shown = re.search(r"^    cli\n(?:    .*\n)+", page, re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(one["layers"] for one in contracts if one["type"] == "layers" and "cli" in one["layers"])
+    assert shown is not None
+    assert shown[0].split("\n")[:-1] == [f"    {re.sub(r'[()]', '', one)}" for one in layers]
 
 
 def blocks(text):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.render import clock, compact, count, number, p_value, percent, plain, sparkline
+from ascar.render import clock, compact, count, estimate, number, p_value, percent, plain, sparkline
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,16 @@ def test_compact_numbers_end_without_zeros() -> None:
 
 def test_one_is_singular() -> None:
     assert [count(n, "pair") for n in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        ((0.03, 0.021, 0.04), "+3.0% (+2.1% to +4.0%)"),
+        ((-0.5, None, None), "-50.0%"),
+        ((0.03, 0.021, None), "+3.0%"),
+        ((None, None, None), "-"),
+    ],
+)
+def test_an_estimate_has_its_limits_where_they_are_known(ends: tuple[float | None, ...], shown: str) -> None:
+    assert estimate(*ends) == shown

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ascar.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ascar.results.measurement import Measurement
     from ascar.results.trial import Trial
@@ -44,6 +44,21 @@ def count(n: int, noun: str) -> str:
 def percent(share: float | None) -> str:
     """A share with its sign, e.g. "+31.2%"."""
     return "-" if share is None or not math.isfinite(share) else f"{share:+.1%}"
+
+
+def limits(low: float | None, high: float | None, shown: Callable[[float], str] = percent) -> str:
+    """The limits of an interval, e.g. "+2.1% to +4.0%"; empty if there is no interval."""
+    return "" if low is None or high is None else f"{shown(low)} to {shown(high)}"
+
+
+def estimate(
+    value: float | None, low: float | None, high: float | None, shown: Callable[[float], str] = percent
+) -> str:
+    """A value with the limits of its interval, e.g. "+3.0% (+2.1% to +4.0%)"; "-" for none."""
+    if value is None:
+        return "-"
+    between = limits(low, high, shown)
+    return f"{shown(value)} ({between})" if between else shown(value)
 
 
 def p_value(p: float | None) -> str:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ascar.events import Event
 from ascar.pilot import compare
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
+from ascar.render import estimate
 from ascar.results.trial import Purpose, TrialState
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.targets import Reusing
@@ -151,12 +152,10 @@ def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verd
     if len(aged) < 2:
         return verdict
     found = compare(fresh, aged, 1 - verdict.p_value_limit)
-    low, high = found.gain_low, found.gain_high
-    interval = "" if low is None or high is None else f" ({low:+.1%} to {high:+.1%})"
     return replace(
         verdict,
         note=f"{verdict.note}; in trials that reused the state of the one before, the default's score was "
-        f"{found.gain_relative:+.1%}{interval} off",
+        f"{estimate(found.gain_relative, found.gain_low, found.gain_high)} off",
         reuse_bias=found.gain_relative,
         reuse_bias_low=found.gain_low,
         reuse_bias_high=found.gain_high,

@@ -16,6 +16,7 @@ from ascar.analysis.spectra_figures import fixed_figure, ranking_figure
 from ascar.analysis.tables import ended_trials
 from ascar.errors import InputError
 from ascar.importance import SelectionOptions, select
+from ascar.render import limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,10 +84,9 @@ _HEADS = ("parameter", "of variance ", "95% interval ", "alone ", "cannot be tol
 def _rows(selection: Selection) -> list[list[str]]:
     rows: list[list[str]] = []
     for one in selection.ranking[:12]:
-        interval = "\N{EN DASH}"
-        if one.ci_low is not None and one.ci_high is not None:
-            low, high = (end / selection.variance for end in (one.ci_low, one.ci_high))
-            interval = f"{percent(low)} to {percent(high)}"
+        interval = (
+            limits(one.ci_low, one.ci_high, lambda end: percent(end / selection.variance)) or "\N{EN DASH}"
+        )
         share, alone = one.importance / selection.variance, one.importance_alone / selection.variance
         rows.append([one.parameter, percent(share), interval, percent(alone), ", ".join(one.same_as)])
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.render import number, p_value, percent
+from ascar.render import estimate, number, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +44,7 @@ def _mean(one: ContestEntry) -> str:
 
 def _gain(one: ContestEntry) -> str:
     if one.gain_relative is not None:
-        shown = percent(one.gain_relative)
-        limits = (one.gain_low, one.gain_high)
-        return shown if None in limits else f"{shown} ({percent(one.gain_low)} to {percent(one.gain_high)})"
-    if one.difference is None:
-        return ""
-    shown = f"{one.difference:+.4g}"
-    if one.difference_low is None or one.difference_high is None:
-        return shown
-    return f"{shown} ({one.difference_low:+.4g} to {one.difference_high:+.4g})"
+        return estimate(one.gain_relative, one.gain_low, one.gain_high)
+    if one.difference is not None:
+        return estimate(one.difference, one.difference_low, one.difference_high, "{:+.4g}".format)
+    return ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar.render import limits
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -116,14 +118,11 @@ def _ranking(selection: Selection) -> Table:
         table.add_column(heading, justify="right")
     table.add_column("cannot be told from")
     for place, one in enumerate(selection.ranking, 1):
-        interval = "-" if one.ci_low is None or one.ci_high is None else (
-            f"{one.ci_low / whole:.1%} to {one.ci_high / whole:.1%}"
-        )  # fmt: skip
         table.add_row(
             str(place) if one.selected else "",
             Text(one.parameter),
             f"{one.importance / whole:.1%}",
-            interval,
+            limits(one.ci_low, one.ci_high, lambda end: f"{end / whole:.1%}") or "-",
             f"{one.importance_alone / whole:.1%}",
             "-" if one.first_share is None else f"{one.first_share:.0%}",
             Text(", ".join(one.same_as)),

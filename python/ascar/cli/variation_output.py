@@ -9,7 +9,7 @@ from ascar.analysis.variation_checks import LEVEL
 from ascar.analysis.variation_figures import label_of, short_label
 from ascar.analysis.variation_study import FIGURES, figures_of
 from ascar.analysis.variation_summary import RANGE_LARGE, RSD_LARGE, deviation_of
-from ascar.render import p_value
+from ascar.render import limits, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,11 +82,7 @@ def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]
     rows: list[list[str]] = []
     for place in spread.order[:_SHOWN]:
         estimate = deviation_of(runs, int(place))
-        interval = (
-            "-"
-            if estimate.low is None or estimate.high is None
-            else f"{estimate.low:.1%} to {estimate.high:.1%}"
-        )
+        interval = limits(estimate.low, estimate.high, "{:.1%}".format) or "-"
         cells = [number(float(spread.mean[place])), f"{spread.rsd[place]:.1%}", interval]
         cells += [f"{spread.range[place]:.1%}", str(runs.counts[place])]
         rows.append([*cells, short_label(label_of(runs, int(place)), 100)])
@@ -166,7 +162,7 @@ def _latencies(console: Console, found: Variation) -> None:
     strongest = sorted(found.correlations, key=lambda one: -one.estimate.value)
     for one in strongest[:_CORRELATIONS_SHOWN]:
         low, high = one.estimate.low, one.estimate.high
-        interval = "-" if low is None or high is None else f"{low:+.2f} to {high:+.2f}"
+        interval = limits(low, high, "{:+.2f}".format) or "-"
         rows.append(
             [
                 short_label(one.group, 40),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ascar.capes.environments.contest import ALGORITHMS
 from ascar.capes.environments.game import GAMES, TICKS
 from ascar.errors import InputError
-from ascar.render import compact
+from ascar.render import compact, estimate
 from ascar.results.capes import CapesGameResult, GamePlayed
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def print_records(console: Console, records: Sequence[LearnerRecord], contest: L
     for heading in ("", "converged", "ticks, median", "most"):
         table.add_column(heading)
     for one in records:
-        rate = f"{one.success_rate:.0%} ({one.success_low:.0%} to {one.success_high:.0%})"
+        rate = estimate(one.success_rate, one.success_low, one.success_high, "{:.0%}".format)
         table.add_row(one.name, rate, compact(one.ticks_median), compact(one.ticks_max))
     console.print(table)
     console.print()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.sim.result import speed_line, value
-from ascar.render import percent
+from ascar.render import estimate, percent
 from ascar.results.encode import extended
 from ascar.results.simulation import BestPoint, SimSweepResult, SweptScenario
 
@@ -74,9 +74,9 @@ def _table(console: Console, one: Swept, figure: str) -> None:
         )
     console.print(table)
     gain = one.gain
-    limits = "" if gain.gain_low is None else f" [{percent(gain.gain_low)}, {percent(gain.gain_high)}]"
+    shown = estimate(gain.gain_relative, gain.gain_low, gain.gain_high)
     console.print(
-        f"best: window {one.best.window:g}, tau {one.best.tau_us:g} us: {percent(gain.gain_relative)}{limits}"
+        f"best: window {one.best.window:g}, tau {one.best.tau_us:g} us: {shown}"
         f" to the baseline, on {gain.runs_per_side} other seeds a side\n",
         soft_wrap=True,
     )

@@ -118,7 +118,7 @@ def _threshold(name: str, value: float) -> str:
 
 
 def _workload_lines(workload: WorkloadDetail | None) -> list[str]:
-    from ascar.render import number, percent
+    from ascar.render import estimate, number
 
     if workload is None:
         return []
@@ -127,9 +127,7 @@ def _workload_lines(workload: WorkloadDetail | None) -> list[str]:
     found += [f"  {name}: {number(value)}" for name, value in known.items()]
     found += ["", f"{len(workload.gains)} rule sets were tried; the best:"]
     for one in workload.gains[:5]:
-        low, high = one.gain_low, one.gain_high
-        interval = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
-        found.append(f"  {one.rules}: {percent(one.gain)}{interval}")
+        found.append(f"  {one.rules}: {estimate(one.gain, one.gain_low, one.gain_high)}")
     return found
 
 
