@@ -7,7 +7,7 @@ use super::now_ns;
 use super::plan::{Plan, Step};
 use super::slot::{OpenFile, Place};
 use super::trace::Event;
-use super::worker::{Flow, Worker};
+use super::worker::{Undone, Worker};
 use crate::LoadError;
 use crate::data::tree::{Tree, UNKNOWN_BYTES};
 
@@ -33,7 +33,7 @@ pub(super) fn wait_for(
     plan: &Plan,
     tree: &Tree,
     mut pick: impl FnMut(&Tree) -> Option<u32>,
-) -> Result<u32, Flow> {
+) -> Result<u32, Undone> {
     if let Some(entry) = pick(tree) {
         return Ok(entry);
     }
@@ -44,10 +44,10 @@ pub(super) fn wait_for(
             return Ok(entry);
         }
         if plan.control.stopped() {
-            return Err(Flow::Stop);
+            return Err(Undone::Stop);
         }
         if now_ns() - begun > PATIENCE_NS {
-            return Err(Flow::Starved);
+            return Err(Undone::Starved);
         }
         tree.wait_change(changes, SLICE);
     }
@@ -59,12 +59,10 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let fd = step.flowop.fd.unwrap_or(0);
-        match self.open_at(plan, place, step, Place::Slot(fd))? {
-            Ok(event) => self.done(plan, step, event),
-            Err(flow) => Ok(flow),
-        }
+        let event = self.open_at(plan, place, step, Place::Slot(fd))?;
+        Ok(self.done(plan, step, event)?)
     }
 
     /// Open a file chosen at random and keep it at a place.
@@ -74,15 +72,12 @@ impl Worker {
         place: usize,
         step: &Step,
         keep: Place,
-    ) -> Result<Result<Event, Flow>, LoadError> {
+    ) -> Result<Event, Undone> {
         let at = step.flowop.fileset.expect("checked");
         let tree = &plan.trees[at];
         let draw = self.streams[place].draw();
-        let entry = match wait_for(plan, tree, |tree| tree.pick(draw)) {
-            Ok(entry) => entry,
-            Err(flow) => return Ok(Err(flow)),
-        };
-        self.open_entry(plan, place, step, keep, entry).map(Ok)
+        let entry = wait_for(plan, tree, |tree| tree.pick(draw))?;
+        Ok(self.open_entry(plan, place, step, keep, entry)?)
     }
 
     /// Open a file that is in use already, and keep it at a place.
@@ -127,18 +122,15 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let at = step.flowop.fileset.expect("checked");
         let tree = &plan.trees[at];
         let draw = self.streams[place].draw();
         if step.runs_dry && tree.present() == tree.entries() as usize {
             plan.control.finish();
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
-        let entry = match wait_for(plan, tree, |tree| tree.pick_to_create(draw)) {
-            Ok(entry) => entry,
-            Err(flow) => return Ok(flow),
-        };
+        let entry = wait_for(plan, tree, |tree| tree.pick_to_create(draw))?;
         let name = tree.layout.path(entry, &mut self.path);
         let begun_ns = now_ns();
         // SAFETY: the name ends with NUL, the directory is open.
@@ -146,7 +138,7 @@ impl Worker {
         let event = event(place, (at, entry), begun_ns);
         if fd < 0 {
             let error = io::Error::last_os_error();
-            return Err(plan.failed("create", (at, entry), &error));
+            return Err(plan.failed("create", (at, entry), &error).into());
         }
         tree.created(entry);
         let direct = step.flowop.directio;
@@ -158,7 +150,7 @@ impl Worker {
             direct,
             removed: false,
         });
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     pub(super) fn close_file(
@@ -166,9 +158,9 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         if !self.queue.wait(0, &plan.control) {
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         let file = self.slots[step.flowop.fd.unwrap_or(0)]
             .take()
@@ -182,9 +174,9 @@ impl Worker {
             plan.trees[file.tree].release(file.entry);
         }
         if status < 0 {
-            return Err(plan.failed("close", (file.tree, file.entry), &error));
+            return Err(plan.failed("close", (file.tree, file.entry), &error).into());
         }
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     /// Close what is open at a place, untimed.
@@ -212,36 +204,32 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let draw = self.streams[place].draw();
         let open = step
             .flowop
             .fd
             .filter(|fd| self.slots[*fd].is_some_and(|file| !file.removed));
-        let (at, taken) = match (open, step.flowop.fileset) {
+        let (at, entry) = match (open, step.flowop.fileset) {
             (Some(fd), _) => {
                 let file = self.slots[fd].expect("just seen");
                 // Others that have it open may wait to remove it too: waiting for each other would be in vain.
                 if !plan.trees[file.tree].take_used(file.entry) {
                     plan.starved
                         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    return Ok(Flow::Done);
+                    return Ok(());
                 }
-                (file.tree, Ok(file.entry))
+                (file.tree, file.entry)
             }
             (None, Some(at)) => {
                 let tree = &plan.trees[at];
                 if step.runs_dry && tree.present() == 0 {
                     plan.control.finish();
-                    return Ok(Flow::Stop);
+                    return Err(Undone::Stop);
                 }
-                (at, wait_for(plan, tree, |tree| tree.pick_to_delete(draw)))
+                (at, wait_for(plan, tree, |tree| tree.pick_to_delete(draw))?)
             }
-            (None, None) => return Ok(Flow::Starved),
-        };
-        let entry = match taken {
-            Ok(entry) => entry,
-            Err(flow) => return Ok(flow),
+            (None, None) => return Err(Undone::Starved),
         };
         let tree = &plan.trees[at];
         let name = tree.layout.path(entry, &mut self.path);
@@ -250,13 +238,15 @@ impl Worker {
         let status = unsafe { libc::unlinkat(tree.root(), name.as_ptr(), 0) };
         let event = event(place, (at, entry), begun_ns);
         if status < 0 {
-            return Err(plan.failed("delete", (at, entry), &io::Error::last_os_error()));
+            return Err(plan
+                .failed("delete", (at, entry), &io::Error::last_os_error())
+                .into());
         }
         tree.deleted(entry);
         if let Some(file) = open.and_then(|fd| self.slots[fd].as_mut()) {
             file.removed = true;
         }
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     pub(super) fn stat_file(
@@ -264,7 +254,7 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         // SAFETY: all-zero bytes are a valid stat.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         let open = step.flowop.fd.and_then(|fd| self.slots[fd]);
@@ -274,19 +264,18 @@ impl Worker {
             let status = unsafe { libc::fstat(file.fd, &raw mut stat) };
             let event = event(place, (file.tree, file.entry), begun_ns);
             if status < 0 {
-                return Err(plan.failed("stat", event.file, &io::Error::last_os_error()));
+                return Err(plan
+                    .failed("stat", event.file, &io::Error::last_os_error())
+                    .into());
             }
-            return self.done(plan, step, event);
+            return Ok(self.done(plan, step, event)?);
         }
         let Some(at) = step.flowop.fileset else {
-            return Ok(Flow::Starved);
+            return Err(Undone::Starved);
         };
         let tree = &plan.trees[at];
         let draw = self.streams[place].draw();
-        let entry = match wait_for(plan, tree, |tree| tree.pick(draw)) {
-            Ok(entry) => entry,
-            Err(flow) => return Ok(flow),
-        };
+        let entry = wait_for(plan, tree, |tree| tree.pick(draw))?;
         let name = tree.layout.path(entry, &mut self.path);
         let begun_ns = now_ns();
         // SAFETY: the name ends with NUL, the directory is open, `stat` is writable.
@@ -295,17 +284,12 @@ impl Worker {
         let error = io::Error::last_os_error();
         tree.release(entry);
         if status < 0 {
-            return Err(plan.failed("stat", (at, entry), &error));
+            return Err(plan.failed("stat", (at, entry), &error).into());
         }
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
-    pub(super) fn fsync(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn fsync(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         let file = self.slots[step.flowop.fd.unwrap_or(0)].expect("checked");
         self.flush(plan, place, step, file)
     }
@@ -316,15 +300,17 @@ impl Worker {
         place: usize,
         step: &Step,
         file: OpenFile,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let begun_ns = now_ns();
         // SAFETY: the descriptor is this thread's own; fsync touches no memory.
         let status = unsafe { libc::fsync(file.fd) };
         let event = event(place, (file.tree, file.entry), begun_ns);
         if status < 0 {
-            return Err(plan.failed("fsync", event.file, &io::Error::last_os_error()));
+            return Err(plan
+                .failed("fsync", event.file, &io::Error::last_os_error())
+                .into());
         }
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     pub(super) fn fsync_set(
@@ -332,7 +318,7 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         for fd in 0..self.slots.len() {
             match self.slots[fd] {
                 Some(file) if Some(file.tree) == step.flowop.fileset => {
@@ -341,7 +327,7 @@ impl Worker {
                 _ => {}
             }
         }
-        Ok(Flow::Done)
+        Ok(())
     }
 }
 

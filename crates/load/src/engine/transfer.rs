@@ -9,7 +9,7 @@ use super::now_ns;
 use super::plan::{CHUNK_BYTES, Plan, Step};
 use super::slot::{OpenFile, Place};
 use super::trace::Event;
-use super::worker::{Flow, Worker};
+use super::worker::{Undone, Worker};
 use crate::LoadError;
 use crate::pattern::ALIGNMENT;
 
@@ -39,29 +39,20 @@ fn event(step: usize, file: &OpenFile, begun_ns: u64, offset: u64, bytes: u64) -
 
 impl Worker {
     /// The open file that a step works on; opens one where none is.
-    fn file(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Result<Place, Flow>, LoadError> {
+    fn file(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<Place, Undone> {
         if step.flowop.opennext {
             return self.ring(plan, place, step);
         }
         let keep = Place::Slot(step.flowop.fd.unwrap_or(0));
         if self.at(keep).is_some() {
-            return Ok(Ok(keep));
+            return Ok(keep);
         }
-        Ok(self.open_at(plan, place, step, keep)?.map(|_| keep))
+        self.open_at(plan, place, step, keep)?;
+        Ok(keep)
     }
 
     /// The next file of the ring; small sets are gone round in order, from a start of the thread's own.
-    fn ring(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Result<Place, Flow>, LoadError> {
+    fn ring(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<Place, Undone> {
         let at = step.flowop.fileset.expect("checked");
         let tree = &plan.trees[at];
         if self.rings[place].files.is_empty() {
@@ -74,13 +65,14 @@ impl Worker {
         ring.next = (next + 1) % ring.files.len();
         let keep = Place::Ring(place, next);
         if self.at(keep).is_some() {
-            return Ok(Ok(keep));
+            return Ok(keep);
         }
         if tree.entries() as usize <= MOST_OPEN && tree.acquire(next as u32) {
             self.open_entry(plan, place, step, keep, next as u32)?;
-            return Ok(Ok(keep));
+            return Ok(keep);
         }
-        Ok(self.open_at(plan, place, step, keep)?.map(|_| keep))
+        self.open_at(plan, place, step, keep)?;
+        Ok(keep)
     }
 
     /// Bytes of the next operation; at least one.
@@ -114,24 +106,26 @@ impl Worker {
         position
     }
 
-    pub(super) fn read(
+    /// The file that the next operation works on, and the offset and the bytes of the operation.
+    fn piece(
         &mut self,
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
-        let direct = self.at(keep).expect("opened before").direct;
-        let bytes = self.size(place, step, direct);
-        let offset = self.position(plan, place, step, keep, bytes);
+    ) -> Result<(OpenFile, u64, u64), Undone> {
+        let keep = self.file(plan, place, step)?;
         let file = self.at(keep).expect("opened before");
+        let bytes = self.size(place, step, file.direct);
+        let offset = self.position(plan, place, step, keep, bytes);
+        Ok((file, offset, bytes))
+    }
+
+    pub(super) fn read(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
+        let (file, offset, bytes) = self.piece(plan, place, step)?;
         let begun_ns = now_ns();
         let got = self.read_at(plan, &file, offset, bytes, bytes)?;
         let event = event(place, &file, begun_ns, offset, got);
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     /// Read up to so many bytes in pieces of `chunk`; fewer at the file's end or the load's.
@@ -177,20 +171,17 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
+    ) -> Result<(), Undone> {
+        let keep = self.file(plan, place, step)?;
         let file = self.at(keep).expect("opened before");
         let chunk = self.whole_chunk(place, step, file.direct);
         let begun_ns = now_ns();
         let got = self.read_at(plan, &file, 0, u64::MAX, chunk)?;
         if plan.control.stopped() {
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         let event = event(place, &file, begun_ns, 0, got);
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     /// Bytes of one piece of a whole file: the step's iosize; 0 means as much as goes at once.
@@ -206,29 +197,17 @@ impl Worker {
         )
     }
 
-    pub(super) fn write(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
-        let direct = self.at(keep).expect("opened before").direct;
-        let bytes = self.size(place, step, direct);
-        let offset = self.position(plan, place, step, keep, bytes);
-        let file = self.at(keep).expect("opened before");
+    pub(super) fn write(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
+        let (file, offset, bytes) = self.piece(plan, place, step)?;
         let draw = self.streams[place].draw();
         let begun_ns = now_ns();
         let wrote = plan.write_at(file.fd, (file.tree, file.entry), offset, bytes, draw)?;
         if wrote < bytes {
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         let event = event(place, &file, begun_ns, offset, wrote);
         plan.trees[file.tree].size_bytes[file.entry as usize].fetch_max(offset + wrote, Relaxed);
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     pub(super) fn write_whole(
@@ -236,11 +215,8 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
+    ) -> Result<(), Undone> {
+        let keep = self.file(plan, place, step)?;
         let file = self.at(keep).expect("opened before");
         let source = step
             .flowop
@@ -260,25 +236,17 @@ impl Worker {
             let draw = draw.wrapping_add(done);
             done += plan.write_at(file.fd, (file.tree, file.entry), done, piece, draw)?;
             if done < bytes && plan.control.stopped() {
-                return Ok(Flow::Stop);
+                return Err(Undone::Stop);
             }
         }
         let event = event(place, &file, begun_ns, 0, done);
         plan.trees[file.tree].size_bytes[file.entry as usize].fetch_max(done, Relaxed);
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
-    pub(super) fn append(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn append(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         use crate::definition::Kind;
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
+        let keep = self.file(plan, place, step)?;
         let file = self.at(keep).expect("opened before");
         let mut bytes = self.size(place, step, false);
         if step.flowop.kind == Kind::AppendFileRand {
@@ -290,10 +258,10 @@ impl Worker {
         let offset = reserve(plan, step, &file, bytes)?;
         let wrote = plan.write_at(file.fd, (file.tree, file.entry), offset, bytes, draw)?;
         if wrote < bytes {
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         let event = event(place, &file, begun_ns, offset, wrote);
-        self.done(plan, step, event)
+        Ok(self.done(plan, step, event)?)
     }
 
     pub(super) fn aio_write(
@@ -301,15 +269,8 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
-        let keep = match self.file(plan, place, step)? {
-            Ok(keep) => keep,
-            Err(flow) => return Ok(flow),
-        };
-        let direct = self.at(keep).expect("opened before").direct;
-        let bytes = self.size(place, step, direct);
-        let offset = self.position(plan, place, step, keep, bytes);
-        let file = self.at(keep).expect("opened before");
+    ) -> Result<(), Undone> {
+        let (file, offset, bytes) = self.piece(plan, place, step)?;
         let event = Event {
             begun_ns: now_ns(),
             nanos: 0,
@@ -326,15 +287,15 @@ impl Worker {
         };
         let begun = plan.aio.submit(job, &plan.control);
         self.harvest(plan)?;
-        Ok(if begun { Flow::Done } else { Flow::Stop })
+        begun.then_some(()).ok_or(Undone::Stop)
     }
 
-    pub(super) fn aio_wait(&mut self, plan: &Plan, place: usize) -> Result<Flow, LoadError> {
+    pub(super) fn aio_wait(&mut self, plan: &Plan, place: usize) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let ended = self.queue.wait(0, &plan.control);
         self.harvest(plan)?;
         self.tally.steps[place].add(now_ns() - begun_ns, 0);
-        Ok(if ended { Flow::Done } else { Flow::Stop })
+        ended.then_some(()).ok_or(Undone::Stop)
     }
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::now_ns;
 use super::plan::{Plan, Step};
-use super::worker::{Flow, Worker};
-use crate::LoadError;
+use super::worker::{Undone, Worker};
 use crate::definition::Kind;
 
 /// Bytes of one event of bwlimit.
@@ -19,20 +18,15 @@ const LATENESS_MOST: Duration = Duration::from_secs(1);
 
 impl Worker {
     /// Count a step that moves no data.
-    fn waited(&mut self, place: usize, begun_ns: u64, ended: bool) -> Result<Flow, LoadError> {
+    fn waited(&mut self, place: usize, begun_ns: u64, ended: bool) -> Result<(), Undone> {
         if !ended {
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         self.tally.steps[place].add(now_ns() - begun_ns, 0);
-        Ok(Flow::Done)
+        Ok(())
     }
 
-    pub(super) fn delay(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn delay(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let seconds = step.flowop.value.draw(&mut self.streams[place]);
         // A sleep that ended late, on a busy machine, makes the next one shorter: so their mean is what was asked for.
@@ -46,9 +40,9 @@ impl Worker {
     }
 
     /// Take one event, as often as it is come by.
-    pub(super) fn event(&mut self, plan: &Plan, place: usize) -> Result<Flow, LoadError> {
+    pub(super) fn event(&mut self, plan: &Plan, place: usize) -> Result<(), Undone> {
         let Some(pacer) = &plan.pacer else {
-            return Ok(Flow::Done);
+            return Ok(());
         };
         let begun_ns = now_ns();
         pacer.take(1.0, &plan.control);
@@ -56,12 +50,7 @@ impl Worker {
     }
 
     /// Store a byte so many times, as Filebench's hog does.
-    pub(super) fn hog(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn hog(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let mut left = step.flowop.value.draw(&mut self.streams[place]) as u64;
         let mut byte = 0_u8;
@@ -75,14 +64,9 @@ impl Worker {
         self.waited(place, begun_ns, !plan.control.stopped())
     }
 
-    pub(super) fn limit(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn limit(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         let Some(pacer) = &plan.pacer else {
-            return Ok(Flow::Done);
+            return Ok(());
         };
         let begun_ns = now_ns();
         let bandwidth = step.flowop.kind == Kind::BwLimit;
@@ -113,7 +97,7 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let value = step.flowop.value.draw(&mut self.streams[place]) as u64;
         let ended = plan.semaphores[step.semaphore].block(value, &plan.control);
@@ -125,7 +109,7 @@ impl Worker {
         plan: &Plan,
         place: usize,
         step: &Step,
-    ) -> Result<Flow, LoadError> {
+    ) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let value = step.flowop.value.draw(&mut self.streams[place]) as u64;
         let ended =
@@ -133,17 +117,12 @@ impl Worker {
         self.waited(place, begun_ns, ended)
     }
 
-    pub(super) fn finish(
-        &mut self,
-        plan: &Plan,
-        place: usize,
-        step: &Step,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn finish(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         let begun_ns = now_ns();
         let limit = step.flowop.value.draw(&mut self.streams[place]);
         if plan.counters[step.counter].load(Relaxed) as f64 >= limit {
             plan.control.finish();
-            return Ok(Flow::Stop);
+            return Err(Undone::Stop);
         }
         self.waited(place, begun_ns, true)
     }

@@ -22,15 +22,21 @@ const STACK_BYTES: usize = 128 << 10;
 /// Events handed to the record at a time.
 const BATCH: usize = 4096;
 
-/// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    /// Done: go on.
-    Done,
+/// Why a step was not done.
+#[derive(Debug)]
+pub(super) enum Undone {
     /// No file was to be had in time: begin the loop anew.
     Starved,
     /// The load ends.
     Stop,
+    /// The work failed.
+    Failed(LoadError),
+}
+
+impl From<LoadError> for Undone {
+    fn from(error: LoadError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 pub(super) struct Worker {
@@ -185,10 +191,11 @@ impl Worker {
                     if plan.control.stopped() {
                         return Ok(());
                     }
-                    match self.step(plan, place, step)? {
-                        Flow::Done => {}
-                        Flow::Stop => return Ok(()),
-                        Flow::Starved => {
+                    match self.step(plan, place, step) {
+                        Ok(()) => {}
+                        Err(Undone::Stop) => return Ok(()),
+                        Err(Undone::Failed(error)) => return Err(error),
+                        Err(Undone::Starved) => {
                             plan.starved.fetch_add(1, Ordering::Relaxed);
                             self.close_slots(plan);
                             continue 'round;
@@ -200,7 +207,7 @@ impl Worker {
     }
 
     #[inline]
-    fn step(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<Flow, LoadError> {
+    fn step(&mut self, plan: &Plan, place: usize, step: &Step) -> Result<(), Undone> {
         match step.flowop.kind {
             Kind::StatFile => self.stat_file(plan, place, step),
             Kind::Read => self.read(plan, place, step),
@@ -228,12 +235,7 @@ impl Worker {
 
     /// An operation on a file is done: count it, and record it when asked.
     #[inline]
-    pub(super) fn done(
-        &mut self,
-        plan: &Plan,
-        step: &Step,
-        event: Event,
-    ) -> Result<Flow, LoadError> {
+    pub(super) fn done(&mut self, plan: &Plan, step: &Step, event: Event) -> Result<(), LoadError> {
         self.tally.steps[event.step].add(event.nanos, event.bytes);
         if !step.credits.is_empty() {
             plan.credit(step, event.bytes);
@@ -244,7 +246,7 @@ impl Worker {
                 self.record(plan)?;
             }
         }
-        Ok(Flow::Done)
+        Ok(())
     }
 
     #[cold]
