@@ -65,12 +65,8 @@ pub unsafe extern "C" fn pilot_analyze(
 ) -> c_int {
     guard(|| {
         // SAFETY: the header asks for `count` numbers and room for a measurement.
-        let (values, place) = unsafe {
-            (
-                pointers::readings("values", values, count)?,
-                Place::new("measurement", measurement)?,
-            )
-        };
+        let (values, place) =
+            unsafe { pointers::readings_and_place((values, count), ("measurement", measurement)) }?;
         let options = match options.is_null() {
             true => core::Options::default(),
             // SAFETY: the header asks for options.
@@ -186,12 +182,8 @@ pub unsafe extern "C" fn pilot_autocorrelation(
 ) -> c_int {
     guard(|| {
         // SAFETY: the header asks for `count` numbers and room for one.
-        let (values, place) = unsafe {
-            (
-                pointers::readings("values", values, count)?,
-                Place::new("coefficient", coefficient)?,
-            )
-        };
+        let (values, place) =
+            unsafe { pointers::readings_and_place((values, count), ("coefficient", coefficient)) }?;
         place.write(autocorrelation::autocorrelation(values, lag)?);
         Ok(())
     })
@@ -206,12 +198,8 @@ pub unsafe extern "C" fn pilot_effective_sample_size(
 ) -> c_int {
     guard(|| {
         // SAFETY: the header asks for `count` numbers and room for one.
-        let (values, place) = unsafe {
-            (
-                pointers::readings("values", values, count)?,
-                Place::new("size", size)?,
-            )
-        };
+        let (values, place) =
+            unsafe { pointers::readings_and_place((values, count), ("size", size)) }?;
         place.write(autocorrelation::effective_sample_size(values)?);
         Ok(())
     })
@@ -227,12 +215,8 @@ pub unsafe extern "C" fn pilot_subsession_size(
 ) -> c_int {
     guard(|| {
         // SAFETY: the header asks for `count` numbers and room for one.
-        let (values, place) = unsafe {
-            (
-                pointers::readings("values", values, count)?,
-                Place::new("size", size)?,
-            )
-        };
+        let (values, place) =
+            unsafe { pointers::readings_and_place((values, count), ("size", size)) }?;
         let found = subsession::smallest_uncorrelated(values, limit)?;
         place.write(found.map_or(0, |merged| merged.size));
         Ok(())

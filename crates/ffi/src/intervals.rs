@@ -38,12 +38,8 @@ unsafe fn of(
 ) -> c_int {
     guard(|| {
         // SAFETY: as promised.
-        let (values, place) = unsafe {
-            (
-                pointers::readings("values", values, count)?,
-                Place::new("interval", interval)?,
-            )
-        };
+        let (values, place) =
+            unsafe { pointers::readings_and_place((values, count), ("interval", interval)) }?;
         place.write(compute(values)?);
         Ok(())
     })

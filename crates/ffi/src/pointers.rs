@@ -96,6 +96,19 @@ impl<T> Place<T> {
     }
 }
 
+/// The readings `values`, and the place that what they say is written to.
+///
+/// # Safety
+///
+/// As [`readings`] and [`Place::new`] ask.
+pub unsafe fn readings_and_place<'a, T>(
+    (values, count): (*const f64, usize),
+    (name, place): (&str, *mut T),
+) -> Outcome<(&'a [f64], Place<T>)> {
+    // SAFETY: as promised.
+    unsafe { Ok((readings("values", values, count)?, Place::new(name, place)?)) }
+}
+
 /// Room for indexes, and for how many there are.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
