@@ -43,12 +43,7 @@ impl Parser {
                 Token::Word(_) if word == "set" => self.set()?,
                 Token::Word(_) if word == "define" => self.define(&mut syntax)?,
                 Token::Word(_) if word == "eventgen" => {
-                    let attributes = self.attributes()?;
-                    syntax.eventgen = Some(Statement {
-                        word,
-                        line,
-                        attributes,
-                    });
+                    syntax.eventgen = Some(self.statement(word, line)?);
                 }
                 Token::Word(_) if word == "run" || word == "psrun" => {
                     if syntax.run_s.is_some() {
@@ -167,12 +162,8 @@ impl Parser {
         let (word, line) = self.word("file, fileset, process or randvar")?;
         match word.as_str() {
             "file" | "fileset" | "filesets" => {
-                let attributes = self.attributes()?;
-                syntax.filesets.push(Statement {
-                    word,
-                    line,
-                    attributes,
-                });
+                let fileset = self.statement(word, line)?;
+                syntax.filesets.push(fileset);
             }
             "process" | "processes" => {
                 let process = self.process(word, line)?;
@@ -209,58 +200,51 @@ impl Parser {
         }
     }
 
-    fn process(&mut self, word: String, line: usize) -> Result<ProcessSyntax, WmlError> {
+    /// What a word and the attributes after it say.
+    fn statement(&mut self, word: String, line: usize) -> Result<Statement, WmlError> {
         let attributes = self.attributes()?;
-        let statement = Statement {
+        Ok(Statement {
             word,
             line,
             attributes,
-        };
-        self.mark('{')?;
-        let mut threads = Vec::new();
-        while !self.at_mark('}') {
-            let (word, line) = self.word("thread or '}'")?;
-            if word != "thread" {
-                return Err(WmlError::new(
-                    line,
-                    &word,
-                    "a process holds threads only: thread name=... { ... }",
-                ));
-            }
-            threads.push(self.thread(word, line)?);
-        }
-        self.mark('}')?;
+        })
+    }
+
+    fn process(&mut self, word: String, line: usize) -> Result<ProcessSyntax, WmlError> {
+        let statement = self.statement(word, line)?;
+        let holds = "a process holds threads only: thread name=... { ... }";
+        let threads = self.block("thread", holds, Self::thread)?;
         Ok(ProcessSyntax { statement, threads })
     }
 
     fn thread(&mut self, word: String, line: usize) -> Result<ThreadSyntax, WmlError> {
-        let attributes = self.attributes()?;
-        let statement = Statement {
-            word,
-            line,
-            attributes,
-        };
+        let statement = self.statement(word, line)?;
+        let holds = "a thread holds flowops only: flowop KIND name=...";
+        let flowops = self.block("flowop", holds, |parser, _, _| {
+            let (word, line) = parser.word("the kind of the flowop")?;
+            parser.statement(word, line)
+        })?;
+        Ok(ThreadSyntax { statement, flowops })
+    }
+
+    /// `{ ... }` around parts that all begin with the same word; `holds` is what is said of any other.
+    fn block<T>(
+        &mut self,
+        begin: &str,
+        holds: &str,
+        mut part: impl FnMut(&mut Self, String, usize) -> Result<T, WmlError>,
+    ) -> Result<Vec<T>, WmlError> {
         self.mark('{')?;
-        let mut flowops = Vec::new();
+        let mut parts = Vec::new();
         while !self.at_mark('}') {
-            let (word, line) = self.word("flowop or '}'")?;
-            if word != "flowop" {
-                return Err(WmlError::new(
-                    line,
-                    &word,
-                    "a thread holds flowops only: flowop KIND name=...",
-                ));
+            let (word, line) = self.word(&format!("{begin} or '}}'"))?;
+            if word != begin {
+                return Err(WmlError::new(line, &word, holds));
             }
-            let (word, line) = self.word("the kind of the flowop")?;
-            let attributes = self.attributes()?;
-            flowops.push(Statement {
-                word,
-                line,
-                attributes,
-            });
+            parts.push(part(self, word, line)?);
         }
         self.mark('}')?;
-        Ok(ThreadSyntax { statement, flowops })
+        Ok(parts)
     }
 
     /// `key=value, key, ...`; attributes may go on after a comma on the next line.
