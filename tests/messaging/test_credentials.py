@@ -17,10 +17,10 @@ import pytest
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link, Settings
-from ascar.messaging.server import find_nats_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 OPERATOR, ACCOUNT, USER, SEED = 14 << 3, 0, 20 << 3, 18 << 3
 FILE = """\
@@ -115,31 +115,21 @@ class Realm:
 
 
 @pytest.fixture(scope="module")
-def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
+def realm(
+    tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path, str], AbstractContextManager[int]]
+) -> Iterator[Realm]:
     folder = tmp_path_factory.mktemp("operator")
     operator, account = Key(folder, "operator", OPERATOR), Key(folder, "account", ACCOUNT)
     names = ("subs", "conn", "leaf", "imports", "exports", "data", "payload")
     limits = {**dict.fromkeys(names, -1), "wildcards": True}
     content = (
-        f'listen: "127.0.0.1:-1"\nports_file_dir: {json.dumps(str(folder))}\n'
+        'listen: "127.0.0.1:-1"\n'
         f"operator: {operator.token(operator, {'type': 'operator'})}\nresolver: MEMORY\n"
         f"resolver_preload: {{ {account.public}: "
         f"{operator.token(account, {'type': 'account', 'limits': limits})} }}\n"
     )
-    (folder / "server.conf").write_text(content)
-    with subprocess.Popen(
-        [find_nats_server(), "-c", "server.conf"], cwd=folder, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            end_s = time.monotonic() + 60
-            while not (files := list(folder.glob("*.ports"))) or not files[0].read_text().endswith("}"):
-                assert process.poll() is None, process.stderr and process.stderr.read().decode()
-                assert time.monotonic() < end_s
-                time.sleep(0.02)
-            port = int(json.loads(files[0].read_text())["nats"][0].rsplit(":", 1)[1])
-            yield Realm(folder, account, port)
-        finally:
-            process.kill()
+    with serving(folder, content) as port:
+        yield Realm(folder, account, port)
 
 
 async def connect(realm: Realm, credentials: Path) -> bool:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,38 +12,31 @@ import pytest
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link, MessageServer, Settings, Tls, read_settings
-from ascar.messaging.server import find_nats_server
 from ascar.sharp.deployment.messages import ask, beat, controller_user, manager_user
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "messaging.md"
 MANAGER = ("manager", "a long random word")
 
 
 @pytest.fixture(scope="module")
-def port(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def port(
+    certificates: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    serving: Callable[[Path, str], AbstractContextManager[int]],
+) -> Iterator[int]:
     """A server with the documented configuration."""
     folder = tmp_path_factory.mktemp("tls")
     text = re.search(r"tests start a server with it -->\n```\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
     assert text is not None
     config = text[1].replace('"0.0.0.0:4222"', '"127.0.0.1:-1"')
-    (folder / "server.conf").write_text(f"ports_file_dir: {json.dumps(str(folder))}\n{config}")
     for name in ("server.pem", "server.key", "ca.pem"):
         (folder / name).write_bytes((certificates / name).read_bytes())
-    with subprocess.Popen(
-        [find_nats_server(), "-c", "server.conf"], cwd=folder, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            end_s = time.monotonic() + 60
-            while not (files := list(folder.glob("*.ports"))) or not files[0].read_text().endswith("}"):
-                assert process.poll() is None, process.stderr and process.stderr.read().decode()
-                assert time.monotonic() < end_s
-                time.sleep(0.02)
-            yield int(json.loads(files[0].read_text())["nats"][0].rsplit(":", 1)[1])
-        finally:
-            process.kill()
+    with serving(folder, config) as port:
+        yield port
 
 
 def settings(
