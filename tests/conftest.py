@@ -16,10 +16,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from ascar.errors import EnvironmentLacks
+from ascar.program.node_binary import find_ascard
 from ascar.threads import compute_on_one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Tests of several folders share helpers, which lie beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
 
 ROOT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
@@ -129,3 +134,12 @@ def in_memory() -> Path | None:
     if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_BYTES_MIN:
         return None
     return MEMORY
+
+
+@pytest.fixture(scope="session")
+def ascard() -> Path:
+    """The node binary."""
+    try:
+        return find_ascard()
+    except EnvironmentLacks as lack:
+        pytest.skip(str(lack))

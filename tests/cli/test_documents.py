@@ -9,12 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
-from ascar.cli.app import app
+from command_tree import COMMAND, COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = typer.main.get_command(app)
 
 
 def _commands():
@@ -23,7 +21,7 @@ def _commands():
         text = _joined(page.read_text("utf-8"))
         for line in re.findall(r"^ {4}(?:\$ )?(ascar .*)$", text, re.MULTILINE):
             yield line
-    for command in _leaves(COMMAND):
+    for command in COMMANDS.values():
         for line in _joined(command.epilog or "").splitlines():
             if line.strip().startswith("ascar "):
                 yield line.strip()
@@ -32,14 +30,6 @@ def _commands():
 def _joined(text):
     """Lines that a backslash at the end continues, as one."""
     return re.sub(r" *\\\n\s*", " ", text)
-
-
-def _leaves(command):
-    for child in command.commands.values():
-        if hasattr(child, "commands"):
-            yield from _leaves(child)
-        else:
-            yield child
 
 
 @pytest.mark.parametrize("line", sorted(set(_commands())))

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 
-from ascar.cli.app import app
+from command_tree import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,17 +33,8 @@ _SAID_BY = {
 }
 
 
-def commands(path: str = "ascar", group: Any = None) -> Iterator[tuple[str, Any]]:
-    """Every command by its whole name."""
-    for name, command in (typer.main.get_command(app) if group is None else group).commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(f"{path} {name}", command)
-        else:
-            yield f"{path} {name}", command
-
-
 def _options() -> Iterator[tuple[str, Any]]:
-    for path, command in commands():
+    for path, command in COMMANDS.items():
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 yield path, parameter
@@ -87,7 +77,7 @@ def test_a_concept_has_one_name(name: str) -> None:
 
 
 def test_what_can_be_started_goes_up_and_down() -> None:
-    names = {path for path, _ in commands()}
+    names = set(COMMANDS)
     assert {"ascar capes up", "ascar capes status", "ascar capes down"} <= names
     assert not [name for name in names if name.split()[-1] in {"start", "stop", "end", "kill"}]
 

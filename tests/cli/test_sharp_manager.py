@@ -19,6 +19,7 @@ from ascar.messaging import MessageServer
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.deployment.messages import controller_user, manager_user
 from ascar.simulation import parse_scenario
+from process_state import alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -303,13 +304,6 @@ def test_the_cluster_is_killed_and_who_is_missing_is_told(
             assert missed.status == 1
             assert "client-1: does not answer" in missed.error
             assert ascar("sharp", "deploy", rules, "--workload", "writers", "--forget").status == 0
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:

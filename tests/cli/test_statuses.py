@@ -6,27 +6,15 @@ import ast
 from pathlib import Path
 
 import pytest
-import typer
 
 import ascar.cli
 from ascar import errors
-from ascar.cli.app import app
 from ascar.cli.statuses import MEANINGS, NO_DECISION, WITHOUT_DECISION
 from ascar.pilot import PRESETS, ComparisonTerms
 from ascar.results.documents import DOCUMENTS, struct_of
+from command_tree import COMMANDS
 
 CLI = Path(ascar.cli.__file__).parent
-
-
-def commands(path="ascar", group=None):
-    for name, command in (typer.main.get_command(app) if group is None else group).commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(f"{path} {name}", command)
-        else:
-            yield f"{path} {name}", command
-
-
-COMMANDS = dict(commands())
 
 
 def test_no_command_has_a_status_of_its_own():

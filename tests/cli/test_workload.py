@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ascar.errors import EnvironmentLacks
-from ascar.program.node_binary import find_ascard
+from process_state import wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,31 +47,9 @@ while time.monotonic() < end:
 
 
 @pytest.fixture
-def ascard() -> Path:
-    try:
-        return find_ascard()
-    except EnvironmentLacks as lack:
-        pytest.skip(str(lack))
-
-
-@pytest.fixture
 def place(in_memory: Path | None) -> Iterator[Path]:
     with TemporaryDirectory(prefix="ascar-", dir=in_memory) as directory:
         yield Path(directory)
-
-
-def wait_for_end(pid: int) -> None:
-    """It was killed; whoever has adopted it may take a moment to collect it, or never do."""
-    end_s = time.monotonic() + 60
-    while True:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return
-        if state in "ZX":
-            return
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def record(ascar: Callable[..., Any], *words: object) -> dict[str, Any]:

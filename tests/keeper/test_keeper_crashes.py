@@ -17,6 +17,7 @@ import pytest
 from ascar.errors import KeeperLost
 from ascar.targets.keeper import Keeper, restore_all
 from ascar.targets.keeper_process import command
+from process_state import wait_for_end
 
 MIB = 1 << 20
 CLIENT = Path(__file__).parent / "client_to_kill.py"
@@ -54,25 +55,11 @@ class Study:
         self.process.wait()
 
 
-def wait_for_death(pid: int) -> None:
-    """It was killed: nobody may have collected it, and the kernel takes its moment to end it."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            return
-        if state.rpartition(")")[2].split()[0] in "ZX":
-            return
-        assert time.monotonic() < deadline, state
-        time.sleep(0.005)
-
-
 def check(noted: dict[str, object]) -> None:
     """The loop device's knobs are what they were, and the load is dead. The device itself is free again, so
     that somebody else may have it by now: then his knobs are his."""
     if "load" in noted:
-        wait_for_death(int(str(noted["load"])))
+        wait_for_end(int(str(noted["load"])))
     before = noted.get("before")
     if isinstance(before, dict):
         block = Path("/sys/block") / str(noted["device"])

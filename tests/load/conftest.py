@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks
-from ascar.program.node_binary import find_ascard
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -32,15 +29,6 @@ class Done:
         assert self.lines, self.errors
         assert self.lines[-1]["kind"] == "summary", self.errors
         return self.lines[-1]
-
-
-@pytest.fixture(scope="session")
-def ascard() -> Path:
-    """The node binary."""
-    try:
-        return find_ascard()
-    except EnvironmentLacks as lack:
-        pytest.skip(str(lack))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 from ascar.errors import EnvironmentLacks, MessagingError, Refused
 from ascar.messaging import Link, MessageServer, Settings, User, read_settings
 from ascar.messaging import server as server_module
+from process_state import alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,13 +30,6 @@ def wait_until(what: Callable[[], bool]) -> None:
     while not what():
         assert time.monotonic() < end_s, "waited too long"
         time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 async def reaches(settings: Settings) -> bool:

@@ -13,6 +13,7 @@ from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.pilot import CommandRunner
 from ascar.pilot.command import DURATION, start_cost_s
 from ascar.program import running
+from process_state import wait_for_end
 
 
 def _python(code, *arguments):
@@ -127,11 +128,7 @@ def test_one_that_ignores_being_asked_is_killed(monkeypatch):
 def test_what_it_leaves_behind_is_killed(tmp_path):
     note = tmp_path / "pid"
     _run(("sh", "-c", f"setsid sleep 1000 & echo $! > {note}"))
-    state, end_s = Path(f"/proc/{int(note.read_text())}/stat"), time.monotonic() + 60
-    with suppress(FileNotFoundError, ProcessLookupError):  # gone, or dead and not yet collected
-        while state.read_text().rpartition(")")[2].split()[0] not in "ZX":
-            assert time.monotonic() < end_s
-            time.sleep(0.01)
+    wait_for_end(int(note.read_text()))
 
 
 def test_what_becomes_another_program_meanwhile_is_killed_too(tmp_path):

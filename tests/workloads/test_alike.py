@@ -23,7 +23,6 @@ import pytest
 from ascar.errors import EnvironmentLacks
 from ascar.features import features_of, parse_system_calls, relative_differences, signature_workload
 from ascar.features.system_calls import SYSTEM_CALLS
-from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:
@@ -125,11 +124,9 @@ def far(original: list[dict[str, float]], other: list[dict[str, float]]) -> dict
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
 @pytest.mark.parametrize("what", ["database that waits", "database", "mail server"])
-def test_a_process_and_its_signature_are_alike_under_the_same_instrument(place: Path, what: str) -> None:
-    try:
-        ascard = find_ascard()
-    except EnvironmentLacks as lack:
-        pytest.skip(str(lack))
+def test_a_process_and_its_signature_are_alike_under_the_same_instrument(
+    place: Path, ascard: Path, what: str
+) -> None:
     data, copy, record = place / "original", place / "signature", place / "record"
     if what.startswith("database"):
         data.mkdir()

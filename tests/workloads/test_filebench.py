@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.program.node_binary import find_ascard
+from ascar.errors import StageFailed, StudyError
 from ascar.testing.workloads import WorkloadContract
 from ascar.workloads import LoadTiming, Workload, open_workload
 from ascar.workloads.filebench import Filebench
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     from ascar.results.measurement import Readings
 
+pytestmark = pytest.mark.usefixtures("ascard")
+
 WML = """
 define fileset name=f,entries=50,size=8k,prealloc
 define process name=p { thread name=t,instances=2 {
@@ -31,14 +32,6 @@ define process name=p { thread name=t,instances=2 {
   flowop opslimit name=limit } }
 eventgen rate=5000
 """
-
-
-@pytest.fixture(autouse=True)
-def _needs_ascard() -> None:
-    try:
-        find_ascard()
-    except EnvironmentLacks as lack:
-        pytest.skip(str(lack))
 
 
 class TestMailserver(WorkloadContract):

@@ -20,7 +20,6 @@ from ascar.features import (
     relative_differences,
     signature_workload,
 )
-from ascar.program.node_binary import find_ascard
 from ascar.workloads.recorder import RecorderOptions, record_process
 
 if TYPE_CHECKING:
@@ -89,9 +88,10 @@ def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_a_process_is_recorded_and_its_signature_replays(process: subprocess.Popen[str], place: Path) -> None:
+def test_a_process_is_recorded_and_its_signature_replays(
+    process: subprocess.Popen[str], ascard: Path, place: Path
+) -> None:
     try:
-        ascard = find_ascard()
         # A busy machine makes gaps longer now and then, and never alike by chance.
         differing = far(process.pid, ascard, place, 1)
         for seed in range(2, 9):

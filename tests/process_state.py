@@ -1,0 +1,22 @@
+"""Whether other processes still run: of killed ones too, which nobody may have collected."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_for_end(pid: int, limit_s: float = 60.0) -> None:
+    """Wait for a process that was killed: the kernel takes its moment to end it."""
+    end_s = time.monotonic() + limit_s
+    while alive(pid):
+        assert time.monotonic() < end_s, f"process {pid} still runs"
+        time.sleep(0.005)
