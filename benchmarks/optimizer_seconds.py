@@ -26,7 +26,7 @@ from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.results.trial import TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 from .harness import Benchmark, Piece, mean, number, sources, table
 

@@ -80,7 +80,7 @@ PROOFS = (
         "kill a target",
         100,
         3,
-        ("tests/targets/test_localfs.py::test_killed_at_any_moment_everything_is_put_back",),
+        ("tests/systems/test_localfs.py::test_killed_at_any_moment_everything_is_put_back",),
     ),
     Proof(
         "kill a study",

@@ -123,7 +123,7 @@ def study_page() -> str:
         parts.append(f"## [{name}]\n")
         parts.append(_keys(section))
     for name, group, default in (
-        ("target", "ascar.targets", "localfs"),
+        ("target", "ascar.systems", "localfs"),
         ("workload", "ascar.workloads", "the target's own"),
         ("optimizer", "ascar.optimizers", "auto"),
     ):

@@ -16,8 +16,8 @@ from ascar.loops.offline import tune
 from ascar.results.trial import TrialState
 from ascar.study import Study
 from ascar.sweep import SweepPlan, passes
-from ascar.targets.recording import MeasurementTable
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording import MeasurementTable
+from ascar.systems.recording_columns import TableColumns
 
 ROOT = Path(__file__).parents[1]
 BYTES_MAX = 3_000_000

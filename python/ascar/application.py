@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, cast
 from ascar.errors import Refused, StudyError
 from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
-from ascar.targets.administration import DEVICE, MOUNTPOINT, command_lines
-from ascar.targets.holders import holder_of
-from ascar.targets.keeper import Keeper
-from ascar.targets.machine import describe_machine
-from ascar.targets.recipe import KNOBS, recipe_of
+from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
+from ascar.systems.holders import holder_of
+from ascar.systems.keeper import Keeper
+from ascar.systems.machine import describe_machine
+from ascar.systems.recipe import KNOBS, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ascar.history import Run
     from ascar.space import Configuration, Space
-    from ascar.targets.place import Place
-    from ascar.targets.recipe import Recipe
+    from ascar.systems.place import Place
+    from ascar.systems.recipe import Recipe
 
 # What the machine is described by, and what a difference is called.
 _ALIKE = {

@@ -18,7 +18,7 @@ from ascar.events import Event
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
-from ascar.targets import Adopting, Owned, Reusing, open_target
+from ascar.systems import Adopting, Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ascar.history import History, Run
     from ascar.space import Configuration, Space
     from ascar.study import Study
-    from ascar.targets import Target
+    from ascar.systems import Target
 
 _CRASHES_MAX = 2
 

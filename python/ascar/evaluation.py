@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
     from ascar.results.trial import Change
     from ascar.study import Study
-    from ascar.targets import Target
+    from ascar.systems import Target
     from ascar.workloads import Workload
 
 Clock = Callable[[], float]

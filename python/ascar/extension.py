@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def kinds(group: str) -> list[str]:
-    """Names registered in an entry-point group such as "ascar.targets", sorted."""
+    """Names registered in an entry-point group such as "ascar.systems", sorted."""
     return sorted({entry.name for entry in entry_points(group=group)})
 
 

@@ -130,7 +130,7 @@ def readiness() -> DoctorResult:
     missing = [need for need in found if not need.found]
     return DoctorResult(
         machine=_machine(),
-        targets=tuple(_target(kind, found) for kind in kinds("ascar.targets")),
+        targets=tuple(_target(kind, found) for kind in kinds("ascar.systems")),
         needs=found,
         missing_debian_packages=tuple(sorted({one.debian_package for one in missing if one.debian_package})),
         missing_fedora_packages=tuple(sorted({one.fedora_package for one in missing if one.fedora_package})),
@@ -142,7 +142,7 @@ def _target(kind: str, needed: tuple[Need, ...]) -> TargetReadiness:
     missing = tuple(need.name for need in needed if kind in need.needed_by and not need.found)
     problem = None
     try:
-        load("ascar.targets", kind, "target.kind")
+        load("ascar.systems", kind, "target.kind")
     except EnvironmentLacks as error:
         problem = error.message
     return TargetReadiness(kind, not missing and problem is None, missing, problem)

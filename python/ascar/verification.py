@@ -14,7 +14,7 @@ from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
 from ascar.render import estimate
 from ascar.results.trial import Purpose, TrialState
 from ascar.results.verdict import ObjectiveGain, Verdict
-from ascar.targets import Reusing
+from ascar.systems import Reusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

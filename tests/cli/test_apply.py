@@ -16,8 +16,8 @@ from ascar.results.trial import Purpose, TrialState
 from ascar.results.verdict import Verdict
 from ascar.space import preset
 from ascar.study import Study
-from ascar.targets.keeper import Keeper
-from ascar.targets.machine import describe_machine
+from ascar.systems.keeper import Keeper
+from ascar.systems.machine import describe_machine
 
 pytestmark = pytest.mark.machine
 

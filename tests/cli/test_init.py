@@ -14,7 +14,7 @@ from ascar.extension import kinds, load
 from ascar.starter.keys import keys_of, options_of
 from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
 
-TARGETS = kinds("ascar.targets")
+TARGETS = kinds("ascar.systems")
 SECTIONS = {
     "study": StudySection,
     "measurement": MeasurementSection,
@@ -41,7 +41,7 @@ def test_what_it_writes_is_a_study(target, text):
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_key_is_there_with_its_meaning(target, text):
     lines = text(target).splitlines()
-    structs = {**SECTIONS, "target": options_of(load("ascar.targets", target, ""))}
+    structs = {**SECTIONS, "target": options_of(load("ascar.systems", target, ""))}
     for section, struct in structs.items():
         begin = lines.index(f"[{section}]")
         end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("[")), len(lines))

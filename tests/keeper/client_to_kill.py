@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ascar.targets.keeper import Keeper
+from ascar.systems.keeper import Keeper
 
 MIB = 1 << 20
 SCHEDULERS = ("bfq", "kyber", "mq-deadline")

@@ -17,7 +17,7 @@ import pytest
 
 from ascar.errors import Refused
 from ascar.program.node_binary import find_ascard
-from ascar.targets.keeper import Keeper
+from ascar.systems.keeper import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

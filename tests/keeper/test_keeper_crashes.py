@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import KeeperLost
-from ascar.targets.keeper import Keeper, restore_all
-from ascar.targets.keeper_process import command
+from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.keeper_process import command
 from process_state import wait_for_end
 
 MIB = 1 << 20

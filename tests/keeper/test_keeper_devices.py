@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import InputError, Refused
-from ascar.targets.keeper import Keeper
+from ascar.systems.keeper import Keeper
 
 MIB = 1 << 20
 

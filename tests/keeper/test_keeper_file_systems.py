@@ -208,7 +208,7 @@ def test_a_busy_mount_is_not_torn_away(keeper, roomy):
 
 
 def test_two_sessions_mount_two_file_systems_of_one_kind(keeper, roomy, state, images):
-    from ascar.targets.keeper import Keeper
+    from ascar.systems.keeper import Keeper
 
     with Keeper("another", state_dir=state) as other:
         other.image_create(images / "other", 320 * MIB)

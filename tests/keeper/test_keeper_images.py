@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import InputError, Refused, StageFailed
-from ascar.targets.keeper import Keeper
+from ascar.systems.keeper import Keeper
 
 MIB = 1 << 20
 

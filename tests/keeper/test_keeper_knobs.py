@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import InputError, StageFailed
-from ascar.targets.keeper import Keeper, restore_all
+from ascar.systems.keeper import Keeper, restore_all
 
 DIRTY = Path("/proc/sys/vm")
 

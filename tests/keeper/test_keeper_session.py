@@ -13,7 +13,7 @@ import pytest
 
 from ascar.errors import EnvironmentLacks, InputError, KeeperLost, Refused
 from ascar.program.node_binary import find_ascard
-from ascar.targets.keeper import Keeper, restore_all
+from ascar.systems.keeper import Keeper, restore_all
 
 
 def test_hello_tells_who_and_what(keeper):
@@ -134,8 +134,8 @@ def test_a_killed_keeper_is_lost(state):
 
 
 def test_a_stopped_keeper_is_given_up_at_the_deadline(state, monkeypatch):
-    monkeypatch.setattr("ascar.targets.keeper.GRACE_S", 0.2)
-    monkeypatch.setattr("ascar.targets.keeper_process.EXIT_PATIENCE_S", 0.2)
+    monkeypatch.setattr("ascar.systems.keeper.GRACE_S", 0.2)
+    monkeypatch.setattr("ascar.systems.keeper_process.EXIT_PATIENCE_S", 0.2)
     keeper = Keeper("to be stopped", state_dir=state).start()
     pid, process = keeper.pid, keeper._process
     os.kill(pid, signal.SIGSTOP)

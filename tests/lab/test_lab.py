@@ -17,7 +17,7 @@ from ascar.lab import (
 )
 from ascar.lab.summary import best_so_far, regrets
 from ascar.lab.synthetic import Landscape
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ascar.lab import (
 from ascar.lab.curves import band, best_values, near_optimal, over_time, stops_by_mutations, stops_by_window
 from ascar.lab.ranking import compare, ranks
 from ascar.lab.summary import regrets
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 
 class Known:

@@ -19,7 +19,7 @@ from ascar.lab import (
 )
 from ascar.lab import work as work_module
 from ascar.lab.identity import sources_of
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 HERE = Conduct(workers=0)
 

@@ -13,7 +13,7 @@ from ascar.results.trial import Purpose
 from ascar.search import search_optimizer
 from ascar.space import study_space
 from ascar.study import Study
-from ascar.targets import open_target
+from ascar.systems import open_target
 
 SIMULATED = """
 [study]

@@ -9,7 +9,7 @@ import pytest
 from ascar.errors import StudyError
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.target import RuleKnobs
-from ascar.targets import open_target
+from ascar.systems import open_target
 from ascar.testing.targets import TargetContract
 from ascar.workloads import Workload
 from ascar.workspace import LoadTiming
@@ -17,7 +17,7 @@ from ascar.workspace import LoadTiming
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.targets import Target
+    from ascar.systems import Target
 
 ONE = RuleSet.uniform(Action(100, 0, 20_000))
 

@@ -19,7 +19,7 @@ from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
 from ascar.results.trial import Purpose, TrialState
 from ascar.space import study_space
-from ascar.targets import open_target
+from ascar.systems import open_target
 from ascar.units import format_duration
 
 if TYPE_CHECKING:

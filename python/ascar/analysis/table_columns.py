@@ -9,7 +9,7 @@ from ascar.analysis.tables import read_frame
 from ascar.datasets import located
 from ascar.errors import InputError
 from ascar.names import names_of
-from ascar.targets.recording_columns import name_of, own_space
+from ascar.systems.recording_columns import name_of, own_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -40,7 +40,7 @@ def apply(
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.results.machine import ApplyResult
-    from ascar.targets.place import Place
+    from ascar.systems.place import Place
 
     place = Place.named(device, mountpoint)
     with History.existing() as history:

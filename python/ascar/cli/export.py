@@ -28,7 +28,7 @@ def export(
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.results.machine import ExportResult
-    from ascar.targets import open_target
+    from ascar.systems import open_target
 
     with History.existing() as history:
         found = find_run(history, run)

@@ -22,7 +22,7 @@ def _targets(incomplete: str) -> list[str]:
     from ascar.extension import kinds
     from ascar.starter.online import ONLINE
 
-    return [kind for kind in (*kinds("ascar.targets"), ONLINE) if kind.startswith(incomplete)]
+    return [kind for kind in (*kinds("ascar.systems"), ONLINE) if kind.startswith(incomplete)]
 
 
 def init(

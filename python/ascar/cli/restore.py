@@ -25,7 +25,7 @@ def restore(
     from ascar.cli.statuses import DONE, FAILED
     from ascar.results.encode import extended
     from ascar.results.machine import RestoreResult
-    from ascar.targets.keeper import restore_all
+    from ascar.systems.keeper import restore_all
 
     report = restore_all(everything=not keep_applied)
     if json:

@@ -46,7 +46,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     from ascar.extension import find
 
     for group, table, key in (
-        ("ascar.targets", study.target, "target.kind"),
+        ("ascar.systems", study.target, "target.kind"),
         ("ascar.workloads", study.workload, "workload.kind"),
         ("ascar.optimizers", study.optimizer, "optimizer.kind"),
     ):
@@ -71,7 +71,7 @@ def find_space(named: str) -> Space:
     """
     from ascar.space import Guarantee, preset, study_space
     from ascar.study import Study
-    from ascar.targets import open_target
+    from ascar.systems import open_target
 
     if not is_study_file(named):
         return preset(named).permit_weaker(Guarantee)

@@ -13,7 +13,7 @@ from ascar.errors import StudyError
 from ascar.lab.problem import NoiseModel, SyntheticSpecification, TableSpecification
 from ascar.small_file import SmallFile
 from ascar.study import FILE_BYTES_MAX, convert
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 if TYPE_CHECKING:
     from ascar.lab.problem import Specification

@@ -13,8 +13,8 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.lab.synthetic import LANDSCAPE_VERSION, Landscape
 from ascar.space import Choices
-from ascar.targets.recording import MeasurementTable
-from ascar.targets.recording_columns import TableColumns, name_of
+from ascar.systems.recording import MeasurementTable
+from ascar.systems.recording_columns import TableColumns, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from ascar.lab.sweeps import Sweep
 from ascar.lab.work import Conduct, Experiment
 from ascar.names import names_of
 from ascar.study import duration
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording_columns import TableColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -159,7 +159,7 @@ def study_text(kind: str) -> str:
         StudyError: no such kind.
         EnvironmentLacks: its package cannot be imported.
     """
-    target = load("ascar.targets", kind, "TARGET")
+    target = load("ascar.systems", kind, "TARGET")
     starter = _STARTERS.get(kind, _Starter())
     study = {
         "name": toml(kind),

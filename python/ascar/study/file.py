@@ -135,7 +135,7 @@ class Study(msgspec.Struct, frozen=True):
         budget: str = "1 min",
         **tables: Mapping[str, Any],
     ) -> Study:
-        """A study whose system is a Python function (see `ascar.targets.function`).
+        """A study whose system is a Python function (see `ascar.systems.function`).
 
         Args:
             function: called with a configuration; returns a number (the metric `value`) or numbers by metric,

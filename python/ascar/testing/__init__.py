@@ -10,7 +10,7 @@ A plugin's test subclasses a suite in four lines:
 The suites are pytest classes; pytest is needed to run them, not to import this package.
 """
 
-from ascar.targets.virtual import VirtualClock
+from ascar.systems.virtual import VirtualClock
 from ascar.testing.optimizers import OptimizerContract
 from ascar.testing.spaces import branching, continuous, grid, tiny
 from ascar.testing.targets import TargetContract

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.targets import Target
+from ascar.systems import Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

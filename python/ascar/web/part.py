@@ -16,7 +16,7 @@ from ascar.analysis.tables import ended_trials
 from ascar.errors import AscarError, InputError
 from ascar.results.trial import TrialState
 from ascar.study import Study
-from ascar.targets.recording_columns import name_of, own_space
+from ascar.systems.recording_columns import name_of, own_space
 from ascar.web.exploration import NothingYet, Origin
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import StudyError
 from ascar.space import Configuration
-from ascar.targets import open_target
-from ascar.targets.localfs import LocalFileSystem
-from ascar.targets.recipe import KNOBS
+from ascar.systems import open_target
+from ascar.systems.localfs import LocalFileSystem
+from ascar.systems.recipe import KNOBS
 from ascar.workloads import open_workload
 
 if TYPE_CHECKING:

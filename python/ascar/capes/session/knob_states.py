@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import AscarError, StudyError
-from ascar.targets.keeper import Keeper
+from ascar.systems.keeper import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

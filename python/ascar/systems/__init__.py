@@ -121,7 +121,7 @@ def open_target(options: Mapping[str, Any]) -> Target:
     kind = str(options.get("kind", "localfs"))
     rest = {key: value for key, value in options.items() if key != "kind"}
     if kind == "function":  # which only Python can name, so that it is no entry point
-        from ascar.targets.function import PythonFunction
+        from ascar.systems.function import PythonFunction
 
         return PythonFunction(rest)
-    return load("ascar.targets", kind, "target.kind")(rest)
+    return load("ascar.systems", kind, "target.kind")(rest)

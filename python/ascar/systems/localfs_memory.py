@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StudyError
-from ascar.targets.localfs_options import MEMORY_BYTES_MIN
+from ascar.systems.localfs_options import MEMORY_BYTES_MIN
 from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ascar.targets.keeper import Keeper
-    from ascar.targets.localfs_options import LocalFileSystemSettings
+    from ascar.systems.keeper import Keeper
+    from ascar.systems.localfs_options import LocalFileSystemSettings
 
 
 class MemoryLimit:

@@ -15,8 +15,8 @@ import pytest
 from localfs_support import ROOT, SIZE, entered, run, traces
 
 from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
-from ascar.targets import Reusing
-from ascar.targets.localfs import LocalFileSystem
+from ascar.systems import Reusing
+from ascar.systems.localfs import LocalFileSystem
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming
 from ascar.workloads.command import Command

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
-from ascar.targets.localfs_options import SIZE_BYTES_MIN
+from ascar.systems.localfs_options import SIZE_BYTES_MIN
 from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from ascar.targets.keeper import Keeper
-    from ascar.targets.keeper_replies import Copied
-    from ascar.targets.localfs_options import LocalFileSystemSettings
-    from ascar.targets.recipe import Recipe
+    from ascar.systems.keeper import Keeper
+    from ascar.systems.keeper_replies import Copied
+    from ascar.systems.localfs_options import LocalFileSystemSettings
+    from ascar.systems.recipe import Recipe
 
 _DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.targets.counters import Counters
+from ascar.systems.counters import Counters
 
 
 @pytest.fixture

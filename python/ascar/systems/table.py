@@ -24,9 +24,9 @@ import numpy as np
 from ascar.errors import StageFailed, StudyError
 from ascar.results.measurement import Readings
 from ascar.study import convert
-from ascar.targets.recording import MeasurementTable
-from ascar.targets.recording_columns import TableColumns
-from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds
+from ascar.systems.recording import MeasurementTable
+from ascar.systems.recording_columns import TableColumns
+from ascar.systems.virtual import CATEGORIES, VirtualSystem, check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

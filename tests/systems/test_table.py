@@ -10,10 +10,10 @@ import pytest
 
 from ascar.errors import SpaceError, StageFailed, StudyError
 from ascar.space import Choices, Configuration, Range
-from ascar.targets import Target
-from ascar.targets.recording import MeasurementTable
-from ascar.targets.recording_columns import TableColumns, name_of
-from ascar.targets.table import RecordedTable
+from ascar.systems import Target
+from ascar.systems.recording import MeasurementTable
+from ascar.systems.recording_columns import TableColumns, name_of
+from ascar.systems.table import RecordedTable
 from ascar.testing import TargetContract, WorkloadContract
 from ascar.workloads import LoadTiming, Workload
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from localfs_support import ROOT, entered
 
-from ascar.targets.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
-from ascar.targets.localfs_space import localfs_space, without_machine_wide
+from ascar.systems.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
+from ascar.systems.localfs_space import localfs_space, without_machine_wide
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ import msgspec
 
 from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
 from ascar.results.machine import RestoreReport
-from ascar.targets import keeper_replies as replies
-from ascar.targets.keeper_process import KeeperProcess, command
+from ascar.systems import keeper_replies as replies
+from ascar.systems.keeper_process import KeeperProcess, command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ import os
 import platform
 from pathlib import Path
 
-from ascar.targets.machine import (
+from ascar.systems.machine import (
     backing_of,
     block_device,
     describe_machine,

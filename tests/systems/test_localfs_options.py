@@ -10,9 +10,9 @@ import pytest
 from ascar.errors import EnvironmentLacks, Refused, StudyError
 from ascar.space import Choices
 from ascar.starter.keys import options_of
-from ascar.targets import open_target
-from ascar.targets.localfs import LocalFileSystem
-from ascar.targets.localfs_options import LocalFileSystemOptions
+from ascar.systems import open_target
+from ascar.systems.localfs import LocalFileSystem
+from ascar.systems.localfs_options import LocalFileSystemOptions
 
 MIB = 2**20
 
@@ -114,7 +114,7 @@ def test_a_directory_that_cannot_be_written_is_named():
 
 
 def test_a_missing_program_is_named_with_its_packages(tmp_path, monkeypatch):
-    from ascar.targets import machine
+    from ascar.systems import machine
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(machine, "_ADMIN_PATH", ())

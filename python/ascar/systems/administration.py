@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.space import ChangeCost
-from ascar.targets.recipe import recipe_of
+from ascar.systems.recipe import recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ascar.space import Configuration, Space
-    from ascar.targets.recipe import Recipe
+    from ascar.systems.recipe import Recipe
 
 DEVICE = "/dev/DEVICE"
 MOUNTPOINT = "/MOUNTPOINT"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascar.targets.localfs_images import FRESH_S_WORTHWHILE, SavedImages
+from ascar.systems.localfs_images import FRESH_S_WORTHWHILE, SavedImages
 
 SLOW = 2 * FRESH_S_WORTHWHILE
 

@@ -11,8 +11,8 @@ import pytest
 
 from ascar.errors import StudyError
 from ascar.space import Guarantee
-from ascar.targets import open_target
-from ascar.targets.sqlite import CONNECT_FILE, SqliteDatabase, sqlite_space
+from ascar.systems import open_target
+from ascar.systems.sqlite import CONNECT_FILE, SqliteDatabase, sqlite_space
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.sqlite_load import CONNECT_FILE as LOADS_CONNECT_FILE

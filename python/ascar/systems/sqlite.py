@@ -21,8 +21,8 @@ from ascar.errors import StageFailed, StudyError
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
-from ascar.targets.counters import Counters
-from ascar.targets.machine import backing_of, describe_machine, file_system_of
+from ascar.systems.counters import Counters
+from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import pwd
 
 from ascar.errors import EnvironmentLacks, StudyError
-from ascar.targets.keeper_process import command as keeper_command
+from ascar.systems.keeper_process import command as keeper_command
 
 
 def check_root() -> None:

@@ -10,8 +10,8 @@ from ascar.errors import StudyError
 from ascar.expression import parse
 from ascar.space import ChangeCost, Choices, Parameter, Space
 from ascar.space.document import space_to_document
-from ascar.targets.recording import MeasurementTable
-from ascar.targets.recording_columns import TableColumns
+from ascar.systems.recording import MeasurementTable
+from ascar.systems.recording_columns import TableColumns
 
 
 def parameter(name, values, cost, when=None, *, ordered=False):

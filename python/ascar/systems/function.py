@@ -17,7 +17,7 @@ import msgspec
 from ascar.errors import AscarError, StageFailed, StudyError
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert
-from ascar.targets.virtual import VirtualSystem, WallClock
+from ascar.systems.virtual import VirtualSystem, WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

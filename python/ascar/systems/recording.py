@@ -11,7 +11,7 @@ import polars as pl
 from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
-from ascar.targets.recording_columns import TableColumns, ended, name_of, own_space, roles_of
+from ascar.systems.recording_columns import TableColumns, ended, name_of, own_space, roles_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,24 +15,24 @@ from ascar.errors import AscarError, EnvironmentLacks, StageFailed
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
-from ascar.targets.administration import command_lines
-from ascar.targets.applied import applied_knobs
-from ascar.targets.counters import Counters
-from ascar.targets.keeper import Keeper, restore_all
-from ascar.targets.localfs_description import localfs_description
-from ascar.targets.localfs_device import Device, SecondsByStep
-from ascar.targets.localfs_images import SavedImages
-from ascar.targets.localfs_memory import MemoryLimit
-from ascar.targets.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
-from ascar.targets.localfs_rights import check_root, lacks_root, owner_of_load
-from ascar.targets.localfs_space import (
+from ascar.systems.administration import command_lines
+from ascar.systems.applied import applied_knobs
+from ascar.systems.counters import Counters
+from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.localfs_description import localfs_description
+from ascar.systems.localfs_device import Device, SecondsByStep
+from ascar.systems.localfs_images import SavedImages
+from ascar.systems.localfs_memory import MemoryLimit
+from ascar.systems.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
+from ascar.systems.localfs_rights import check_root, lacks_root, owner_of_load
+from ascar.systems.localfs_space import (
     file_systems_of,
     localfs_space,
     with_kernel_defaults,
     without_machine_wide,
 )
-from ascar.targets.machine import backing_of
-from ascar.targets.recipe import Recipe, recipe_of
+from ascar.systems.machine import backing_of
+from ascar.systems.recipe import Recipe, recipe_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class LocalFileSystem:
         )
 
     def counters(self) -> Mapping[str, float]:
-        """Device traffic, processor time, stalls, energy; see `ascar.targets.counters`."""
+        """Device traffic, processor time, stalls, energy; see `ascar.systems.counters`."""
         assert self._counters is not None, "counters are those of the devices that entering takes"
         return self._counters.read()
 

@@ -7,7 +7,7 @@ import pytest
 from ascar.errors import StudyError
 from ascar.space import Space, boolean, integer
 from ascar.study import Study
-from ascar.targets import open_target
+from ascar.systems import open_target
 from ascar.testing import TargetContract
 
 SPACE = Space((integer("depth", (1, 9), default=5), boolean("direct", default=False)))

@@ -11,7 +11,7 @@ import msgspec
 
 from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
 from ascar.study import duration
-from ascar.targets.machine import find_program, missing_program
+from ascar.systems.machine import find_program, missing_program
 from ascar.units import format_size, parse_size
 
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ascar.space import Configuration, Guarantee, preset
-from ascar.targets.administration import command_lines
-from ascar.targets.recipe import recipe_of
+from ascar.systems.administration import command_lines
+from ascar.systems.recipe import recipe_of
 
 SPACE = preset("storage-v5").permit_weaker(Guarantee)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, SpaceError
 from ascar.space import Choices, Guarantee, preset
-from ascar.targets.localfs_options import FILE_SYSTEMS, MKFS
-from ascar.targets.machine import find_program, missing_program
+from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
+from ascar.systems.machine import find_program, missing_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from localfs_support import ROOT
 
-from ascar.targets.applied import applied_knobs
-from ascar.targets.keeper import Keeper, restore_all
+from ascar.systems.applied import applied_knobs
+from ascar.systems.keeper import Keeper, restore_all
 
 pytestmark = [*ROOT, pytest.mark.machine]
 KNOB = "vm.laptop_mode"  # no study and no other test sets it

@@ -13,7 +13,7 @@ import pytest
 
 from ascar.errors import AscarError, Refused
 from ascar.program.node_binary import find_ascard
-from ascar.targets.localfs import LocalFileSystem
+from ascar.systems.localfs import LocalFileSystem
 
 PROGRAMS = ("mke2fs", "mkfs.xfs", "mkfs.btrfs", "losetup", "dumpe2fs", "xfs_info", "btrfs", "fio")
 SIZE = "640 MiB"

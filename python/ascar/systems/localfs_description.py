@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.space import ChangeCost
-from ascar.targets.applied import applied_knobs
-from ascar.targets.localfs_options import MKFS
-from ascar.targets.localfs_space import file_systems_of
-from ascar.targets.machine import backing_of, describe_machine, file_system_of, program_version
+from ascar.systems.applied import applied_knobs
+from ascar.systems.localfs_options import MKFS
+from ascar.systems.localfs_space import file_systems_of
+from ascar.systems.machine import backing_of, describe_machine, file_system_of, program_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ascar.space import Space
-    from ascar.targets.localfs_memory import MemoryLimit
-    from ascar.targets.localfs_options import LocalFileSystemSettings
+    from ascar.systems.localfs_memory import MemoryLimit
+    from ascar.systems.localfs_options import LocalFileSystemSettings
 
 
 def localfs_description(

@@ -29,7 +29,7 @@ from ascar.expression import Expression, parse
 from ascar.results.measurement import Readings, Series
 from ascar.space import Space
 from ascar.study import convert
-from ascar.targets.virtual import CATEGORIES, VirtualSystem, check_seconds
+from ascar.systems.virtual import CATEGORIES, VirtualSystem, check_seconds
 from ascar.units import parse_duration
 
 if TYPE_CHECKING:

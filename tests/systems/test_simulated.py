@@ -7,8 +7,8 @@ import pytest
 
 from ascar.errors import ExpressionError, StageFailed, StudyError
 from ascar.space import ChangeCost, Configuration, Space, integer, ordinal
-from ascar.targets import Target
-from ascar.targets.simulated import SimulatedSystem
+from ascar.systems import Target
+from ascar.systems.simulated import SimulatedSystem
 from ascar.testing import TargetContract, WorkloadContract
 from ascar.workloads import LoadTiming, Workload
 
