@@ -1,28 +1,24 @@
-"""What putting a configuration in force takes here: what can be done at once, what is left to the user."""
+"""A configuration put in force on this machine: what can be done at once, what is left to the user."""
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from ascar.errors import Refused, StudyError
-from ascar.results.machine import AppliedSetting, LeftToUser
-from ascar.space import ChangeCost
-from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
+from ascar.errors import Refused
+from ascar.systems import options_of, system_of
 from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import describe_machine
-from ascar.systems.recipe import KNOBS, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ascar.history import Run
-    from ascar.space import Configuration, Space
+    from ascar.results.machine import AppliedSetting
+    from ascar.space import Configuration
+    from ascar.systems import Placement
     from ascar.systems.place import Place
-    from ascar.systems.recipe import Recipe
 
 # What the machine is described by, and what a difference is called.
 _ALIKE = {
@@ -34,72 +30,38 @@ _ALIKE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
-    """A plan, and its carrying out.
+def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
+    """What puts a run's configuration in force in a place. Reads the machine, changes nothing.
 
-    Attributes:
-        settings: knobs to be set, in this order.
-        left: the parameters that are left to the user.
-        warnings: the differences between this machine and that of the result.
+    Raises:
+        EnvironmentLacks: the package of the system cannot be imported.
+        Refused: a study that is running holds a knob, so what is in force now is a trial's.
     """
+    options = run.study.target
+    found = system_of(options).placement(options_of(options), run.space, configuration, place)
+    _refuse_held(found.settings)
+    settings = tuple(one for one in found.settings if one.before != one.after)
+    return replace(found, settings=settings, warnings=(*_differences(run), *found.warnings))
 
-    settings: tuple[AppliedSetting, ...]
-    left: tuple[LeftToUser, ...]
-    warnings: tuple[str, ...]
 
-    @classmethod
-    def plan(cls, run: Run, configuration: Configuration, place: Place) -> Application:
-        """The plan for a run's configuration. Reads the machine, changes nothing.
+def carry_out(placement: Placement, owner: str) -> None:
+    """Set the knobs through the keeper, to stay until `ascar restore`.
 
-        Only what somebody chose is put in force: the defaults were the machine's own.
-
-        Raises:
-            StudyError: the run tuned something that this machine's kernel does not set.
-            Refused: a study that is running holds a knob, so what is in force now is a trial's.
-        """
-        kind = str(run.study.target.get("kind", "localfs"))
-        if kind != "localfs":
-            raise StudyError(
-                f"target.kind = {kind!r}: there is nothing to set on this machine; "
-                f"`ascar export {run.id} --as shell` prints what its own settings are"
-            )
-        chosen = run.space.departures(configuration)
-        recipe = recipe_of(configuration, run.space)
-        homeless: list[str] = []
-        located: list[AppliedSetting] = []
-        for parameter, knob, value in _settings(recipe, chosen):
-            setting = _located(parameter, knob, value, place)
-            if setting is None:
-                homeless.append(parameter)
-            else:
-                located.append(setting)
-        _refuse_held(located)
-        settings = [setting for setting in located if setting.before != setting.after]
-        return cls(
-            tuple(settings),
-            tuple(_left(run.space, configuration, chosen, place, tuple(homeless))),
-            tuple(_warnings(run, recipe, place)),
-        )
-
-    def carry_out(self, owner: str) -> None:
-        """Set the knobs through the keeper, to stay until `ascar restore`.
-
-        Raises:
-            EnvironmentLacks: no root, or no keeper.
-            Refused: a study that is running holds a knob.
-            WorkError: a knob could not be set; those set before it were put back.
-        """
-        if not self.settings:
-            return
-        with Keeper(owner, hold=True) as keeper:
-            try:
-                for setting in self.settings:
-                    value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
-                    keeper.knob_write(setting.knob, value)
-            except BaseException:
-                keeper.restore()
-                raise
+    Raises:
+        EnvironmentLacks: no root, or no keeper.
+        Refused: a study that is running holds a knob.
+        WorkError: a knob could not be set; those set before it were put back.
+    """
+    if not placement.settings:
+        return
+    with Keeper(owner, hold=True) as keeper:
+        try:
+            for setting in placement.settings:
+                value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
+                keeper.knob_write(setting.knob, value)
+        except BaseException:
+            keeper.restore()
+            raise
 
 
 def _refuse_held(settings: Iterable[AppliedSetting]) -> None:
@@ -112,90 +74,7 @@ def _refuse_held(settings: Iterable[AppliedSetting]) -> None:
             )
 
 
-def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    """Parameter, knob and value of the knobs to be set, in the order of writing."""
-    values = {**recipe.knobs, **recipe.mounted_knobs}
-    for parameter, knob in KNOBS.items():
-        # A new scheduler resets the number of requests, so that has to be set again.
-        again = parameter == "nr_requests" and "scheduler" in chosen
-        if knob in values and (parameter in chosen or again):
-            yield parameter, knob, str(values[knob])
-
-
-def _located(parameter: str, knob: str, value: str, place: Place) -> AppliedSetting | None:
-    """A knob here; None where it belongs to a device or a file system that was not named."""
-    kind, _, rest = knob.partition(".")
-    if kind == "vm":
-        return _setting(parameter, knob, Path("/proc/sys/vm") / rest, value)
-    name = place.queue if kind == "block" else place.name if place.fs == kind else None
-    if name is None:
-        return None
-    file = rest.removeprefix("DEV.")
-    path = Path("/sys/block", name, "queue", file) if kind == "block" else Path("/sys/fs", kind, name, file)
-    return _setting(parameter, knob.replace("DEV", name), path, value)
-
-
-def _setting(parameter: str, knob: str, path: Path, value: str) -> AppliedSetting:
-    return AppliedSetting(parameter, knob, str(path), _present(path), value)
-
-
-def _present(path: Path) -> str:
-    """What is in force: of a list of choices the one in brackets."""
-    try:
-        text = path.read_text("ascii").strip()
-    except OSError:
-        return "unknown"
-    return text.partition("[")[2].partition("]")[0] or text
-
-
-def _left(
-    space: Space,
-    configuration: Configuration,
-    chosen: tuple[str, ...],
-    place: Place,
-    homeless: tuple[str, ...],
-) -> Iterator[LeftToUser]:
-    """What has to be done by hand, the most expensive first."""
-    if homeless:
-        what = "belong to a device" if place.device is None else f"do not exist on {place.device}"
-        why = f"{what}: name it with --device or --mountpoint" if place.device is None else what
-        yield LeftToUser(homeless, why, ())
-    by_cost = {cost: tuple(name for name in chosen if space[name].cost is cost) for cost in ChangeCost}
-    again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
-    named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
-    # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
-    shell = command_lines(configuration, space, named)["shell"]
-    lasting = (*named, "ext4_inode_readahead_blocks") if named else ()
-    fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
-    where = "" if place.mountpoint is None else str(place.mountpoint)
-    commands = (
-        *(_here(line, place, shlex.quote(where)) for line in shell),
-        *(f"# /etc/fstab: {_here(line, place, _in_fstab(where))}" for line in fstab),
-    )
-    if by_cost[ChangeCost.REFORMAT_RESTORE]:
-        why = "a new file system: everything on the device is lost; back up first, restore afterwards"
-        if place.in_use:
-            why += f"; {place.device} is in use, mounted at {', '.join(place.in_use)}"
-        yield LeftToUser(named, why, commands)
-    elif again:
-        yield LeftToUser(named, "unmount and mount again", commands)
-    elif remount:
-        yield LeftToUser(named, "remount", commands)
-
-
-def _here(line: str, place: Place, where: str) -> str:
-    """A line with the places that were named in it."""
-    if place.device is not None:
-        line = line.replace(DEVICE, place.device)
-    return line.replace(MOUNTPOINT, where) if place.mountpoint is not None else line
-
-
-def _in_fstab(path: str) -> str:
-    """As fstab(5) writes a path."""
-    return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\" else letter for letter in path)
-
-
-def _warnings(run: Run, recipe: Recipe, place: Place) -> Iterator[str]:
+def _differences(run: Run) -> Iterator[str]:
     here = describe_machine()
     for key, name in _ALIKE.items():
         there = run.machine.get(key)
@@ -205,10 +84,3 @@ def _warnings(run: Run, recipe: Recipe, place: Place) -> Iterator[str]:
     iops = cast("dict[str, object]", stack).get("iops_max") if isinstance(stack, dict) else None
     if iops is not None:
         yield f"device: the result is valid for a volume limited to {iops} reads and writes a second"
-    if place.fs is not None and place.fs != recipe.fs:
-        yield (
-            f"file system: the result is valid for {recipe.fs}, {place.mountpoint} has {place.fs}; "
-            "what is set here was never measured together with that"
-        )
-    if place.device is None:
-        yield "device: none was named, so it is not known whether it is like the one that was tuned"

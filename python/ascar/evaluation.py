@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.results.measurement import Readings
     from ascar.results.trial import Change
+    from ascar.space import Configuration
     from ascar.study import Study
     from ascar.systems import Target
     from ascar.workloads import Workload
@@ -37,6 +38,7 @@ Clock = Callable[[], float]
 
 # What readings' instants may be off by as binary fractions.
 _INSTANT_S = 1e-6
+_HEALTH_MAX_S = 60.0
 
 
 def goal_of(study: Study) -> Goal:
@@ -103,19 +105,21 @@ class Evaluator:
         try:
             with stages.stage("change"):
                 change = self.target.apply(trial.configuration)
+                _check_in_force(self.target, trial.configuration)
+                self.target.health(_HEALTH_MAX_S)
             watch.known = {**trial.metrics, "change_s": change.total_s}
             if not change.filled:
                 with stages.stage("fill"):
                     self.workload.prepare(self.target.workspace)
             with stages.stage("settle"):
                 self.target.settle()
-            before = self.target.counters()
+            before = self.target.sample().counters
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
-            after = self.target.counters()
+            after = self.target.sample()
             with stages.stage("measurement"):
-                spent = {name: after[name] - before[name] for name in after if name in before}
-                metrics = {**watch.known, **self._metrics(readings, spent)}
+                spent = {name: end - before[name] for name, end in after.counters.items() if name in before}
+                metrics = {**watch.known, **after.gauges, **self._metrics(readings, spent)}
                 trial = replace(trial, series=dict(readings.series), metrics=metrics)
                 if rival is not None and watch.finding is not None:
                     trial = _abandoned(trial, watch.finding, rival, stages.stage_s["load"])
@@ -215,6 +219,18 @@ class _Watch:
     @property
     def _load_min_s(self) -> float:
         return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+
+
+def _check_in_force(target: Target, configuration: Configuration) -> None:
+    """Refuse to measure a configuration that is not in force: the score would be another one's.
+
+    Raises:
+        StageFailed: the system reads back another value than it was given.
+    """
+    for name, found in target.read(tuple(configuration)).items():
+        wanted = configuration.get(name)
+        if found != wanted:
+            raise StageFailed("change", f"{name} = {wanted!r} was set, and the system reads back {found!r}")
 
 
 def _abandoned(trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:

@@ -254,15 +254,6 @@ def test_a_device_that_is_not_mounted_there(ascar, keep, disk):
     assert "--device" in done.error
 
 
-def test_what_is_no_file_system_is_not_applied(ascar, keep, space):
-    study = Study.parse(STUDY.replace("localfs", "simulated"))
-    with History() as history, history.begin(study, space, {}):
-        pass
-    done = ascar("apply", "disk", "--dry-run")
-    assert done.status == 2
-    assert "target.kind = 'simulated'" in done.error
-
-
 @pytest.mark.root
 def test_it_stays_until_it_is_restored(ascar, keep, disk):
     device, mountpoint = disk

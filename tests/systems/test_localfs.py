@@ -334,9 +334,9 @@ def test_counters_see_the_loads_traffic(tmp_path):
         target.apply(target.space.default())
         load.prepare(target.workspace)
         target.settle()
-        before = target.counters()
+        before = target.sample().counters
         readings = load.run(target.workspace, PACE)
-        after = target.counters()
+        after = target.sample().counters
         assert (
             after["device_write_bytes"] - before["device_write_bytes"]
             >= 4096 * readings.metrics["operations"] / 2

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from ascar.analysis.variation_runs import FrameLayout
-from ascar.errors import StudyError
+from ascar.errors import EnvironmentLacks, StudyError
 from ascar.history.table import trials_table
 from ascar.results.measurement import Series
 from ascar.results.trial import Purpose, TrialState
+from ascar.systems import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,8 +98,11 @@ def _lazily(run: Run) -> bool | None:
 
 
 def initialises_lazily(study: Study) -> bool | None:
-    """False where the study's target is one that never does."""
-    return False if study.target.get("kind") == "localfs" else None
+    """Whether work that a change left behind disturbs the load; None if the system does not say."""
+    try:
+        return system_of(study.target).initialises_lazily
+    except (StudyError, EnvironmentLacks):  # of a kind that is not installed here
+        return None
 
 
 def readings(seconds: NDArray[np.float64], values: NDArray[np.float64]) -> Series | None:

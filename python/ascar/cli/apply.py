@@ -10,7 +10,7 @@ from ascar.cli.options import ConfigurationFile, Device, DryRun, Json, Mountpoin
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ascar.application import Application
+    from ascar.systems import Placement
 
 EXAMPLES = examples(
     "ascar apply mailserver --dry-run --mountpoint /srv/mail",
@@ -35,7 +35,7 @@ def apply(
     needs a remount, an unmount or a new file system is printed, never done. Warns where this machine is not
     the one that the result is valid for.
     """
-    from ascar.application import Application
+    from ascar.application import carry_out, planned
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
@@ -46,37 +46,37 @@ def apply(
     with History.existing() as history:
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
-        application = Application.plan(found, chosen, place)
+        placement = planned(found, chosen, place)
     if not dry_run:
-        application.carry_out(f"apply {found.name}")
+        carry_out(placement, f"apply {found.name}")
     if json:
         result = ApplyResult(
             run_id=found.id,
             dry_run=dry_run,
             configuration=chosen,
-            settings=application.settings,
-            left_to_you=application.left,
-            warnings=application.warnings,
+            settings=placement.settings,
+            left_to_you=placement.left,
+            warnings=placement.warnings,
         )
         emit("apply", result)
     else:
-        _print(people(), application, dry_run=dry_run)
+        _print(people(), placement, dry_run=dry_run)
     return 0
 
 
-def _print(console: Console, application: Application, *, dry_run: bool) -> None:
-    for warning in application.warnings:
+def _print(console: Console, placement: Placement, *, dry_run: bool) -> None:
+    for warning in placement.warnings:
         console.print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
-    if application.settings:
+    if placement.settings:
         console.print("would be run, through the keeper:" if dry_run else "set, through the keeper:")
-    for setting in application.settings:
+    for setting in placement.settings:
         was = f"# {setting.parameter}, was {setting.before}"
         console.print(f"  {setting.command}    {was}", soft_wrap=True, markup=False)
-    if not application.settings:
+    if not placement.settings:
         console.print("nothing to set: what can be set at once is in force already, or has no place here")
-    for left in application.left:
+    for left in placement.left:
         console.print(f"left to you ({', '.join(left.parameters)}): {left.why}", soft_wrap=True, markup=False)
         for command in left.commands:
             console.print(f"  {command}", soft_wrap=True, markup=False)
-    if application.settings and not dry_run:
+    if placement.settings and not dry_run:
         console.print("`ascar restore` puts back what was there")

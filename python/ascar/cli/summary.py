@@ -117,10 +117,21 @@ def print_sweep(console: Console, outcome: Outcome, unit: str) -> None:
 def _next_commands(outcome: Outcome) -> Iterator[tuple[str, str]]:
     run = outcome.run_id
     if outcome.verdict.kind == "improved":
-        if outcome.machine.get("target") == "localfs":
+        if _is_on_machine(outcome):
             yield f"ascar apply {run} --dry-run", "what would be changed to put it in force here"
         yield f"ascar export {run} --as shell", "as commands; also sysctl, udev, fstab, tuned"
     yield f"ascar report {run} --out report", "one page with the plots"
+
+
+def _is_on_machine(outcome: Outcome) -> bool:
+    """Whether there is something that the configuration could be put in force on."""
+    from ascar.errors import AscarError
+    from ascar.systems import system_of
+
+    try:
+        return system_of({"kind": outcome.machine.get("target", "")}).on_machine
+    except AscarError:  # of a kind that is not installed here
+        return False
 
 
 def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:

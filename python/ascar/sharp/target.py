@@ -34,6 +34,7 @@ from ascar.sharp.rules import RuleSet
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import open_scenario
 from ascar.study import convert, duration
+from ascar.systems import Target
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def read_rules(path: Path, key: str) -> RuleSet:
     return RuleSet.read(path, f"{key} = {str(path)!r}", StudyError).bare()
 
 
-class RuleKnobs:
+class RuleKnobs(Target):
     """A target and its own load: what runs there, under rules whose numbers are turned.
 
     Attributes:
@@ -177,10 +178,6 @@ class RuleKnobs:
     def workspace(self) -> Workspace:
         """An empty directory."""
         return Workspace(self._directory or Path(tempfile.gettempdir(), "ascar-rules"))
-
-    def counters(self) -> Mapping[str, float]:
-        """It counts nothing."""
-        return {}
 
     def describe(self) -> Mapping[str, Any]:
         """Whose numbers are turned, and where."""

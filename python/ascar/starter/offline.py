@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.extension import load
@@ -11,9 +10,11 @@ from ascar.starter.keys import Key, keys_of, options_of, toml
 from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import msgspec
+
+    from ascar.systems import System
 
 _WIDTH = 100
 _HEAD = """\
@@ -79,77 +80,6 @@ _WORKLOADS = {
 # A load of your own: `ascar workload record` writes one from a process that runs (wml).
 """
 }
-_STORAGE = {
-    "preset": 'preset = "storage-v5"',
-    "allow_cost": 'allow_cost = ["dyn-kernel", "remount", "umount-mount", "reformat-restore"]',
-    "weaker": "btrfs_data_mode=nodatasum",
-    "pinned": 'fs = "ext4"',
-    "constraint": "dirty_ratio_percent <= 40",
-    "forbidden": 'fs = "btrfs", scheduler = "bfq"',
-}
-_PLAIN = {
-    "preset": '#preset = "storage-v5"',
-    "allow_cost": '#allow_cost = ["dyn-kernel", "dyn-app", "remount"]',
-    "weaker": "durability",
-    "pinned": "depth = 32",
-    "constraint": "depth <= 128",
-    "forbidden": "depth = 128, compress = true",
-}
-_TWO_PARAMETERS = """
-[space.parameters.depth]
-kind = "integer"
-low = 1
-high = 256
-default = 128
-cost = "dyn-kernel"
-
-[space.parameters.compress]
-kind = "boolean"
-default = false
-cost = "remount"
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class _Starter:
-    """What a target kind's study sets.
-
-    Attributes:
-        study: keys of `[study]`.
-        target: keys of `[target]`, as TOML.
-        space: the text of the `[space]` table.
-        parameters: tables of parameters, as TOML.
-        workload: gives kind and further keys of `[workload]`, as TOML; None: the target brings its own load.
-    """
-
-    study: Mapping[str, str] = field(default_factory=dict[str, str])
-    target: Mapping[str, str] = field(default_factory=dict[str, str])
-    space: Mapping[str, str] = field(default_factory=lambda: _PLAIN)
-    parameters: str = ""
-    workload: Callable[[], Mapping[str, str]] | None = None
-
-
-def _mail_server() -> Mapping[str, str]:
-    """Filebench's mail server; fio's small files where `ascard`, which runs it, is not installed."""
-    from ascar.errors import EnvironmentLacks
-    from ascar.program.node_binary import find_ascard
-
-    try:
-        find_ascard()
-    except EnvironmentLacks:
-        return {"kind": '"fio"', "preset": '"small-files-fsync"'}
-    return {"kind": '"filebench"', "personality": '"mailserver"'}
-
-
-_FORMULA = "1000 - 3 * abs(depth - 32) + if(compress, 50, 0)"
-_STARTERS = {
-    "localfs": _Starter(space=_STORAGE, workload=_mail_server),
-    "sqlite": _Starter(),
-    "simulated": _Starter(
-        target={"metrics": toml({"throughput_ops_per_s": _FORMULA})}, parameters=_TWO_PARAMETERS
-    ),
-    "table": _Starter(target={"file": '"dataset.csv"', "metrics": '["throughput_ops_per_s"]'}),
-}
 
 
 def study_text(kind: str) -> str:
@@ -159,13 +89,12 @@ def study_text(kind: str) -> str:
         StudyError: no such kind.
         EnvironmentLacks: its package cannot be imported.
     """
-    target = load("ascar.systems", kind, "TARGET")
-    starter = _STARTERS.get(kind, _Starter())
+    target: type[System] = load("ascar.systems", kind, "TARGET")
+    starter = target.starter
     study = {
         "name": toml(kind),
         "objective": '"maximize throughput_ops_per_s"',
         "budget": '"10 min"',
-        **starter.study,
     }
     parts = [
         _HEAD,

@@ -1,37 +1,75 @@
-"""What is tuned: systems that know their space, take a configuration, and offer a place for a load."""
+"""What is tuned: systems that know their parameters, read them, set them, and put everything back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from ascar.extension import load
+from ascar.systems.placement import Placement
+from ascar.systems.starter import Starter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
+    from ascar.results.machine import Need
     from ascar.results.trial import Change
-    from ascar.space import Configuration, Space
+    from ascar.space import Configuration, Space, Value
+    from ascar.systems.place import Place
     from ascar.workspace import Workspace
 
-__all__ = ["Adopting", "Owned", "Reusing", "Target", "open_target"]
+__all__ = [
+    "DEFAULT_KIND",
+    "Adopting",
+    "Owned",
+    "Placement",
+    "Reusing",
+    "Sample",
+    "Starter",
+    "System",
+    "Target",
+    "open_target",
+    "options_of",
+    "system_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a system tells of itself at a moment; names end with the unit.
+
+    Attributes:
+        counters: totals that only grow (bytes, joules, CPU seconds); their differences become metrics.
+        gauges: values as they are at this moment.
+    """
+
+    counters: Mapping[str, float] = field(default_factory=dict[str, float])
+    gauges: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @runtime_checkable
-class Target(Protocol):
-    """A system under tuning.
+class System(Protocol):
+    """A system whose parameters can be read and set.
 
-    A target is entered before it is touched and puts everything back when it is left, whatever the reason.
-    Constructing one checks its options and what the machine offers, and touches nothing.
+    A system is entered before it is touched and puts everything back when it is left, whatever the reason.
+    Constructing one, from the study's `[target]` table without its kind, checks the options and touches
+    nothing. A class that derives from this one inherits what is written here, and says the rest.
     """
 
+    starter: ClassVar[Starter] = Starter()
+    """What `ascar init` writes for this kind."""
+
+    on_machine: ClassVar[bool] = True
+    """Whether it is part of a machine; False for systems on paper, where nothing can be put in force."""
+
+    initialises_lazily: ClassVar[bool | None] = None
+    """Whether work that the change left behind disturbs the load; None: not known."""
+
     space: Space
-    """Every configuration it can take; the study may restrict it."""
+    """The catalogue: every parameter and every value it can take; the study may restrict it."""
 
-    default_workload: str | None
-    """Workload kind for studies that name none; None where one must be named."""
-
-    def __enter__(self) -> Target:
+    def __enter__(self) -> Self:
         """Take what is needed: locks, devices, directories."""
         ...
 
@@ -41,32 +79,44 @@ class Target(Protocol):
         """Put everything back."""
         ...
 
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """Programs, rights and facilities of the kernel that this kind needs, found or not."""
+        return ()
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:  # noqa: ARG002
+        """The values in force, of those parameters that the system can be asked about."""
+        return {}
+
     def apply(self, configuration: Configuration) -> Change:
-        """Put a configuration in force and make the workspace ready to be filled.
+        """Put a configuration in force.
 
         Raises:
             StageFailed: a step failed or ran out of time; the next configuration can be applied all the same.
         """
         ...
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, bring caches and layout to the same state each time; seconds by step."""
-        ...
+    def health(self, limit_s: float) -> None:  # noqa: ARG002
+        """Wait until the system can serve a load.
 
-    @property
-    def workspace(self) -> Workspace:
-        """Where the load runs; valid after `apply`."""
-        ...
+        Raises:
+            StageFailed: it cannot within `limit_s`.
+        """
+        return
 
-    def counters(self) -> Mapping[str, float]:
-        """Totals that only grow (bytes, joules, CPU seconds), by name with unit; deltas become metrics."""
-        ...
+    def sample(self) -> Sample:
+        """Counters and gauges at this moment."""
+        return Sample()
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for: kernel, device stack, memory; JSON-ready."""
         ...
 
-    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+    def commands(
+        self,
+        configuration: Configuration,  # noqa: ARG002
+        chosen: Collection[str],  # noqa: ARG002
+    ) -> Mapping[str, list[str]]:
         """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned").
 
         Args:
@@ -74,7 +124,52 @@ class Target(Protocol):
             chosen: the parameters to speak of (see `Space.departures`); the others are the system's own
                 defaults, and stay as they are. Forms with nothing to say are empty or missing.
         """
+        return {}
+
+    @classmethod
+    def placement(
+        cls,
+        options: Mapping[str, Any],
+        space: Space,
+        configuration: Configuration,
+        place: Place,  # noqa: ARG003
+    ) -> Placement:
+        """What `ascar apply` would do; by default it leaves everything to the user, with its commands.
+
+        Args:
+            options: the `[target]` table of the study, without its kind.
+            space: the space of the study.
+            configuration: the configuration to put in force.
+            place: the device or mount point that the user named.
+        """
+        chosen = space.departures(configuration)
+        if not chosen:
+            return Placement()
+        if not cls.on_machine:
+            return Placement.by_hand(chosen, ())
+        opened = cast("System", cast("Any", cls)(options))
+        return Placement.by_hand(chosen, opened.commands(configuration, chosen).get("shell", []))
+
+
+@runtime_checkable
+class Target(System, Protocol):
+    """A system that the offline loop evaluates: it has a workspace for a load, and settles after the fill."""
+
+    default_workload: str | None
+    """Workload kind for studies that name none; None where one must be named."""
+
+    def settle(self) -> Mapping[str, float]:
+        """After the fill, bring caches and layout to the same state each time; seconds by step."""
+        return {}
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the load runs; valid after `apply`."""
         ...
+
+
+DEFAULT_KIND = "localfs"
+"""The kind of a study whose `[target]` names none."""
 
 
 @runtime_checkable
@@ -118,10 +213,24 @@ def open_target(options: Mapping[str, Any]) -> Target:
         StudyError: unknown kind, or a key of the table is wrong.
         EnvironmentLacks: the machine lacks what it needs.
     """
-    kind = str(options.get("kind", "localfs"))
-    rest = {key: value for key, value in options.items() if key != "kind"}
+    return cast("Target", cast("Any", system_of(options))(options_of(options)))
+
+
+def system_of(options: Mapping[str, Any]) -> type[System]:
+    """The class of the system that a study's `[target]` table names.
+
+    Raises:
+        StudyError: unknown kind.
+        EnvironmentLacks: the package of the kind cannot be imported.
+    """
+    kind = str(options.get("kind", DEFAULT_KIND))
     if kind == "function":  # which only Python can name, so that it is no entry point
         from ascar.systems.function import PythonFunction
 
-        return PythonFunction(rest)
-    return load("ascar.systems", kind, "target.kind")(rest)
+        return PythonFunction
+    return load("ascar.systems", kind, "target.kind")
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a `[target]` table that are the kind's own."""
+    return {key: value for key, value in options.items() if key != "kind"}

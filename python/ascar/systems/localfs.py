@@ -12,9 +12,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed
+from ascar.program.node_binary import find_ascard
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
+from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
 from ascar.systems.counters import Counters
@@ -23,7 +25,9 @@ from ascar.systems.localfs_description import localfs_description
 from ascar.systems.localfs_device import Device, SecondsByStep
 from ascar.systems.localfs_images import SavedImages
 from ascar.systems.localfs_memory import MemoryLimit
+from ascar.systems.localfs_needs import localfs_needs
 from ascar.systems.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
+from ascar.systems.localfs_placement import placed
 from ascar.systems.localfs_rights import check_root, lacks_root, owner_of_load
 from ascar.systems.localfs_space import (
     file_systems_of,
@@ -39,15 +43,35 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.results.machine import RestoreReport
-    from ascar.space import Configuration
+    from ascar.results.machine import Need, RestoreReport
+    from ascar.space import Configuration, Space
+    from ascar.systems.place import Place
 
 _log = logging.getLogger(__name__)
 _QUEUE = {"scheduler": "block.DEV.scheduler", "nr_requests": "block.DEV.nr_requests"}
 _QUEUE_DEFAULTS = {**_QUEUE, "read_ahead_kb": "block.DEV.read_ahead_kb"}
 
 
-class LocalFileSystem:
+_STARTER_SPACE = {
+    "preset": 'preset = "storage-v5"',
+    "allow_cost": 'allow_cost = ["dyn-kernel", "remount", "umount-mount", "reformat-restore"]',
+    "weaker": "btrfs_data_mode=nodatasum",
+    "pinned": 'fs = "ext4"',
+    "constraint": "dirty_ratio_percent <= 40",
+    "forbidden": 'fs = "btrfs", scheduler = "bfq"',
+}
+
+
+def _mail_server() -> Mapping[str, str]:
+    """Filebench's mail server; fio's small files where `ascard`, which runs it, is not installed."""
+    try:
+        find_ascard()
+    except EnvironmentLacks:
+        return {"kind": '"fio"', "preset": '"small-files-fsync"'}
+    return {"kind": '"filebench"', "personality": '"mailserver"'}
+
+
+class LocalFileSystem(Target):
     """The target of kind "localfs".
 
     Args:
@@ -59,6 +83,8 @@ class LocalFileSystem:
     """
 
     default_workload: str | None = "fio"
+    initialises_lazily = False
+    starter = Starter(space=_STARTER_SPACE, workload=_mail_server)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.settings = LocalFileSystemSettings.read(convert(options, LocalFileSystemOptions, "target"))
@@ -81,6 +107,22 @@ class LocalFileSystem:
         self._afresh = False
         self._fill_start_s = 0.0
         self._format_s = 0.0
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """Root, the keeper, programs, file systems of the kernel."""
+        return localfs_needs()
+
+    @classmethod
+    def placement(
+        cls,
+        options: Mapping[str, Any],  # noqa: ARG003
+        space: Space,
+        configuration: Configuration,
+        place: Place,
+    ) -> Placement:
+        """The kernel's knobs are set at once; mounts and new file systems are left to the user."""
+        return placed(space, configuration, place)
 
     # Taking and giving back.
 
@@ -241,10 +283,10 @@ class LocalFileSystem:
             admit=memory.admit if self._settled else None,
         )
 
-    def counters(self) -> Mapping[str, float]:
+    def sample(self) -> Sample:
         """Device traffic, processor time, stalls, energy; see `ascar.systems.counters`."""
         assert self._counters is not None, "counters are those of the devices that entering takes"
-        return self._counters.read()
+        return Sample(self._counters.read())
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

@@ -29,6 +29,7 @@ from ascar.expression import Expression, parse
 from ascar.results.measurement import Readings, Series
 from ascar.space import Space
 from ascar.study import convert
+from ascar.systems import Starter
 from ascar.systems.virtual import CATEGORIES, VirtualSystem, check_seconds
 from ascar.units import parse_duration
 
@@ -68,6 +69,22 @@ class SimulatedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
+_FORMULA = "1000 - 3 * abs(depth - 32) + if(compress, 50, 0)"
+_TWO_PARAMETERS = """
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 256
+default = 128
+cost = "dyn-kernel"
+
+[space.parameters.compress]
+kind = "boolean"
+default = false
+cost = "remount"
+"""
+
+
 class SimulatedSystem(VirtualSystem):
     """A target and its own load. The noise of a configuration's k-th run is the same in every study.
 
@@ -77,6 +94,10 @@ class SimulatedSystem(VirtualSystem):
     Raises:
         StudyError: an option is missing, unknown or out of range, or a formula cannot be read.
     """
+
+    starter = Starter(
+        target={"metrics": f'{{ throughput_ops_per_s = "{_FORMULA}" }}'}, parameters=_TWO_PARAMETERS
+    )
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         chosen = convert(options, SimulatedOptions, "target")

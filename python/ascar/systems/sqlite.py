@@ -21,6 +21,7 @@ from ascar.errors import StageFailed, StudyError
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
+from ascar.systems import Sample, Target
 from ascar.systems.counters import Counters
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.workspace import Workspace
@@ -156,7 +157,7 @@ class SqliteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exclusive: bool = False
 
 
-class SqliteDatabase:
+class SqliteDatabase(Target):
     """The target of kind "sqlite".
 
     Args:
@@ -245,10 +246,10 @@ class SqliteDatabase:
         """The directory of the database and of connect.sql."""
         return Workspace(self._entered() / "load")
 
-    def counters(self) -> Mapping[str, float]:
+    def sample(self) -> Sample:
         """The traffic of the disk below, processor time, stalls, energy."""
         assert self._counters is not None, "counters are those of the disk that entering finds"
-        return self._counters.read()
+        return Sample(self._counters.read())
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

@@ -24,6 +24,7 @@ import numpy as np
 from ascar.errors import StageFailed, StudyError
 from ascar.results.measurement import Readings
 from ascar.study import convert
+from ascar.systems import Starter
 from ascar.systems.recording import MeasurementTable
 from ascar.systems.recording_columns import TableColumns
 from ascar.systems.virtual import CATEGORIES, VirtualSystem, check_seconds
@@ -77,6 +78,8 @@ class RecordedTable(VirtualSystem):
     Raises:
         StudyError: an option is missing, unknown or out of range, or the file is not as said.
     """
+
+    starter = Starter(target={"file": '"dataset.csv"', "metrics": '["throughput_ops_per_s"]'})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         chosen = convert(options, TableOptions, "target")

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ascar.errors import StudyError
 from ascar.results.trial import Change
+from ascar.systems import Target
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Configuration, Space
+    from ascar.space import Configuration, Space, Value
 
 CATEGORIES = 4
 _SECONDS_MAX = 1e7
@@ -62,7 +63,7 @@ class WallClock(VirtualClock):
         time.sleep(seconds)
 
 
-class VirtualSystem:
+class VirtualSystem(Target):
     """What targets on paper share: a clock, an empty directory, changes that take their time.
 
     Attributes:
@@ -77,6 +78,7 @@ class VirtualSystem:
     """
 
     default_workload: str | None = None
+    on_machine = False
 
     def __init__(
         self,
@@ -127,17 +129,10 @@ class VirtualSystem:
             return Workspace(Path(tempfile.gettempdir(), "ascar-virtual"))
         return Workspace(Path(self._directory.name))
 
-    def counters(self) -> Mapping[str, float]:
-        """It counts nothing."""
-        return {}
-
-    def commands(
-        self,
-        configuration: Configuration,  # noqa: ARG002
-        chosen: Collection[str],  # noqa: ARG002
-    ) -> Mapping[str, list[str]]:
-        """Nothing on a machine is set."""
-        return {}
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """What was applied last."""
+        current = self._current
+        return {} if current is None else {name: current[name] for name in names if name in current}
 
     def prepare(self, workspace: Workspace) -> None:
         """There is nothing to fill."""

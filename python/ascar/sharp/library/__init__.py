@@ -18,7 +18,7 @@ from ascar.sharp.library.observation import observed, observed_on
 from ascar.sharp.library.prediction import Predicted, Predictor
 from ascar.sharp.library.rule_watcher import RuleWatcher, WatchEvent, WatchOptions
 from ascar.sharp.library.similarity import Similarity, learned
-from ascar.sharp.library.simulated_system import SimulatedClusterSystem, System
+from ascar.sharp.library.simulated_system import SimulatedClusterSystem, WatchableSystem
 from ascar.sharp.library.store import Library, default_path
 from ascar.sharp.library.traits import EFFECTS, TRAITS
 from ascar.sharp.library.tree import grow, lines
@@ -45,9 +45,9 @@ __all__ = [
     "RulesEntry",
     "Similarity",
     "SimulatedClusterSystem",
-    "System",
     "WatchEvent",
     "WatchOptions",
+    "WatchableSystem",
     "WatchedSystem",
     "WorkloadEntry",
     "WorkloadObservation",

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from ascar.sharp.deployment.recording import ControllerTrace
     from ascar.sharp.library.rule_watcher import WatchOptions
-    from ascar.sharp.library.simulated_system import System
+    from ascar.sharp.library.simulated_system import WatchableSystem
     from ascar.simulation import Scenario
 
 
 @contextmanager
 def watched(
     scenario: Scenario | None, workload: str | None, connection: Path | None, pace: WatchOptions
-) -> Generator[System]:
+) -> Generator[WatchableSystem]:
     """The system that the daemon watches; at the end rules on trial are removed.
 
     Args:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
     from ascar.sharp.library.choice import Choice, Chooser
-    from ascar.sharp.library.simulated_system import System
+    from ascar.sharp.library.simulated_system import WatchableSystem
 
 Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
 
@@ -91,7 +91,7 @@ class RuleWatcher:
         tried: rules that were rolled back on the present workload.
     """
 
-    system: System
+    system: WatchableSystem
     chooser: Chooser
     objective: Objective
     pace: WatchOptions = field(default_factory=WatchOptions)

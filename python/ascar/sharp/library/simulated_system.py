@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
 
-class System(RunningSystem, Protocol):
+class WatchableSystem(RunningSystem, Protocol):
     """A system at work, whose load can be observed, and whose rules can be taken off."""
 
     @property

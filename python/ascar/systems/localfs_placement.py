@@ -1,0 +1,133 @@
+"""A storage configuration put in force where a file system is at work already."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.results.machine import AppliedSetting, LeftToUser
+from ascar.space import ChangeCost
+from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
+from ascar.systems.placement import Placement
+from ascar.systems.recipe import KNOBS, recipe_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ascar.space import Configuration, Space
+    from ascar.systems.place import Place
+    from ascar.systems.recipe import Recipe
+
+
+def placed(space: Space, configuration: Configuration, place: Place) -> Placement:
+    """The knobs to set at once, and what needs a remount, an unmount or a new file system.
+
+    Only what somebody chose is put in force: the defaults were the machine's own. Reads the machine, changes
+    nothing.
+    """
+    chosen = space.departures(configuration)
+    recipe = recipe_of(configuration, space)
+    homeless: list[str] = []
+    located: list[AppliedSetting] = []
+    for parameter, knob, value in _settings(recipe, chosen):
+        setting = _located(parameter, knob, value, place)
+        if setting is None:
+            homeless.append(parameter)
+        else:
+            located.append(setting)
+    left = tuple(_left(space, configuration, chosen, place, tuple(homeless)))
+    return Placement(tuple(located), left, tuple(_warnings(recipe, place)))
+
+
+def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """Parameter, knob and value of the knobs to be set, in the order of writing."""
+    values = {**recipe.knobs, **recipe.mounted_knobs}
+    for parameter, knob in KNOBS.items():
+        # A new scheduler resets the number of requests, so that has to be set again.
+        again = parameter == "nr_requests" and "scheduler" in chosen
+        if knob in values and (parameter in chosen or again):
+            yield parameter, knob, str(values[knob])
+
+
+def _located(parameter: str, knob: str, value: str, place: Place) -> AppliedSetting | None:
+    """A knob here; None where it belongs to a device or a file system that was not named."""
+    kind, _, rest = knob.partition(".")
+    if kind == "vm":
+        return _setting(parameter, knob, Path("/proc/sys/vm") / rest, value)
+    name = place.queue if kind == "block" else place.name if place.fs == kind else None
+    if name is None:
+        return None
+    file = rest.removeprefix("DEV.")
+    path = Path("/sys/block", name, "queue", file) if kind == "block" else Path("/sys/fs", kind, name, file)
+    return _setting(parameter, knob.replace("DEV", name), path, value)
+
+
+def _setting(parameter: str, knob: str, path: Path, value: str) -> AppliedSetting:
+    return AppliedSetting(parameter, knob, str(path), _present(path), value)
+
+
+def _present(path: Path) -> str:
+    """What is in force: of a list of choices the one in brackets."""
+    try:
+        text = path.read_text("ascii").strip()
+    except OSError:
+        return "unknown"
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def _left(
+    space: Space,
+    configuration: Configuration,
+    chosen: tuple[str, ...],
+    place: Place,
+    homeless: tuple[str, ...],
+) -> Iterator[LeftToUser]:
+    """What has to be done by hand, the most expensive first."""
+    if homeless:
+        what = "belong to a device" if place.device is None else f"do not exist on {place.device}"
+        why = f"{what}: name it with --device or --mountpoint" if place.device is None else what
+        yield LeftToUser(homeless, why, ())
+    by_cost = {cost: tuple(name for name in chosen if space[name].cost is cost) for cost in ChangeCost}
+    again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
+    named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
+    # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
+    shell = command_lines(configuration, space, named)["shell"]
+    lasting = (*named, "ext4_inode_readahead_blocks") if named else ()
+    fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
+    where = "" if place.mountpoint is None else str(place.mountpoint)
+    commands = (
+        *(_here(line, place, shlex.quote(where)) for line in shell),
+        *(f"# /etc/fstab: {_here(line, place, _in_fstab(where))}" for line in fstab),
+    )
+    if by_cost[ChangeCost.REFORMAT_RESTORE]:
+        why = "a new file system: everything on the device is lost; back up first, restore afterwards"
+        if place.in_use:
+            why += f"; {place.device} is in use, mounted at {', '.join(place.in_use)}"
+        yield LeftToUser(named, why, commands)
+    elif again:
+        yield LeftToUser(named, "unmount and mount again", commands)
+    elif remount:
+        yield LeftToUser(named, "remount", commands)
+
+
+def _here(line: str, place: Place, where: str) -> str:
+    """A line with the places that were named in it."""
+    if place.device is not None:
+        line = line.replace(DEVICE, place.device)
+    return line.replace(MOUNTPOINT, where) if place.mountpoint is not None else line
+
+
+def _in_fstab(path: str) -> str:
+    """As fstab(5) writes a path."""
+    return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\" else letter for letter in path)
+
+
+def _warnings(recipe: Recipe, place: Place) -> Iterator[str]:
+    if place.fs is not None and place.fs != recipe.fs:
+        yield (
+            f"file system: the result is valid for {recipe.fs}, {place.mountpoint} has {place.fs}; "
+            "what is set here was never measured together with that"
+        )
+    if place.device is None:
+        yield "device: none was named, so it is not known whether it is like the one that was tuned"

@@ -1,0 +1,130 @@
+"""Commands that know systems by their interface alone work for every kind there is."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.extension import kinds
+from ascar.history import History
+from ascar.results.outcome import Outcome
+from ascar.results.trial import Purpose, TrialState
+from ascar.results.verdict import Verdict
+from ascar.sharp.rules import Action, RuleSet
+from ascar.space.study_table import study_space
+from ascar.study import Study
+from ascar.systems import open_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+KINDS = kinds("ascar.systems")
+PARAMETERS = """
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 64
+default = 8
+cost = "dyn-app"
+"""
+OPTIONS: Mapping[str, str] = {
+    "localfs": 'file_systems = ["ext4"]',
+    "sqlite": "",
+    "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
+    "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
+    "rules": 'rules = "RULES"\nscenario = "random-write"',
+}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Callable[[str], Study]:
+    """A study of a kind, with everything that it names."""
+    (tmp_path / "table.csv").write_text("depth,ops_per_s\n" + "".join(f"{n},{n * 10}\n" for n in range(1, 9)))
+    (tmp_path / "rules.txt").write_text(RuleSet.uniform(Action(50, 150, 0)).text())
+
+    def of(kind: str) -> Study:
+        options = OPTIONS[kind].replace("TABLE", str(tmp_path / "table.csv"))
+        options = options.replace("RULES", str(tmp_path / "rules.txt"))
+        return Study.parse(
+            f'[study]\nname = "{kind}"\nobjective = "maximize ops_per_s"\nbudget = "1 min"\n'
+            f'[target]\nkind = "{kind}"\n{options}'
+        )
+
+    return of
+
+
+@pytest.fixture
+def finished(study: Callable[[str], Study], trial_of: Callable[..., Any]) -> Callable[[str], int]:
+    """A finished run of a kind that recommends something else than the default."""
+
+    def run_of(kind: str) -> int:
+        target = open_target(study(kind).target)
+        space = study_space(study(kind), target.space)
+        default = space.default()
+        best = space.neighbours(default)[0]
+        with History() as history, history.begin(study(kind), space, {"target": kind}) as run:
+            trials = [
+                trial_of(1, default, 100.0, purpose=Purpose.DEFAULT),
+                trial_of(2, best, 150.0),
+            ]
+            for trial in trials:
+                run.start_trial(trial)
+                run.finish_trial(trial)
+            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
+            counts = {TrialState.COMPLETE: 2}
+            run.finish(
+                Outcome(
+                    run.id, kind, trials[1], trials[0], best, verdict, {}, counts, "done", {"target": kind}
+                )
+            )
+            return run.id
+
+    return run_of
+
+
+def test_every_kind_is_tried() -> None:
+    assert sorted(OPTIONS) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_apply_says_what_is_left_to_the_user(
+    ascar: Callable[..., Any], finished: Callable[[str], int], kind: str
+) -> None:
+    document = ascar("apply", finished(kind), "--dry-run", "--json").document
+    told = [*document["settings"], *document["left_to_you"]]
+    assert told, "a configuration that is not the default takes something"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_export_has_lines_or_none(
+    ascar: Callable[..., Any], finished: Callable[[str], int], kind: str
+) -> None:
+    document = ascar("export", finished(kind), "--json").document
+    assert document["chosen"]
+    assert document["lines"] or kind in ("simulated", "table", "rules")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_init_writes_a_study_of_the_kind(ascar: Callable[..., Any], kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    assert ascar("init", kind, "--out", path).status == 0
+    assert tomllib.loads(path.read_text())["target"]["kind"] == kind
+
+
+def test_doctor_says_of_each_whether_it_can_be_tuned(ascar: Callable[..., Any]) -> None:
+    found = {one["kind"]: one for one in ascar("doctor", "--json").document["targets"]}
+    assert sorted(found) == KINDS
+    assert all(found[kind]["ready"] for kind in KINDS if kind != "localfs")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_space_shows_the_catalogue(
+    ascar: Callable[..., Any], study: Callable[[str], Study], kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(study(kind).text)
+    document = ascar("space", path, "--json").document
+    assert document["parameters"]
