@@ -19,6 +19,7 @@ from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
+from ascar.systems.asking import apply_checked, sample_checked, settle_checked
 from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.results.measurement import Readings
     from ascar.results.trial import Change
-    from ascar.space import Configuration
     from ascar.study import Study
     from ascar.systems import Target
     from ascar.workloads import Workload
@@ -38,7 +38,6 @@ Clock = Callable[[], float]
 
 # What readings' instants may be off by as binary fractions.
 _INSTANT_S = 1e-6
-_HEALTH_MAX_S = 60.0
 
 
 def goal_of(study: Study) -> Goal:
@@ -104,19 +103,17 @@ class Evaluator:
         watch = _Watch(self, trial.number, None if rival is None else AbandonmentRule(rival), trial.metrics)
         try:
             with stages.stage("change"):
-                change = self.target.apply(trial.configuration)
-                _check_in_force(self.target, trial.configuration)
-                self.target.health(_HEALTH_MAX_S)
+                change = apply_checked(self.target, trial.configuration)
             watch.known = {**trial.metrics, "change_s": change.total_s}
             if not change.filled:
                 with stages.stage("fill"):
                     self.workload.prepare(self.target.workspace)
             with stages.stage("settle"):
-                self.target.settle()
-            before = self.target.sample().counters
+                settle_checked(self.target)
+            before = sample_checked(self.target).counters
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
-            after = self.target.sample()
+            after = sample_checked(self.target)
             with stages.stage("measurement"):
                 spent = {name: end - before[name] for name, end in after.counters.items() if name in before}
                 metrics = {**watch.known, **after.gauges, **self._metrics(readings, spent)}
@@ -219,18 +216,6 @@ class _Watch:
     @property
     def _load_min_s(self) -> float:
         return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
-
-
-def _check_in_force(target: Target, configuration: Configuration) -> None:
-    """Refuse to measure a configuration that is not in force: the score would be another one's.
-
-    Raises:
-        StageFailed: the system reads back another value than it was given.
-    """
-    for name, found in target.read(tuple(configuration)).items():
-        wanted = configuration.get(name)
-        if found != wanted:
-            raise StageFailed("change", f"{name} = {wanted!r} was set, and the system reads back {found!r}")
 
 
 def _abandoned(trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:

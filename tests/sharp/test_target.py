@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,7 +10,7 @@ from ascar.errors import StudyError
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.target import RuleKnobs
 from ascar.systems import open_target
-from ascar.testing.targets import TargetContract
+from ascar.testing.systems import TargetContract
 from ascar.workloads import Workload
 from ascar.workspace import LoadTiming
 
@@ -34,8 +34,11 @@ class TestContract(TargetContract):
     def rules(self, file: Path) -> None:
         self.file = file
 
+    def options(self) -> dict[str, Any]:
+        return {"rules": str(self.file), "scenario": "random-write"}
+
     def make(self) -> Target:
-        return RuleKnobs({"rules": str(self.file), "scenario": "random-write"})
+        return RuleKnobs(self.options())
 
 
 def test_readings_are_of_the_rules_in_force(file: Path) -> None:

@@ -36,7 +36,7 @@ from ascar.systems.localfs_space import (
     without_machine_wide,
 )
 from ascar.systems.machine import backing_of
-from ascar.systems.recipe import Recipe, recipe_of
+from ascar.systems.recipe import KNOBS, Recipe, recipe_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.results.machine import Need, RestoreReport
-    from ascar.space import Configuration, Space
+    from ascar.space import Configuration, Space, Value
     from ascar.systems.place import Place
 
 _log = logging.getLogger(__name__)
@@ -261,6 +261,13 @@ class LocalFileSystem(Target):
         self._limit_iops(self.settings.options.iops, steps)
         self._current, self._settled = configuration, True
         return steps.seconds
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The kernel's settings in force; what was given to mkfs and mount is not asked for."""
+        if self._recipe is None or self._current is None:
+            return {}
+        device, known = self._entered(), {**self._recipe.knobs, **self._recipe.mounted_knobs}
+        return {name: device.knob(knob) for name, knob in KNOBS.items() if name in names and knob in known}
 
     @property
     def reuses_state(self) -> bool:

@@ -12,8 +12,9 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -50,6 +51,13 @@ _ORDER = (
     "wal_autocheckpoint_pages",
     "cell_size_check",
 )
+
+# SQLite reads these back as numbers.
+_WORDS = {
+    "auto_vacuum": ("NONE", "FULL", "INCREMENTAL"),
+    "synchronous": ("OFF", "NORMAL", "FULL", "EXTRA"),
+    "temp_store": ("DEFAULT", "FILE", "MEMORY"),
+}
 
 
 def sqlite_space(*, exclusive: bool) -> Space:
@@ -246,6 +254,29 @@ class SqliteDatabase(Target):
         """The directory of the database and of connect.sql."""
         return Workspace(self._entered() / "load")
 
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """What SQLite says is in force on a connection that begins with connect.sql.
+
+        Raises:
+            StageFailed: SQLite does not take a pragma.
+        """
+        if self._current is None:
+            return {}
+        scratch = self._entered() / "read-back"
+        try:
+            scratch.mkdir()
+            with closing(sqlite3.connect(scratch / "database.db")) as database:
+                database.executescript((self._entered() / "load" / CONNECT_FILE).read_text())
+                return {
+                    name: _in_force(database, name, self._current[name])
+                    for name in names
+                    if name in self._current
+                }
+        except (OSError, sqlite3.Error) as error:
+            raise StageFailed("change", f"{CONNECT_FILE}: {error}") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
     def sample(self) -> Sample:
         """The traffic of the disk below, processor time, stalls, energy."""
         assert self._counters is not None, "counters are those of the disk that entering finds"
@@ -291,8 +322,25 @@ def _pragmas(configuration: Mapping[str, Value]) -> list[str]:
     return [f"PRAGMA {_pragma(name, configuration[name])};" for name in _ORDER if name in configuration]
 
 
+def _in_force(database: sqlite3.Connection, name: str, wanted: Value) -> Value:
+    """A pragma's value as the space writes it."""
+    row = cast("tuple[str | int]", database.execute(f"PRAGMA {_pragma_name(name)}").fetchone())
+    (found,) = row
+    words = _WORDS.get(name)
+    if words is not None:
+        return words[int(found)]
+    if name == "cache_size_kib":
+        return -int(found)
+    if isinstance(wanted, bool):
+        return bool(found)
+    return found.upper() if isinstance(found, str) else found
+
+
 def _pragma(name: str, value: Value) -> str:
     if name == "cache_size_kib":
         return f"cache_size = -{value}"  # negative: KiB instead of pages
-    name = re.sub("_(bytes|pages)$", "", name)
-    return f"{name} = {int(value) if isinstance(value, bool) else value}"
+    return f"{_pragma_name(name)} = {int(value) if isinstance(value, bool) else value}"
+
+
+def _pragma_name(name: str) -> str:
+    return re.sub("_(bytes|pages|kib)$", "", name)

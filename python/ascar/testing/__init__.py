@@ -13,7 +13,7 @@ The suites are pytest classes; pytest is needed to run them, not to import this 
 from ascar.systems.virtual import VirtualClock
 from ascar.testing.optimizers import OptimizerContract
 from ascar.testing.spaces import branching, continuous, grid, tiny
-from ascar.testing.targets import TargetContract
+from ascar.testing.systems import TargetContract
 from ascar.testing.workloads import WorkloadContract
 
 __all__ = [

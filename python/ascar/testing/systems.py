@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ascar.systems import Target
+from ascar.systems.asking import apply_checked
+from ascar.systems.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,10 @@ class TargetContract:
     def make(self) -> Target:
         """A target, not yet entered; called anew for each test."""
         raise NotImplementedError("a subclass of TargetContract says how its target is made")
+
+    def options(self) -> Mapping[str, Any]:
+        """The `[target]` table that `make` uses, without its kind."""
+        return {}
 
     def test_it_is_a_target(self) -> None:
         with self.make() as target:
@@ -61,6 +67,29 @@ class TargetContract:
         with self.make() as target:
             target.apply(target.space.default())
             assert target.apply(target.space.default()).parameters == ()
+
+    def test_what_is_read_back_is_what_was_applied(self) -> None:
+        with self.make() as target:
+            for configuration in [target.space.default(), *target.space.sample(np.random.default_rng(2), 3)]:
+                apply_checked(target, configuration)
+                found = target.read(tuple(configuration))
+                assert {name: configuration[name] for name in found} == dict(found)
+
+    def test_its_needs_are_said_without_touching_anything(self) -> None:
+        needs = type(self.make()).needs()
+        assert len({need.name for need in needs}) == len(needs)
+        assert all(need.purpose for need in needs)
+
+    def test_applying_it_speaks_of_every_chosen_parameter(self) -> None:
+        target = self.make()
+        configuration = next(iter(target.space.neighbours(target.space.default())), None)
+        if configuration is None:
+            return  # the study brings the parameters
+        found = type(target).placement(self.options(), target.space, configuration, Place())
+        told = {one.parameter for one in found.settings} | {
+            name for one in found.left for name in one.parameters
+        }
+        assert set(target.space.departures(configuration)) <= told
 
     def test_counters_only_grow(self) -> None:
         with self.make() as target:
