@@ -79,7 +79,7 @@ def test_errors_have_a_line_a_status_and_a_document(ascar, monkeypatch, raised, 
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr("ascar.readiness.needs", fail)
+    monkeypatch.setattr("ascar.readiness.readiness", fail)
     assert ascar("doctor").status == status
     done = ascar("doctor", "--json")
     assert done.status == status
@@ -90,7 +90,7 @@ def test_what_nobody_expected_is_one_line_and_a_file(ascar, monkeypatch, own_sta
     def fail(*_: object) -> None:
         raise ValueError("this\nand that")
 
-    monkeypatch.setattr("ascar.readiness.needs", fail)
+    monkeypatch.setattr("ascar.readiness.readiness", fail)
     done = ascar("doctor")
     assert done.status == 1
     assert "unexpected ValueError: this and that" in done.error
@@ -104,7 +104,7 @@ def test_a_traceback_that_cannot_be_kept_is_still_one_line(ascar, monkeypatch, t
     def fail(*_: object) -> None:
         raise ValueError("no")
 
-    monkeypatch.setattr("ascar.readiness.needs", fail)
+    monkeypatch.setattr("ascar.readiness.readiness", fail)
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/no-such")
     monkeypatch.setattr(problems, "Path", lambda _: tmp_path / "file" / "below")
     (tmp_path / "file").write_text("")

@@ -17,6 +17,7 @@ class Commands(LazyGroup):
         "init": "Write a commented study file to start from.",
         "doctor": "Say what this machine can tune, and what is missing.",
         "space": "Show parameters, change costs, valid configurations.",
+        "check": "Try a study out: the load once, every parameter once.",
         "measure": "Run a command until its result can be trusted.",
         "analyze": "Recorded readings: a mean with an honest interval.",
         "compare": "Which command, or which recording, is better.",
