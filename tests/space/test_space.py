@@ -364,7 +364,7 @@ def test_a_space_permits_nothing_weaker_unless_told(policy):
 
 
 def test_every_guarantee_together_permits_every_value():
-    assert SMALL.allow_weaker == ("durability", "consistency", "integrity")
+    assert SMALL.allow_weaker == ("durability", "consistency", "integrity", "availability")
     assert all(type(entry) is str for entry in SMALL.allow_weaker)
     assert {c["commit"] for c in SMALL.enumerate()} == {5, 30, 60}
     assert {c["barrier"] for c in SMALL.enumerate()} == {True, False}

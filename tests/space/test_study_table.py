@@ -268,7 +268,7 @@ NEW = {"kind": "integer", "low": 1, "high": 9, "default": 1, "cost": "dyn-app"}
         ({"weaker": {"3": "durability"}}, "weaker: '3': name a side of the range, e.g. '>3"),
         (
             {"weaker": {">3": "speed"}},
-            "weaker: 'speed' is no guarantee; allowed: durability, consistency, integrity",
+            "weaker: 'speed' is no guarantee; allowed: durability, consistency, integrity, availability",
         ),
         ({"weaker": {">3": 1}}, "space.parameters.x.weaker.>3 = 1: must be a guarantee"),
         ({"weaker": 1}, "space.parameters.x.weaker = 1: must be a table"),

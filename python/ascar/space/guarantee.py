@@ -17,11 +17,13 @@ class Guarantee(StrEnum):
     durability: what was acknowledged (or is older than the default's window) survives a crash.
     consistency: after a crash, files hold what was written to them, in an order that makes sense.
     integrity: what is read is what was written; damage is noticed or repaired.
+    availability: what was served goes on being served when a part fails, or while the change is made.
     """
 
     DURABILITY = "durability"
     CONSISTENCY = "consistency"
     INTEGRITY = "integrity"
+    AVAILABILITY = "availability"
 
 
 @dataclass(frozen=True, slots=True)

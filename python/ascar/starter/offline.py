@@ -30,8 +30,8 @@ _SPACE = """\
 {preset}
 # Which changes the search may make, by what they cost (Cao's Table 9.1); left out: all of them.
 {allow_cost}
-# Values that promise less than the default (durability, consistency, integrity) are left out unless named
-# here, as "parameter=value" or as the guarantee.
+# Values that promise less than the default (durability, consistency, integrity, availability) are left out
+# unless named here, as "parameter=value" or as the guarantee.
 #allow_weaker = ["{weaker}"]
 # Parameters that stay as they are.
 #pinned = {{ {pinned} }}

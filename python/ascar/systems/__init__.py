@@ -158,6 +158,20 @@ class Target(System, Protocol):
     default_workload: str | None
     """Workload kind for studies that name none; None where one must be named."""
 
+    device: str | None = None
+    """The kernel's name of the block device that it takes, while it is entered; None: none of its own."""
+
+    takes_device_along: bool = False
+    """Whether that device is made when it is entered, and goes when it is left."""
+
+    left_to_agent: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that a session sets while the load runs: `apply` leaves them alone when they are missing."""
+
+    @classmethod
+    def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The `[target]` table of a session: what else runs on the machine must not be disturbed."""
+        return options
+
     def settle(self) -> Mapping[str, float]:
         """After the fill, bring caches and layout to the same state each time; seconds by step."""
         return {}

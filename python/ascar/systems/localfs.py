@@ -93,6 +93,7 @@ class LocalFileSystem(Target):
         if not chosen.machine_wide:
             self.space = without_machine_wide(self.space)
         self.owner = f"localfs {chosen.device or self.settings.image}"
+        self.takes_device_along = chosen.device is None
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
         self._images = SavedImages(chosen.state, self.settings.saved_bytes)
@@ -107,6 +108,13 @@ class LocalFileSystem(Target):
         self._afresh = False
         self._fill_start_s = 0.0
         self._format_s = 0.0
+
+    left_to_agent = frozenset(KNOBS)
+
+    @classmethod
+    def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Unmounting forgets the device's caches; those of the machine are nobody's to drop here."""
+        return {"machine_wide": False, **options}
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
@@ -166,6 +174,7 @@ class LocalFileSystem(Target):
         if self.settings.options.machine_wide:
             keeper.lock("vm.drop_caches")
         self._device = Device.take(keeper, self.settings, owner)
+        self.device = self._device.name
         self._counters = Counters(self._watched())
         self.space = with_kernel_defaults(
             self.space, {name: self._device.knob(knob) for name, knob in _QUEUE_DEFAULTS.items()}

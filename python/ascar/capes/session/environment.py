@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ascar.errors import StudyError
 from ascar.space import Configuration
-from ascar.systems import open_target
-from ascar.systems.localfs import LocalFileSystem
-from ascar.systems.recipe import KNOBS
+from ascar.systems import open_target, system_of
+from ascar.systems.asking import apply_checked, settle_checked
 from ascar.workloads import open_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from ascar.capes.session.study import OnlineStudy
+    from ascar.systems import Target
     from ascar.workloads import Workload
     from ascar.workspace import Workspace
 
@@ -30,7 +30,7 @@ class RequestedEnvironment:
         workload: None: whatever runs.
     """
 
-    target: LocalFileSystem | None
+    target: Target | None
     workload: Workload | None
 
     @classmethod
@@ -43,13 +43,13 @@ class RequestedEnvironment:
         """
         if study.target is None:
             return cls(None, None)
-        # The device's caches are forgotten by unmounting it; those of the machine are nobody's to drop here.
-        target = open_target({"machine_wide": False, **study.target})
-        if not isinstance(target, LocalFileSystem):
+        kind = cast("type[Target]", system_of(study.target))
+        if not kind.on_machine:
             raise StudyError(
-                f"target.kind = {study.target.get('kind')!r}: a session tunes 'localfs', or, without a "
-                "[target], this machine as it is"
+                f"target.kind = {study.target.get('kind')!r}: exists on paper only; a session tunes a system "
+                "of this machine or, without a [target], this machine as it is"
             )
+        target = open_target(kind.for_session(study.target))
         return cls(target, open_workload(study.workload or {}, target.default_workload))
 
 
@@ -60,16 +60,16 @@ class LoadEnvironment:
     Attributes:
         device: the kernel's name of the target's device; None: there is no target.
         workspace: filled; None likewise.
-        is_image: whether the device is made for the session, and goes with it.
+        goes_along: whether the device is made for the session, and goes with it.
     """
 
     device: str | None = None
     workspace: Workspace | None = None
-    is_image: bool = False
+    goes_along: bool = False
 
     def is_of(self, knob: str) -> bool:
         """Whether a knob is one of a device that goes with the session."""
-        return self.is_image and self.device is not None and f".{self.device}." in f".{knob}."
+        return self.goes_along and self.device is not None and f".{self.device}." in f".{knob}."
 
 
 @contextmanager
@@ -90,12 +90,12 @@ def prepared(requested: RequestedEnvironment, tell: Callable[[str], None]) -> Ge
         yield LoadEnvironment()
         return
     with target:
-        tell("making the file system")
+        tell("putting the target into its initial state")
         whole = target.space.default()
-        change = target.apply(Configuration({name: whole[name] for name in whole if name not in KNOBS}))
+        kept = Configuration({name: whole[name] for name in whole if name not in target.left_to_agent})
+        change = apply_checked(target, kept)
         if not change.filled:
             tell("filling it")
             workload.prepare(target.workspace)
-        target.settle()
-        is_image = target.settings.options.device is None
-        yield LoadEnvironment(str(target.describe()["device"]["name"]), target.workspace, is_image)
+        settle_checked(target)
+        yield LoadEnvironment(target.device, target.workspace, target.takes_device_along)
