@@ -246,7 +246,7 @@ impl Session {
             "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
             "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
             "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": floors,
-            "setting": self.setting.current(), "defaults": self.setting.defaults(), "changed": self.setting.changed(),
+            "setting": self.setting.current(), "defaults": self.setting.initial(), "changed": self.setting.changed(),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),
             "waiting": self.waiting.values().take(100).collect::<Vec<_>>(),
             "counters": {

@@ -1,4 +1,4 @@
-//! The setting in force, what it was before the session, and what the session has changed.
+//! The setting in force, the initial setting, and what the session has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,9 @@ pub fn same(left: &Value, right: &Value) -> bool {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Setting {
     current: Values,
-    defaults: Values,
+    // What is stored keeps the name that the protocol has for it.
+    #[serde(rename = "defaults")]
+    initial: Values,
     changed: BTreeSet<String>,
 }
 
@@ -34,9 +36,9 @@ impl Setting {
         &self.current
     }
 
-    /// What was before the session.
-    pub fn defaults(&self) -> &Values {
-        &self.defaults
+    /// The initial setting: what was in force before the session.
+    pub fn initial(&self) -> &Values {
+        &self.initial
     }
 
     /// What the session has changed.
@@ -91,7 +93,7 @@ impl Setting {
                     continue;
                 };
                 if !touched {
-                    self.defaults
+                    self.initial
                         .entry(text.clone())
                         .or_insert_with(|| (*first).clone());
                 }
@@ -130,7 +132,7 @@ impl Setting {
     /// Everything was put back.
     pub fn restored(&mut self) {
         for key in std::mem::take(&mut self.changed) {
-            match self.defaults.get(&key) {
+            match self.initial.get(&key) {
                 Some(value) => self.current.insert(key, value.clone()),
                 None => self.current.remove(&key),
             };
@@ -204,9 +206,11 @@ mod tests {
         );
         let behind = setting.learn("n", &knobs(20, [4, 1]), false, &rules);
         assert_eq!(Value::Object(behind), json!({"ratio": 30, "d.*.x": 4}));
-        assert_eq!(setting.towards(setting.defaults()).len(), 2);
+        assert_eq!(setting.towards(setting.initial()).len(), 2);
+        let stored = serde_json::to_value(&setting).unwrap();
+        assert_eq!(stored["defaults"], json!(setting.initial()));
         setting.restored();
-        assert_eq!(setting.current(), setting.defaults());
+        assert_eq!(setting.current(), setting.initial());
         assert!(setting.changed().is_empty());
     }
 }

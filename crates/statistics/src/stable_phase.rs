@@ -1,9 +1,12 @@
 //! Which readings belong to the stable phase, and why the others do not.
 //!
 //! The published rule: the longest segment between changes, if it holds more than half of the readings (ASCAR
-//! thesis, section 4.2.1). Two things that rule leaves inside are removed as well: the tail of a transient that
-//! fades too slowly to be told from noise, and a transient shorter than a segment may be. And a level that keeps
-//! going up and down all the time (a garbage collector, a journal) is a property of the load, not a phase of it.
+//! thesis, section 4.2.1). What lies before it is the warm-up, what lies after it the cool-down. Two parts of them
+//! that the rule leaves inside are removed as well: the tail of a warm-up that fades too slowly to be told from
+//! noise, and a warm-up shorter than a segment may be. And a level that keeps going up and down all the time (a
+//! garbage collector, a journal) is a property of the load, not a phase of it.
+//!
+//! Cool-downs are found as warm-ups of the series read backwards.
 
 use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::moments::{mean, median_of};
@@ -19,7 +22,7 @@ pub enum Why {
     Edge,
 }
 
-/// A stretch [start, end) outside the stable phase.
+/// A part of the warm-up or of the cool-down: the stretch [start, end).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Index of its first reading.
@@ -45,18 +48,18 @@ pub struct StablePhase {
     pub removed: Vec<Removed>,
 }
 
-/// Next to a change as much as this many times the unstable stretch may still be settling: what is left of a
-/// transient that fades exponentially is after as long again the square of what it was.
-const SETTLING_OF_TRANSIENT: f64 = 1.0;
+/// Next to a change as much as this many times what is already known of the warm-up may belong to its tail: what is
+/// left of a warm-up that fades exponentially is after as long again the square of what it was.
+const TAIL_OF_WARM_UP: f64 = 1.0;
 /// ... but no more than this share of the stable segment. Half of both leaves 92% coverage after exponential
 /// warm-ups in AR(1) noise, these 93-95% for intervals that are 2% wider (`benchmarks/pilot_coverage.py`).
-const SETTLING_OF_SEGMENT: f64 = 0.2;
+const TAIL_OF_SEGMENT: f64 = 0.2;
 /// Standard errors by which readings next to a change may lean towards the other level: what is left inside
 /// then moves the mean by a quarter of its standard error at most.
 const LEAN: f64 = 0.7;
 /// Levels that cross the overall mean this often recur.
 const CROSSINGS: usize = 10;
-/// Edge windows up to this many readings are examined; longer transients are changes of level.
+/// Windows of up to this many readings at an end are examined; longer warm-ups are changes of level.
 const EDGE_MAX: usize = 48;
 const EDGE_ROUNDS_MAX: usize = 3;
 
@@ -128,36 +131,37 @@ pub fn stable_phase(values: &[f64], changes: &[usize]) -> StablePhase {
     });
     let after = (phase.end < n)
         .then(|| adjacent(changes, phase.end, |&index| index > phase.end, n, values));
-    let front = before.map_or(0, |level| {
-        settling(&values[phase.start..phase.end], level, phase.start)
+    let warm_up = before.map_or(0, |level| {
+        warm_up_tail(&values[phase.start..phase.end], level, phase.start)
     });
-    let back = after.map_or(0, |level| settling(&reversed, level, n - phase.end));
-    phase.cut(front, back, Why::Settling);
+    let cool_down = after.map_or(0, |level| warm_up_tail(&reversed, level, n - phase.end));
+    phase.cut(warm_up, cool_down, Why::Settling);
     let segment = &values[phase.start..phase.end];
-    let front_edge = unusual_edges(segment);
-    let back_edge = unusual_edges(&reversed[back..back + segment.len()]);
-    phase.cut(front_edge, back_edge, Why::Edge);
+    let short_warm_up = short_warm_ups(segment);
+    let short_cool_down = short_warm_ups(&reversed[cool_down..cool_down + segment.len()]);
+    phase.cut(short_warm_up, short_cool_down, Why::Edge);
     phase.removed.sort_unstable_by_key(|stretch| stretch.start);
     phase
 }
 
 impl StablePhase {
-    fn cut(&mut self, front: usize, back: usize, why: Why) {
-        if front > 0 {
+    /// Removes so many further readings as warm-up and as cool-down.
+    fn cut(&mut self, warm_up: usize, cool_down: usize, why: Why) {
+        if warm_up > 0 {
             self.removed.push(Removed {
                 start: self.start,
-                end: self.start + front,
+                end: self.start + warm_up,
                 why,
             });
-            self.start += front;
+            self.start += warm_up;
         }
-        if back > 0 {
+        if cool_down > 0 {
             self.removed.push(Removed {
-                start: self.end - back,
+                start: self.end - cool_down,
                 end: self.end,
                 why,
             });
-            self.end -= back;
+            self.end -= cool_down;
         }
     }
 }
@@ -191,14 +195,13 @@ fn recurring(values: &[f64], changes: &[usize]) -> bool {
     above.windows(2).filter(|pair| pair[0] != pair[1]).count() >= CROSSINGS
 }
 
-/// How many readings at the beginning still lean towards the level before them.
+/// How many readings at the beginning are the tail of the warm-up: they still lean towards the level before them.
 ///
 /// Either none or the whole margin: where the first quarter, half or all of the margin deviates from the rest by
 /// more than [`LEAN`] standard errors in that direction.
-fn settling(segment: &[f64], level_before: f64, unstable: usize) -> usize {
+fn warm_up_tail(segment: &[f64], level_before: f64, known: usize) -> usize {
     let n = segment.len();
-    let margin =
-        (SETTLING_OF_TRANSIENT * unstable as f64).min(SETTLING_OF_SEGMENT * n as f64) as usize;
+    let margin = (TAIL_OF_WARM_UP * known as f64).min(TAIL_OF_SEGMENT * n as f64) as usize;
     if margin == 0 || n < READINGS_MIN {
         return 0;
     }
@@ -217,11 +220,11 @@ fn settling(segment: &[f64], level_before: f64, unstable: usize) -> usize {
     if leans { margin } else { 0 }
 }
 
-/// [`unusual_edge`] until nothing unusual is left, for the widths tried leave gaps.
-fn unusual_edges(values: &[f64]) -> usize {
+/// [`short_warm_up`] until nothing unusual is left, for the widths tried leave gaps.
+fn short_warm_ups(values: &[f64]) -> usize {
     let mut removed = 0;
     for _ in 0..EDGE_ROUNDS_MAX {
-        let found = unusual_edge(&values[removed..]);
+        let found = short_warm_up(&values[removed..]);
         if found == 0 {
             break;
         }
@@ -230,12 +233,12 @@ fn unusual_edges(values: &[f64]) -> usize {
     removed
 }
 
-/// How many readings at the beginning are unlike all others: a transient too short to be a segment.
+/// How many readings at the beginning are unlike all others: a warm-up too short to be a segment.
 ///
 /// The median of the first w readings is compared with those of all other windows of w readings: autocorrelation,
 /// skewness and periodic spikes affect all alike. The window goes if its distance from the overall median is
 /// larger than that of every other window, by a factor that grows as windows get fewer.
-fn unusual_edge(values: &[f64]) -> usize {
+fn short_warm_up(values: &[f64]) -> usize {
     let n = values.len();
     let (shortest, longest) = match n {
         0..12 => return 0,

@@ -14,7 +14,7 @@ const REPLIES_MIN: u32 = 10;
 const QUEUE: f64 = 4.0;
 const SMOOTHING: f64 = 0.2;
 const LONG_WINDOWS: f64 = 600.0;
-const LONG_WARMUP: u32 = 10;
+const LONG_WARM_UP: u32 = 10;
 
 /// Netflix' second gradient limit.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Gradient2 {
 
     fn update(&mut self) {
         let short_us = self.process_time_sum_us as f64 / f64::from(self.replies);
-        let weight = if self.windows < LONG_WARMUP {
+        let weight = if self.windows < LONG_WARM_UP {
             self.windows += 1;
             1.0 / f64::from(self.windows)
         } else {

@@ -159,7 +159,7 @@ impl Session {
 
     fn restore_last_good(&mut self, why: String) {
         let last_good = self.service_level.last_good();
-        let wanted = last_good.unwrap_or(self.setting.defaults()).clone();
+        let wanted = last_good.unwrap_or(self.setting.initial()).clone();
         let set = self.setting.towards(&wanted);
         if set.is_empty() {
             return;
