@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import subprocess
 import sys
@@ -173,6 +174,12 @@ def space() -> Space:
         allow_weaker=("consistency",),
         name="small",
     )
+
+
+@pytest.fixture
+def no_progress_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come by the clock: a slow machine must not print one where none is expected."""
+    monkeypatch.setattr("ascar.cli.measure_progress._LINE_EVERY_S", math.inf)
 
 
 @pytest.fixture

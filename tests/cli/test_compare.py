@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -26,13 +25,8 @@ import random, sys
 for i in range(120):
     print("mb_per_s", (float(sys.argv[1]) + (40 if i < 40 else 0)) * random.gauss(1, 0.02))
 """
+pytestmark = pytest.mark.usefixtures("no_progress_lines")
 METRIC = "mb_per_s=mb_per_s ([0-9.]+)"
-
-
-@pytest.fixture(autouse=True)
-def _no_progress_lines(monkeypatch):
-    """They come by the clock: a slow machine must not print one where none is expected."""
-    monkeypatch.setattr("ascar.cli.measure_progress._LINE_EVERY_S", math.inf)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import csv
 import io
 import itertools
 import json
-import math
 import os
 import shutil
 import signal
@@ -47,13 +46,8 @@ FIELDS = (
     *("n", "mean", "ci_low", "ci_high", "confidence", "autocorrelation", "subsession_size", "subsessions"),
     *("stable_start", "stable_end", "change_points", "method", "verdict"),
 )
+pytestmark = pytest.mark.usefixtures("no_progress_lines")
 METRIC = "mb_per_s=mb_per_s ([0-9.]+)"
-
-
-@pytest.fixture(autouse=True)
-def _no_progress_lines(monkeypatch):
-    """They come by the clock: a slow machine must not print one where none is expected."""
-    monkeypatch.setattr("ascar.cli.measure_progress._LINE_EVERY_S", math.inf)
 
 
 @pytest.fixture

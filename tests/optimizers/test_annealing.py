@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ask_and_tell import run
 
 from ascar.errors import StudyError
 from ascar.optimizers import Evaluation
@@ -10,15 +11,6 @@ from ascar.optimizers.annealing import AnnealingOptions, SimulatedAnnealing
 from ascar.results.trial import TrialState
 from ascar.testing import branching, grid
 from ascar.testing.optimizers import sloped
-
-
-def run(optimizer, loss, trials):
-    told = []
-    for _ in range(trials):
-        one = optimizer.ask()
-        told.append(Evaluation(one, TrialState.COMPLETE, loss(one)))
-        optimizer.tell(told[-1])
-    return told
 
 
 def made(space, seed=1, **options):

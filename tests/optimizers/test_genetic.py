@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ask_and_tell import run
 
 from ascar.errors import StudyError
 from ascar.optimizers import Evaluation
@@ -13,15 +14,6 @@ from ascar.optimizers.stopping import Diversity, progress_of
 from ascar.results.trial import TrialState
 from ascar.testing import branching, continuous, grid
 from ascar.testing.optimizers import sloped
-
-
-def run(optimizer, loss, trials):
-    told = []
-    for _ in range(trials):
-        one = optimizer.ask()
-        told.append(Evaluation(one, TrialState.COMPLETE, loss(one)))
-        optimizer.tell(told[-1])
-    return told
 
 
 def made(space, seed=1, **options):

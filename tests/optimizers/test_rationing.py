@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ask_and_tell import run
 
 from ascar.errors import Exhausted, SpaceError
 from ascar.optimizers import Evaluation
@@ -38,15 +39,6 @@ def opened(limit=4, kind=GaussianSearch):
     return Rationed(lambda space: kind(space, seed=3), space(), {SLOW: limit})
 
 
-def run(optimizer, trials):
-    history = []
-    for _ in range(trials):
-        one = optimizer.ask()
-        history.append(Evaluation(one, TrialState.COMPLETE, loss(one)))
-        optimizer.tell(history[-1])
-    return history
-
-
 def changes(history):
     held, count = space().default(), 0
     for one in history:
@@ -58,14 +50,14 @@ def changes(history):
 @pytest.mark.parametrize("limit", [2, 3, 5, 12])
 @pytest.mark.parametrize("kind", [RandomSearch, GaussianSearch])
 def test_no_more_changes_are_made_than_allowed_and_all_are_valid(limit, kind):
-    history = run(opened(limit, kind), 90)
+    history = run(opened(limit, kind), loss, 90)
     assert 1 <= changes(history) <= limit
     assert all(space().validate(one.configuration) == one.configuration for one in history)
     assert len({one.configuration for one in history}) == len(history)
 
 
 def test_several_values_are_tried_and_it_ends_at_the_best():
-    history = run(opened(6), 120)
+    history = run(opened(6), loss, 120)
     tried = {one.configuration["fs"] for one in history}
     assert len(tried) >= 3
     best = min(history, key=lambda one: one.loss).configuration
@@ -75,28 +67,28 @@ def test_several_values_are_tried_and_it_ends_at_the_best():
 
 def test_it_recommends_the_best_of_all_it_tried():
     optimizer = opened(6, RandomSearch)
-    history = run(optimizer, 80)
+    history = run(optimizer, loss, 80)
     assert optimizer.recommend().configuration == min(history, key=lambda one: one.loss).configuration
 
 
 def test_told_its_history_it_keeps_to_the_budget_that_is_left():
-    history = run(opened(4), 45)
+    history = run(opened(4), loss, 45)
     resumed = opened(4)
     for one in history:
         resumed.tell(one)
     assert resumed.recommend() is not None
-    assert changes(history + run(resumed, 45)) <= 4
+    assert changes(history + run(resumed, loss, 45)) <= 4
 
 
 def test_cheap_parameters_change_freely():
-    history = run(opened(2), 30)
+    history = run(opened(2), loss, 30)
     assert len({one.configuration["ahead"] for one in history}) >= 4
 
 
 def test_what_is_left_within_the_budget_is_exhausted():
     optimizer = opened(2, RandomSearch)
     with pytest.raises(Exhausted, match="change budget"):
-        run(optimizer, 10_000)
+        run(optimizer, loss, 10_000)
 
 
 def test_failures_do_not_hold_it_up():
