@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ascar.history import History
 from ascar.results.trial import Failure, TrialState
 from ascar.study import Study
+from studies import SMALL
 
 
 @pytest.fixture
@@ -71,22 +72,8 @@ def test_a_dataset_with_conditional_parameters(ascar):
     assert "atime" in ranking and "trial.number" not in ranking and "latency_ms_p99" not in ranking
 
 
-STUDY = """
-[study]
-name = "small"
-objective = "maximize throughput_ops_per_s"
-budget = "1 min"
-
-[target]
-kind = "localfs"
-
-[workload]
-kind = "command"
-"""
-
-
 def test_a_run_of_the_history(ascar, space, trial_of):
-    study = Study.parse(STUDY)
+    study = Study.parse(SMALL)
     with History() as history, history.begin(study, space, {}) as run:
         for number, one in enumerate(space.enumerate(), 1):
             rate = 100.0 + 50 * (one["fs"] == "xfs") + number % 2

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-STUDY = """
-[study]
-name = "goals"
-objective = {objective}
-budget = "3 min"
-[target]
-kind = "simulated"
-metrics = {{ throughput_ops_per_s = "100 + 20 * depth", latency_ms_p99 = "5 + depth * depth / 16" }}
-noise_relative_sd = 0.03
-run_relative_sd = 0.01
-[space.parameters.depth]
-kind = "integer"
-low = 1
-high = 64
-default = 32
-cost = "dyn-kernel"
-[space.parameters.useless]
-kind = "ordinal"
-values = [0, 1, 2]
-default = 0
-cost = "dyn-kernel"
-[optimizer]
-kind = "random"
-"""
-TWO = '["maximize throughput_ops_per_s", "minimize latency_ms_p99"]'
+from studies import goals
 
 
 def test_the_document_and_the_page_show_the_set(ascar, tmp_path):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(objective=TWO))
+    file.write_text(goals(budget="3 min"))
     document = ascar("tune", file, "--json", "--quiet").document
     assert [one["objective"] for one in document["verdict"]["objectives"]] == [
         "maximize throughput_ops_per_s",
@@ -56,7 +32,7 @@ def _known(point):
 
 def test_one_objective_has_no_set(ascar, tmp_path):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(objective='"maximize throughput_ops_per_s"'))
+    file.write_text(goals('"maximize throughput_ops_per_s"', budget="3 min"))
     document = ascar("tune", file, "--json", "--quiet").document
     assert document["pareto"] == []
     assert document["verdict"]["objectives"] == []

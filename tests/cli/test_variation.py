@@ -11,6 +11,7 @@ from ascar.history import History
 from ascar.results.measurement import Series
 from ascar.results.trial import Purpose, TrialState
 from ascar.study import Study
+from studies import SMALL
 
 NAMES = [
     *("range-mean", "across", "boxes", "cumulative", "bands"),
@@ -94,24 +95,10 @@ def test_the_datasets_of_the_project_together(ascar, tmp_path):
     assert "lazy-initialization" not in {one["cause"] for one in document["checks"]}
 
 
-STUDY = """
-[study]
-name = "small"
-objective = "maximize throughput_ops_per_s"
-budget = "1 min"
-
-[target]
-kind = "localfs"
-
-[workload]
-kind = "command"
-"""
-
-
 @pytest.fixture
 def history(space, trial_of):
     """Four runs each of two configurations, with readings; a search's lucky trial, a failed one."""
-    study = Study.parse(STUDY)
+    study = Study.parse(SMALL)
     rng = np.random.default_rng(0)
     configurations = list(space.enumerate())[:2]
     with History() as history, history.begin(study, space, {}) as run:
@@ -160,7 +147,7 @@ def test_a_run_of_the_history(ascar, history, tmp_path):
 
 
 def test_studies_of_different_objectives_are_not_compared(ascar, history, space, trial_of):
-    other = Study.parse(STUDY.replace("small", "other").replace("maximize throughput", "minimize latency"))
+    other = Study.parse(SMALL.replace("small", "other").replace("maximize throughput", "minimize latency"))
     with History() as kept, kept.begin(other, space, {}) as run:
         for number in (1, 2):
             trial = trial_of(number, space.default(), 3.0 + number, purpose=Purpose.SWEEP)
@@ -172,7 +159,7 @@ def test_studies_of_different_objectives_are_not_compared(ascar, history, space,
 
 
 def test_a_study_without_repetitions(ascar, space, trial_of):
-    with History() as history, history.begin(Study.parse(STUDY), space, {}) as run:
+    with History() as history, history.begin(Study.parse(SMALL), space, {}) as run:
         for number, one in enumerate(space.enumerate(), 1):
             trial = trial_of(number, one, 100.0 + number, purpose=Purpose.SWEEP)
             run.start_trial(replace(trial, state=TrialState.RUNNING))

@@ -14,34 +14,8 @@ from ascar.search import search_optimizer
 from ascar.space import study_space
 from ascar.study import Study
 from ascar.systems import open_target
+from studies import TWO_OBJECTIVES, goals
 
-SIMULATED = """
-[study]
-name = "{name}"
-objective = {objective}
-budget = "{budget}"
-{study}
-[target]
-kind = "simulated"
-metrics = {{ throughput_ops_per_s = "100 + 20 * depth", latency_ms_p99 = "5 + depth * depth / 16" }}
-noise_relative_sd = 0.03
-run_relative_sd = 0.01
-[space.parameters.depth]
-kind = "integer"
-low = 1
-high = 64
-default = 32
-cost = "dyn-kernel"
-[space.parameters.useless]
-kind = "ordinal"
-values = [0, 1, 2]
-default = 0
-cost = "dyn-kernel"
-[optimizer]
-kind = "{kind}"
-{rest}
-"""
-TWO = '["maximize throughput_ops_per_s", "minimize latency_ms_p99"]'
 SQLITE = """
 [study]
 name = "two"
@@ -70,10 +44,8 @@ runs_max = 4
 """
 
 
-def study(objective=TWO, *, name="goals", budget="4 min", kind="random", more="", rest="") -> Study:
-    return Study.parse(
-        SIMULATED.format(objective=objective, name=name, budget=budget, kind=kind, study=more, rest=rest)
-    )
+def study(objective=TWO_OBJECTIVES, **parts) -> Study:
+    return Study.parse(goals(objective, **parts))
 
 
 def opened(study: Study):
@@ -264,7 +236,7 @@ def test_time_ends_a_search(history):
     ("kind", "objective", "rest"),
     [
         ("auto", '"maximize throughput_ops_per_s"', "[stop]\ndiversity = {}"),
-        ("genetic", TWO, "[stop]\nall = [{ trials = 3 }, { diversity = {} }]"),
+        ("genetic", TWO_OBJECTIVES, "[stop]\nall = [{ trials = 3 }, { diversity = {} }]"),
     ],
 )
 def test_diversity_is_refused_where_nobody_can_tell_it(kind, objective, rest):
