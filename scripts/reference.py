@@ -215,7 +215,15 @@ def _space(space: Space) -> str:
 
 def _parameter(parameter: Parameter) -> tuple[str, ...]:
     return (
-        f"`{parameter.name}`" + (f"<br>{parameter.description}" if parameter.description else ""),
+        "<br>".join(
+            part
+            for part in (
+                f"`{parameter.name}`",
+                f"= `{parameter.native}`" if parameter.native else "",
+                parameter.description,
+            )
+            if part
+        ),
         _values(parameter),
         f"`{parameter.condition}`" if parameter.condition else "",
         f"`{parameter.cost.value}`",

@@ -88,7 +88,7 @@ def _table(found: Space) -> Table:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("parameter", "values", "when", "change cost", "weakens"):
+    for heading in ("parameter", "values", "when", "change cost", "weakens", "the system's name"):
         table.add_column(heading)
     for parameter in found.parameters:
         table.add_row(
@@ -97,6 +97,7 @@ def _table(found: Space) -> Table:
             "" if parameter.condition is None else Text(str(parameter.condition)),
             f"{parameter.cost.category} {parameter.cost.value}",
             Text(_weaker(found, parameter.name)),
+            Text(parameter.native),
         )
     return table
 

@@ -57,7 +57,7 @@ def space_key(space: Space) -> str:
     document = space_to_document(space)
     document["name"] = ""
     for table in document["parameters"]:
-        for key in ("unit", "description", "special"):
+        for key in ("unit", "description", "special", "native"):
             table.pop(key, None)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]

@@ -35,6 +35,8 @@ class Parameter:
         special: the meaning of values that are no plain quantity ("0": "mkfs decides").
         unit: the unit for people, e.g. "bytes"; empty where there is none.
         description: a description for people, in one line.
+        native: the system's own name of it, such as `vm.dirty_ratio` or `block.DEV.scheduler`; empty where it
+            has none of its own (an option of mkfs or mount).
     """
 
     name: str
@@ -46,6 +48,7 @@ class Parameter:
     special: tuple[tuple[Value, str], ...] = ()
     unit: str = ""
     description: str = ""
+    native: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or self.name in RESERVED:
@@ -169,6 +172,7 @@ class Traits(TypedDict, total=False):
     special: Mapping[Any, str]
     unit: str
     description: str
+    native: str
 
 
 def categorical(name: str, values: Sequence[Value], **traits: Unpack[Traits]) -> Parameter:
@@ -229,6 +233,7 @@ def build(name: str, domain: Domain, traits: Traits) -> Parameter:
         ),
         unit=traits.get("unit", ""),
         description=traits.get("description", ""),
+        native=traits.get("native", ""),
     )
 
 

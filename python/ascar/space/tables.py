@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KINDS: Final = ("categorical", "ordinal", "boolean", "integer", "float")
-_TRAITS: Final = ("kind", "default", "cost", "when", "weaker", "special", "unit", "description")
+_TRAITS: Final = ("kind", "default", "cost", "when", "weaker", "special", "unit", "description", "native")
 _DOMAIN: Final = {
     "categorical": ("values",),
     "ordinal": ("values",),
@@ -73,6 +73,7 @@ def parameter_from_table(name: str, table: object, path: str) -> Parameter:
                 "special": _meanings(fields),
                 "unit": _short(fields, "unit"),
                 "description": _short(fields, "description"),
+                "native": _short(fields, "native"),
             },
         )
     except SpaceError as error:
@@ -122,7 +123,7 @@ def parameter_to_table(parameter: Parameter) -> dict[str, Any]:
         }
     if parameter.special:
         table["special"] = {value_text(value): meaning for value, meaning in parameter.special}
-    texts = {"unit": parameter.unit, "description": parameter.description}
+    texts = {"unit": parameter.unit, "description": parameter.description, "native": parameter.native}
     return table | {key: text for key, text in texts.items() if text}
 
 

@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from ascar.systems.place import Place
 
 _log = logging.getLogger(__name__)
-_QUEUE = {"scheduler": "block.DEV.scheduler", "nr_requests": "block.DEV.nr_requests"}
-_QUEUE_DEFAULTS = {**_QUEUE, "read_ahead_kb": "block.DEV.read_ahead_kb"}
+_QUEUE = {name: knob for name, knob in KNOBS.items() if knob.startswith("block.")}
 
 
 _STARTER_SPACE = {
@@ -177,7 +176,7 @@ class LocalFileSystem(Target):
         self.device = self._device.name
         self._counters = Counters(self._watched())
         self.space = with_kernel_defaults(
-            self.space, {name: self._device.knob(knob) for name, knob in _QUEUE_DEFAULTS.items()}
+            self.space, {name: self._device.knob(knob) for name, knob in _QUEUE.items()}
         )
         self._memory.enforce()
 

@@ -11,6 +11,7 @@ from ascar.errors import EnvironmentLacks, SpaceError
 from ascar.space import Choices, Guarantee, preset
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.machine import find_program, missing_program
+from ascar.systems.recipe import KNOBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +19,8 @@ if TYPE_CHECKING:
     from ascar.space import Space
 
 MIB = 2**20
-_VM = {
-    "dirty_background_ratio_percent": "dirty_background_ratio",
-    "dirty_ratio_percent": "dirty_ratio",
-    "dirty_expire_centisecs": "dirty_expire_centisecs",
-    "vfs_cache_pressure_percent": "vfs_cache_pressure",
-}
+_VM = {name: knob for name, knob in KNOBS.items() if knob.startswith("vm.")}
+"""Settings that every program on the machine shares."""
 
 
 def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Space:
@@ -50,7 +47,9 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
     # An allocation group must hold the log, about 64 MiB; a journal may take a quarter of the file system.
     space = _at_most(space, "xfs_allocation_groups", size_bytes // (65 * MIB))
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
-    return _with_defaults(space, {name: _number(Path("/proc/sys/vm") / file) for name, file in _VM.items()})
+    return _with_defaults(
+        space, {name: _number(Path("/proc/sys", knob.replace(".", "/"))) for name, knob in _VM.items()}
+    )
 
 
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ascar.space import ChangeCost
+from ascar.space import ChangeCost, preset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ascar.space import Space, Value
 
 MIB = 2**20
+_MOUNTED = "ext4."  # knobs of a mounted file system
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +83,14 @@ _REMOUNT: Mapping[tuple[str, Value], tuple[str, ...]] = {
     ("btrfs_compression", "none"): ("compress=no",),
 }
 
-# In the order of writing; the scheduler resets nr_requests.
-_KNOBS: Mapping[str, str] = {
-    "scheduler": "block.DEV.scheduler",
-    "nr_requests": "block.DEV.nr_requests",
-    "read_ahead_kb": "block.DEV.read_ahead_kb",
-    "dirty_background_ratio_percent": "vm.dirty_background_ratio",
-    "dirty_ratio_percent": "vm.dirty_ratio",
-    "dirty_expire_centisecs": "vm.dirty_expire_centisecs",
-    "vfs_cache_pressure_percent": "vm.vfs_cache_pressure",
+KNOBS: Mapping[str, str] = {
+    one.name: one.native
+    for one in sorted(preset("storage-v5").parameters, key=lambda one: one.native.startswith(_MOUNTED))
+    if one.native
 }
-_MOUNTED_KNOBS: Mapping[str, str] = {"ext4_inode_readahead_blocks": "ext4.DEV.inode_readahead_blks"}
-
-KNOBS: Mapping[str, str] = {**_KNOBS, **_MOUNTED_KNOBS}
-"""Parameter to knob, in the order of writing."""
+"""Parameter to knob, in the order of writing: the scheduler resets nr_requests."""
+_MOUNTED_KNOBS = {name: knob for name, knob in KNOBS.items() if knob.startswith(_MOUNTED)}
+_KNOBS = {name: knob for name, knob in KNOBS.items() if name not in _MOUNTED_KNOBS}
 
 
 def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:

@@ -106,6 +106,7 @@ _EXT_PARAMETERS = (
         when='fs == "ext4"',
         unit="blocks",
         description="/sys/fs/ext4/DEVICE/inode_readahead_blks",
+        native="ext4.DEV.inode_readahead_blks",
     ),
     boolean(
         "write_barrier",
@@ -237,14 +238,16 @@ _KERNEL_PARAMETERS = (
         ("none", "mq-deadline", "kyber", "bfq"),
         default="none",
         cost=_KERNEL,
-        description="/sys/block/DEVICE/queue/scheduler; changing it resets nr_requests",
+        description="changing it resets nr_requests",
+        native="block.DEV.scheduler",
     ),
     ordinal(
         "nr_requests",
         (32, 64, 128, 256, 512),
         default=128,
         cost=_KERNEL,
-        description="/sys/block/DEVICE/queue/nr_requests",
+        description="requests that the queue holds",
+        native="block.DEV.nr_requests",
     ),
     ordinal(
         "read_ahead_kb",
@@ -252,7 +255,8 @@ _KERNEL_PARAMETERS = (
         default=128,
         cost=_KERNEL,
         unit="KiB",
-        description="/sys/block/DEVICE/queue/read_ahead_kb",
+        description="the largest read-ahead of a file",
+        native="block.DEV.read_ahead_kb",
     ),
     ordinal(
         "dirty_background_ratio_percent",
@@ -260,7 +264,8 @@ _KERNEL_PARAMETERS = (
         default=10,
         cost=_KERNEL,
         unit="percent",
-        description="vm.dirty_background_ratio: of memory, from where writing back starts",
+        description="the share of memory at which writing back starts",
+        native="vm.dirty_background_ratio",
     ),
     ordinal(
         "dirty_ratio_percent",
@@ -268,7 +273,8 @@ _KERNEL_PARAMETERS = (
         default=20,
         cost=_KERNEL,
         unit="percent",
-        description="vm.dirty_ratio: of memory, from where writers wait",
+        description="the share of memory at which writers wait",
+        native="vm.dirty_ratio",
     ),
     ordinal(
         "dirty_expire_centisecs",
@@ -277,7 +283,8 @@ _KERNEL_PARAMETERS = (
         cost=_KERNEL,
         weaker={">3000": "durability"},
         unit="centiseconds",
-        description="vm.dirty_expire_centisecs: dirty data older than this are written back",
+        description="dirty data older than this are written back",
+        native="vm.dirty_expire_centisecs",
     ),
     ordinal(
         "vfs_cache_pressure_percent",
@@ -285,7 +292,8 @@ _KERNEL_PARAMETERS = (
         default=100,
         cost=_KERNEL,
         unit="percent",
-        description="vm.vfs_cache_pressure: how soon inodes and directory entries leave memory",
+        description="how soon inodes and directory entries leave memory",
+        native="vm.vfs_cache_pressure",
     ),
 )
 
