@@ -91,30 +91,44 @@ impl Worker {
     ) -> Result<Event, LoadError> {
         let at = step.flowop.fileset.expect("checked");
         let tree = &plan.trees[at];
+        let opened = self.open_path(tree, place, step, (at, entry));
+        let (file, event) = opened.map_err(|error| {
+            tree.release(entry);
+            plan.failed("open", (at, entry), &error)
+        })?;
+        let size = &tree.size_bytes[entry as usize];
+        if size.load(std::sync::atomic::Ordering::Relaxed) == UNKNOWN_BYTES {
+            learn_size(file.fd, size);
+        }
+        *self.at(keep) = Some(file);
+        Ok(event)
+    }
+
+    /// Open a file by its path, with the flags of the step.
+    fn open_path(
+        &mut self,
+        tree: &Tree,
+        place: usize,
+        step: &Step,
+        (at, entry): (usize, u32),
+    ) -> Result<(OpenFile, Event), io::Error> {
         let name = tree.layout.path(entry, &mut self.path);
         let begun_ns = now_ns();
         // SAFETY: the name ends with NUL, the directory is open.
         let fd = unsafe { libc::openat(tree.root(), name.as_ptr(), step.open_flags, 0o644) };
         let event = event(place, (at, entry), begun_ns);
         if fd < 0 {
-            let error = io::Error::last_os_error();
-            tree.release(entry);
-            return Err(plan.failed("open", (at, entry), &error));
+            return Err(io::Error::last_os_error());
         }
-        let size = &tree.size_bytes[entry as usize];
-        if size.load(std::sync::atomic::Ordering::Relaxed) == UNKNOWN_BYTES {
-            learn_size(fd, size);
-        }
-        let direct = step.flowop.directio;
-        *self.at(keep) = Some(OpenFile {
+        let file = OpenFile {
             fd,
             tree: at,
             entry,
             position: 0,
-            direct,
+            direct: step.flowop.directio,
             removed: false,
-        });
-        Ok(event)
+        };
+        Ok((file, event))
     }
 
     pub(super) fn create_file(
@@ -131,25 +145,10 @@ impl Worker {
             return Err(Undone::Stop);
         }
         let entry = wait_for(plan, tree, |tree| tree.pick_to_create(draw))?;
-        let name = tree.layout.path(entry, &mut self.path);
-        let begun_ns = now_ns();
-        // SAFETY: the name ends with NUL, the directory is open.
-        let fd = unsafe { libc::openat(tree.root(), name.as_ptr(), step.open_flags, 0o644) };
-        let event = event(place, (at, entry), begun_ns);
-        if fd < 0 {
-            let error = io::Error::last_os_error();
-            return Err(plan.failed("create", (at, entry), &error).into());
-        }
+        let opened = self.open_path(tree, place, step, (at, entry));
+        let (file, event) = opened.map_err(|error| plan.failed("create", (at, entry), &error))?;
         tree.created(entry);
-        let direct = step.flowop.directio;
-        self.slots[step.flowop.fd.unwrap_or(0)] = Some(OpenFile {
-            fd,
-            tree: at,
-            entry,
-            position: 0,
-            direct,
-            removed: false,
-        });
+        self.slots[step.flowop.fd.unwrap_or(0)] = Some(file);
         Ok(self.done(plan, step, event)?)
     }
 
