@@ -525,6 +525,11 @@ Speed = Annotated[float, _SPEED]
 _PREFIX = _option("--prefix", None, "NAME", "Call the controllers NAME-0, NAME-1, and so on.")
 Prefix = Annotated[str, _PREFIX]
 
+_MATCH = _option(
+    "--match", None, "TEXT", "Show only entries that have this text in their name or description."
+)
+Match = Annotated[str | None, _MATCH]
+
 # Rules of congestion control.
 _RULES = _option(
     "--rules", None, "RULESET", "Use this rule set: a file, or the name of one that comes with ascar."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import Json
+from ascar.cli.options import Json, Match
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,54 +19,107 @@ EXAMPLES = examples(
     "ascar space storage-v5",
     "ascar space study.toml       what the study's pins, costs and guarantees leave of it",
     "ascar space study.toml --json | jq .valid_configurations",
+    "ascar space linux --match dirty",
 )
 
 
-def _presets(incomplete: str) -> list[str]:
+_LINUX = "linux"
+
+
+def _named(incomplete: str) -> list[str]:
+    from ascar.extension import kinds
     from ascar.space import PRESETS
 
-    return [name for name in PRESETS if name.startswith(incomplete)]
+    return [name for name in (*PRESETS, *kinds("ascar.systems"), _LINUX) if name.startswith(incomplete)]
 
 
 def space(
     named: Annotated[
         str,
         typer.Argument(
-            metavar="PRESET|STUDY.toml", help="A preset's name, or a study file.", autocompletion=_presets
+            metavar="TARGET|PRESET|STUDY.toml",
+            help="A kind of target, a preset, a study file, or `linux`: the kernel's settings.",
+            autocompletion=_named,
         ),
     ],
+    match: Match = None,
     json: Json = False,
 ) -> int:
     """Show a space: parameters, values, change costs, guarantees, constraints, valid configurations.
 
     Of a study it shows what the study leaves of its target's space; of a preset everything, also the values
-    that promise less than the default, which a study uses only if it allows them by name.
+    that promise less than the default, which a study uses only if it allows them by name. `linux` shows every
+    setting of the kernel that the keeper may change, for a study of online tuning.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_space, is_study_file
     from ascar.results.tuning import SpaceResult
     from ascar.space import space_to_document
 
+    if named == _LINUX and not is_study_file(named):
+        return _show_linux(match or "", json=json)
+
     found = find_space(named)
     count = found.count()
     if json:
+        document = space_to_document(found)
+        document["parameters"] = [one for one in document["parameters"] if _has(match, *one.values())]
         result = SpaceResult(
-            **space_to_document(found),
+            **document,
             default_configuration=found.default(),
             valid_configurations=count,
             valid_configurations_without_weaker=found.permit_weaker([]).count(),
         )
         emit("space", result)
     else:
-        _print(people(), found, count, everything=not is_study_file(named))
+        _print(people(), found, count, match, everything=not is_study_file(named))
     return 0
 
 
-def _print(console: Console, found: Space, count: int | None, *, everything: bool) -> None:
+def _has(match: str | None, *texts: object) -> bool:
+    """Whether one of the texts has what is looked for."""
+    return match is None or any(match.lower() in str(text).lower() for text in texts)
+
+
+def _show_linux(match: str, *, json: bool) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ascar.catalogues import linux
+    from ascar.cli.output import emit, people
+    from ascar.results.tuning import CatalogueResult, CatalogueSetting
+
+    settings = tuple(
+        CatalogueSetting(
+            name=one.name,
+            path=one.path,
+            values=one.values,
+            unit=one.unit,
+            cost=one.cost.value,
+            weaker=one.weaker,
+            what=one.what,
+        )
+        for one in linux().values()
+        if _has(match, one.name, one.what)
+    )
+    if json:
+        emit("catalogue", CatalogueResult(name=_LINUX, settings=settings))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for heading in ("setting", "values", "unit", "weakens", "what it does"):
+        table.add_column(heading, overflow="fold")
+    for one in settings:
+        weaker = "; ".join(f"{relation}: {guarantee}" for relation, guarantee in one.weaker.items())
+        table.add_row(*(Text(text) for text in (one.name, one.values, one.unit, weaker, one.what)))
+    people().print(table)
+    return 0
+
+
+def _print(console: Console, found: Space, count: int | None, match: str | None, *, everything: bool) -> None:
     number = "endlessly many" if count is None else f"{count:,}"
     title = f"{found.name or 'space'}: {len(found)} parameters, {number} valid configurations"
     console.print(title, style="bold", soft_wrap=True)
-    console.print(_table(found))
+    console.print(_table(found, match))
     if found.constraints:
         console.print("constraints:")
         for constraint in found.constraints:
@@ -83,7 +136,7 @@ def _print(console: Console, found: Space, count: int | None, *, everything: boo
         )
 
 
-def _table(found: Space) -> Table:
+def _table(found: Space, match: str | None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -91,6 +144,8 @@ def _table(found: Space) -> Table:
     for heading in ("parameter", "values", "when", "change cost", "weakens", "the system's name"):
         table.add_column(heading)
     for parameter in found.parameters:
+        if not _has(match, parameter.name, parameter.native, parameter.description):
+            continue
         table.add_row(
             parameter.name,
             Text(_values(found, parameter.name)),

@@ -64,16 +64,19 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
 
 
 def find_space(named: str) -> Space:
-    """The whole space of a preset, or what a study file leaves of its target's space.
+    """The whole space of a preset or of a kind of target, or what a study file leaves of its target's space.
 
     Raises:
-        InputError: no such preset, or the file is no study.
+        InputError: no such preset or kind, or the file is no study.
     """
+    from ascar.extension import kinds
     from ascar.space import Guarantee, preset, study_space
     from ascar.study import Study
     from ascar.systems import open_target
 
     if not is_study_file(named):
+        if named in kinds("ascar.systems"):
+            return open_target({"kind": named}).space
         return preset(named).permit_weaker(Guarantee)
     study = Study.read(Path(named))
     return study_space(study, open_target(study.target).space)

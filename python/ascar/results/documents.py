@@ -20,6 +20,7 @@ DOCUMENTS = {
     "capes-train": "capes:CapesTrainResult",
     "capes-up": "capes:CapesUpResult",
     "compare": "compare:CompareResult",
+    "catalogue": "tuning:CatalogueResult",
     "check": "check:CheckResult",
     "doctor": "machine:DoctorResult",
     "error": "problem:ErrorResult",

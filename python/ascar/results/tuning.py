@@ -65,6 +65,46 @@ class ExploreResult(
     direction: Literal["min", "max"] | None
 
 
+class CatalogueSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting of the kernel that ascar may change.
+
+    Attributes:
+        name: the name of the setting; `<dev>` stands for the name of a device.
+        path: the file of the setting.
+        values: the values that are allowed.
+        unit: the unit of its numbers; empty for words and plain numbers.
+        cost: the cost of a change.
+        weaker: the guarantees that values weaken, by relation such as ">3000".
+        what: what the setting does.
+    """
+
+    name: str
+    path: str
+    values: str
+    unit: str
+    cost: str
+    weaker: dict[str, str]
+    what: str
+
+
+class CatalogueResult(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/catalogue/1",
+):
+    """The settings of the kernel that ascar may change.
+
+    Attributes:
+        name: the name of the catalogue.
+        settings: the settings.
+    """
+
+    name: str
+    settings: tuple[CatalogueSetting, ...]
+
+
 class SpaceResult(
     msgspec.Struct,
     frozen=True,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascar.catalogues import DEVICE_MARK, kernel_setting
 from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
@@ -14,6 +14,7 @@ from ascar.systems.recipe import KNOBS, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ascar.space import Configuration, Space
     from ascar.systems.place import Place
@@ -52,19 +53,14 @@ def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, st
 
 def _located(parameter: str, knob: str, value: str, place: Place) -> AppliedSetting | None:
     """A knob here; None where it belongs to a device or a file system that was not named."""
-    kind, _, rest = knob.partition(".")
-    if kind == "vm":
-        return _setting(parameter, knob, Path("/proc/sys/vm") / rest, value)
-    name = place.queue if kind == "block" else place.name if place.fs == kind else None
-    if name is None:
+    setting = kernel_setting(knob)
+    assert setting is not None, "the catalogue has every knob of the space"
+    kind = knob.partition(".")[0]
+    device = place.queue if kind == "block" else place.name if place.fs == kind else None
+    if device is None and DEVICE_MARK in setting.name:
         return None
-    file = rest.removeprefix("DEV.")
-    path = Path("/sys/block", name, "queue", file) if kind == "block" else Path("/sys/fs", kind, name, file)
-    return _setting(parameter, knob.replace("DEV", name), path, value)
-
-
-def _setting(parameter: str, knob: str, path: Path, value: str) -> AppliedSetting:
-    return AppliedSetting(parameter, knob, str(path), _present(path), value)
+    path = setting.file(device)
+    return AppliedSetting(parameter, knob.replace("DEV", device or ""), str(path), _present(path), value)
 
 
 def _present(path: Path) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascar.catalogues import kernel_setting
 from ascar.errors import EnvironmentLacks, SpaceError
 from ascar.space import Choices, Guarantee, preset
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
@@ -15,6 +15,7 @@ from ascar.systems.recipe import KNOBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ascar.space import Space
 
@@ -47,9 +48,9 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
     # An allocation group must hold the log, about 64 MiB; a journal may take a quarter of the file system.
     space = _at_most(space, "xfs_allocation_groups", size_bytes // (65 * MIB))
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
-    return _with_defaults(
-        space, {name: _number(Path("/proc/sys", knob.replace(".", "/"))) for name, knob in _VM.items()}
-    )
+    settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
+    present = {name: _number(one.file(None)) for name, one in settings.items() if one is not None}
+    return _with_defaults(space, present)
 
 
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:

@@ -7,7 +7,6 @@ load puts it in force when it connects (`sqlite3 -init connect.sql database.db` 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
 import tempfile
@@ -78,14 +77,16 @@ def sqlite_space(*, exclusive: bool) -> Space:
             default=4096,
             cost=ChangeCost.REFORMAT_RESTORE,
             unit="bytes",
-            description="PRAGMA page_size; an existing database takes it at the next VACUUM",
+            description="an existing database takes it at the next VACUUM",
+            native="page_size",
         ),
         categorical(
             "auto_vacuum",
             ("NONE", "FULL", "INCREMENTAL"),
             default="NONE",
             cost=ChangeCost.REFORMAT_RESTORE,
-            description="PRAGMA auto_vacuum: give pages back to the file system",
+            description="give pages back to the file system",
+            native="auto_vacuum",
         ),
         categorical(
             "journal_mode",
@@ -93,7 +94,8 @@ def sqlite_space(*, exclusive: bool) -> Space:
             default="DELETE",
             cost=ChangeCost.APP_RESTART,
             weaker={"MEMORY": ("durability", "consistency"), "OFF": ("durability", "consistency")},
-            description="PRAGMA journal_mode; to and from WAL nobody else may have the database open",
+            description="to and from WAL nobody else may have the database open",
+            native="journal_mode",
         ),
         categorical(
             "synchronous",
@@ -101,7 +103,8 @@ def sqlite_space(*, exclusive: bool) -> Space:
             default="FULL",
             cost=ChangeCost.DYN_APP,
             weaker={"NORMAL": ("durability", "consistency"), "OFF": ("durability", "consistency")},
-            description="PRAGMA synchronous: when to wait for the disk",
+            description="when to wait for the disk",
+            native="synchronous",
         ),
         ordinal(
             "cache_size_kib",
@@ -109,7 +112,8 @@ def sqlite_space(*, exclusive: bool) -> Space:
             default=2000,
             cost=ChangeCost.DYN_APP,
             unit="KiB",
-            description="PRAGMA cache_size: pages in the application's memory",
+            description="pages in the application's memory",
+            native="cache_size",
         ),
         ordinal(
             "mmap_size_bytes",
@@ -118,21 +122,24 @@ def sqlite_space(*, exclusive: bool) -> Space:
             cost=ChangeCost.DYN_APP,
             special={0: "read without mapping"},
             unit="bytes",
-            description="PRAGMA mmap_size: how much of the file is read through a memory map",
+            description="how much of the file is read through a memory map",
+            native="mmap_size",
         ),
         categorical(
             "temp_store",
             ("DEFAULT", "FILE", "MEMORY"),
             default="DEFAULT",
             cost=ChangeCost.DYN_APP,
-            description="PRAGMA temp_store: where temporary tables and indexes lie",
+            description="where temporary tables and indexes lie",
+            native="temp_store",
         ),
         categorical(
             "locking_mode",
             modes,
             default="NORMAL",
             cost=ChangeCost.APP_RESTART,
-            description="PRAGMA locking_mode; EXCLUSIVE keeps every other connection out",
+            description="EXCLUSIVE keeps every other connection out",
+            native="locking_mode",
         ),
         ordinal(
             "wal_autocheckpoint_pages",
@@ -141,16 +148,21 @@ def sqlite_space(*, exclusive: bool) -> Space:
             cost=ChangeCost.DYN_APP,
             when='journal_mode == "WAL"',
             unit="pages",
-            description="PRAGMA wal_autocheckpoint: move the log into the database from so many pages on",
+            description="move the log into the database from so many pages on",
+            native="wal_autocheckpoint",
         ),
         boolean(
             "cell_size_check",
             default=False,
             cost=ChangeCost.DYN_APP,
-            description="PRAGMA cell_size_check: look for damage in each page read",
+            description="look for damage in each page read",
+            native="cell_size_check",
         ),
     )
     return Space(parameters, name="sqlite", allow_weaker=tuple(Guarantee))
+
+
+_NATIVE = {one.name: one.native for one in sqlite_space(exclusive=True).parameters}
 
 
 class SqliteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -324,7 +336,7 @@ def _pragmas(configuration: Mapping[str, Value]) -> list[str]:
 
 def _in_force(database: sqlite3.Connection, name: str, wanted: Value) -> Value:
     """A pragma's value as the space writes it."""
-    row = cast("tuple[str | int]", database.execute(f"PRAGMA {_pragma_name(name)}").fetchone())
+    row = cast("tuple[str | int]", database.execute(f"PRAGMA {_NATIVE[name]}").fetchone())
     (found,) = row
     words = _WORDS.get(name)
     if words is not None:
@@ -339,8 +351,4 @@ def _in_force(database: sqlite3.Connection, name: str, wanted: Value) -> Value:
 def _pragma(name: str, value: Value) -> str:
     if name == "cache_size_kib":
         return f"cache_size = -{value}"  # negative: KiB instead of pages
-    return f"{_pragma_name(name)} = {int(value) if isinstance(value, bool) else value}"
-
-
-def _pragma_name(name: str) -> str:
-    return re.sub("_(bytes|pages|kib)$", "", name)
+    return f"{_NATIVE[name]} = {int(value) if isinstance(value, bool) else value}"

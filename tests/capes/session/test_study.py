@@ -89,6 +89,10 @@ def test_toml_is_read_as_it_was_written():
         ("[[capes.knob]]", "[workload]\nkind = 'fio'\n[[capes.knob]]", "workload: needs a [target]"),
         ("[[capes.knob]]\n", "[capes]\nsession = 'a b'\n[[capes.knob]]\n", "capes.session = 'a b'"),
         ("[[capes.knob]]\n", "[capes]\ncontact_s = 1\n[[capes.knob]]\n", "capes.contact_s = 1"),
+        ("vm.dirty_ratio", "vm.dirty_ration", "`ascar space linux` lists them"),
+        ("vm.dirty_ratio", "vm.dirty_ration", "did you mean 'vm.dirty_ratio'?"),
+        ("vm.dirty_ratio", "kernel.panic", "is not a setting that the keeper may change"),
+        ("maximum = 60", "maximum = 101", "maximum = 101: the keeper allows 0 to 100"),
     ],
 )
 def test_mistakes_are_named(old, new, words):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
+from ascar.catalogues import DEVICE_MARK, kernel_setting, linux
 from ascar.errors import StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
@@ -323,10 +325,32 @@ def _check_capes(capes: CapesSection) -> None:
             )
         if "*" in knob.name or names.count(knob.name) > 1:
             raise StudyError(f"capes.knob {knob.name!r}: each knob of this machine is named once, without *")
+        if not any(knob.name in program.knobs for program in capes.program):
+            _check_kernel_knob(knob)
     _check_parts(capes)
     for key in ("program", "collector", "average", "metric", "floor", "rule", "window"):
         if len(getattr(capes, key)) > _TABLES_MAX:
             raise StudyError(f"capes.{key}: has more than {_TABLES_MAX} tables")
+
+
+def _check_kernel_knob(knob: KnobSection) -> None:
+    """Refuse what the keeper would: an unknown knob, or numbers beyond its range."""
+    setting = kernel_setting(knob.name)
+    if setting is None:
+        near = get_close_matches(knob.name.replace(f".{DEVICE}.", f".{DEVICE_MARK}."), linux(), n=1)
+        hint = f"; did you mean {near[0].replace(DEVICE_MARK, DEVICE)!r}?" if near else ""
+        raise StudyError(
+            f"capes.knob {knob.name!r}: is not a setting that the keeper may change; `ascar space linux` "
+            f"lists them, and a program's knobs are named in [[capes.program]]{hint}"
+        )
+    if setting.bounds is None or knob.minimum is None or knob.maximum is None:
+        return
+    low, high = setting.bounds
+    for key, value in (("minimum", knob.minimum), ("maximum", knob.maximum)):
+        if not low <= value <= high:
+            raise StudyError(
+                f"capes.knob {knob.name!r}: {key} = {value:g}: the keeper allows {setting.values}"
+            )
 
 
 def _check_parts(capes: CapesSection) -> None:
