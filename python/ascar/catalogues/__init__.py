@@ -14,6 +14,8 @@ import msgspec
 
 from ascar.space import ChangeCost
 
+__all__ = ["DEVICE_MARK", "KernelSetting", "kernel_setting", "linux"]
+
 DEVICE_MARK = "<dev>"
 """In names and paths: the kernel's name of a device."""
 

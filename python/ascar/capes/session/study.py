@@ -325,9 +325,10 @@ def _check_capes(capes: CapesSection) -> None:
             )
         if "*" in knob.name or names.count(knob.name) > 1:
             raise StudyError(f"capes.knob {knob.name!r}: each knob of this machine is named once, without *")
+    _check_parts(capes)
+    for knob in capes.knob:
         if not any(knob.name in program.knobs for program in capes.program):
             _check_kernel_knob(knob)
-    _check_parts(capes)
     for key in ("program", "collector", "average", "metric", "floor", "rule", "window"):
         if len(getattr(capes, key)) > _TABLES_MAX:
             raise StudyError(f"capes.{key}: has more than {_TABLES_MAX} tables")
