@@ -17,10 +17,10 @@ import typer
 
 from ascar import errors
 from ascar.capes.session.study import (
-    CapesSection,
-    KnobSection,
+    GuardSection,
+    OnlineSection,
     OnlineStudySection,
-    ProgramSection,
+    PaceSection,
     ProofSection,
 )
 from ascar.cli.app import app
@@ -138,18 +138,19 @@ def study_page() -> str:
     parts.append(_literal(inspect.getdoc(tables) or ""))
     parts.append("## A study of the online loop\n")
     parts.append(
-        "`ascar capes up` reads a study with [study], [capes], and perhaps [target] and [workload], whose "
-        "keys are those above. [How](../howto/capes.md).\n"
+        "`ascar capes up` reads the same file with an [online] table. It leaves [measurement], [optimizer], "
+        "[start], [stop] and [verify] alone, as `ascar tune` leaves [online] and [guard]. "
+        "[How](../howto/capes.md).\n"
     )
     for name, section in (
         ("[study]", OnlineStudySection),
-        ("[capes]", CapesSection),
-        ("[[capes.knob]]", KnobSection),
-        ("[[capes.program]]", ProgramSection),
-        ("[capes.proof]", ProofSection),
+        ("[online]", OnlineSection),
+        ("[online.proof]", ProofSection),
+        ("[guard]", GuardSection),
+        ("[guard.pace.NAME]", PaceSection),
     ):
         parts.append(f"### {name} of the online loop\n")
-        parts.append(_keys(section, without=("knob", "proof")))
+        parts.append(_keys(section, without=("proof", "pace")))
     return NOTE + "\n".join(parts)
 
 

@@ -1,4 +1,17 @@
-"""Texts of studies that tests of several commands and loops begin with."""
+"""Studies that tests of several commands and loops begin with, and what a session makes of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.capes.session.environment import LoadEnvironment, RequestedEnvironment
+from ascar.capes.session.parameters import session_parameters
+from ascar.space import study_space
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ascar.capes.session.study import OnlineStudy
 
 SMALL = """
 [study]
@@ -47,3 +60,20 @@ kind = "{kind}"
 def goals(objective=TWO_OBJECTIVES, *, name="goals", budget="4 min", kind="random", more="", rest=""):
     """A study of a formula in which more depth means more throughput and more latency."""
     return _GOALS.format(objective=objective, name=name, budget=budget, kind=kind, study=more, rest=rest)
+
+
+def environment_of(
+    study: OnlineStudy, device: str | None = None, *, has_load: bool = False
+) -> LoadEnvironment:
+    """What a study tunes, made without entering its target."""
+    target = RequestedEnvironment.of(study).target
+    space = study_space(study, target.space)
+    parameters = session_parameters(target, space, device)
+    return LoadEnvironment(
+        space=space,
+        parameters=parameters,
+        kind=study.target["kind"],
+        device=device,
+        workspace=Workspace(Path("/nowhere")) if has_load else None,
+        has_adapter=not all(one.of_kernel for one in parameters),
+    )

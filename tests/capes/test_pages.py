@@ -27,11 +27,11 @@ def shown(page, begin):
 
 def test_the_shortest_study_and_the_one_with_all_keys():
     short = OnlineStudy.parse(shown("tutorials/online.md", "[study]"))
-    assert (short.session, short.capes.mode) == ("files", "automatic")
+    assert (short.session, short.online.mode) == ("files", "automatic")
     # The metrics of the rule and the target are named elsewhere on the page.
     whole = OnlineStudy.parse(shown("howto/capes.md", "[study]"))
     assert whole.target == {"kind": "localfs", "iops": 200}
-    assert whole.capes.agent == {"calendar": True} and whole.phase_s == 45
+    assert whole.online.agent == {"calendar": True} and whole.phase_s == 45
 
 
 def test_the_learner_s_file(tmp_path):

@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.toml")))
 def test_it_is_a_study_and_says_what_for(example):
     text = (EXAMPLES / example).read_text("utf-8")
-    kind = OnlineStudy if "[capes]" in text else Study
+    kind = OnlineStudy if "[online]" in text else Study
     assert kind.parse(text).name == example.removesuffix(".toml")
     assert len(text.partition("[study]")[0].splitlines()) > 2, "a comment at its head says what it shows"
 

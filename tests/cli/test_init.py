@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ascar.capes.session.environment import RequestedEnvironment
 from ascar.capes.session.files import agent_text, interface_text
-from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudy, OnlineStudySection, ProofSection
+from ascar.capes.session.study import GuardSection, OnlineSection, OnlineStudy, ProofSection
 from ascar.extension import kinds, load
 from ascar.starter.keys import keys_of, options_of
 from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
+from studies import environment_of
 
 TARGETS = kinds("ascar.systems")
 SECTIONS = {
@@ -126,48 +128,40 @@ def test_the_real_ones_can_be_looked_at_as_they_are(ascar, tmp_path, target):
     assert ascar("space", file, "--json").document["valid_configurations"] > 1000
 
 
-ONLINE_SECTIONS = {
-    "[study]": OnlineStudySection,
-    "[capes]": CapesSection,
-    "[[capes.knob]]": KnobSection,
-    "[capes.proof]": ProofSection,
-}
-SHOWN_AS_TABLES = {"knob", "program", "metric", "rule", "proof"}
+ONLINE_SECTIONS = {"[guard]": GuardSection, "[online]": OnlineSection, "[online.proof]": ProofSection}
+SHOWN_AS_TABLES = {"metric", "proof", "pace"}
 
 
-def test_a_session_s_study_watches_this_machine_and_turns_nothing_yet(ascar, tmp_path, monkeypatch):
+@pytest.mark.parametrize("target", ["linux", "localfs", "program"])
+def test_a_study_for_both_loops_watches_and_changes_nothing_yet(ascar, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
-    assert "ascar capes up capes.toml" in ascar("init", "capes").out
-    study = OnlineStudy.read(Path("capes.toml"))
-    assert (study.name, study.capes.mode, study.target) == ("machine", "observe", None)
-    lines = Path("capes.toml").read_text().splitlines()
+    assert f"ascar capes up {target}.toml" in ascar("init", target, "--online").out
+    path = Path(f"{target}.toml")
+    study = OnlineStudy.read(path)
+    assert (study.name, study.online.mode, study.target["kind"]) == (target, "observe", target)
+    assert Study.read(path).name == target
+    RequestedEnvironment.of(study)
+    lines = path.read_text().splitlines()
     for header, struct in ONLINE_SECTIONS.items():
         begin = lines.index(header)
         end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("[")), len(lines))
         part = lines[begin:end]
         for key in keys_of(struct):
             assert key.meaning, f"{header} {key.name} is explained in its docstring"
-            if header == "[capes]" and key.name in SHOWN_AS_TABLES:
-                assert any(re.match(rf"#?\[+capes\.{key.name}\]", line) for line in lines), key.name
+            if key.name in SHOWN_AS_TABLES:
                 continue
             place = next(i for i, line in enumerate(part) if re.match(rf"#?{key.name} = ", line))
             assert part[place - 1].startswith("# "), "an explanation stands above each"
 
 
 def test_every_key_of_a_session_that_is_left_out_can_be_put_in(ascar):
-    written = ascar("init", "capes", "--out", "-").out
-    before_others = written.partition("#[[capes.knob]]")[0]
-    keys = re.findall(r"^#(\w+) = ", before_others, flags=re.MULTILINE)
-    assert len(keys) > 20
+    written = ascar("init", "linux", "--online", "--out", "-").out
+    head, guard, rest = written.partition("[guard]")
+    keys = re.findall(r"^#(\w+) = ", rest, flags=re.MULTILINE)
+    assert len(keys) >= 20
     for key in keys:
-        text = re.sub(rf"^#({key} = )", r"\1", written, count=1, flags=re.MULTILINE)
-        if key in ("choices", "weights"):  # instead of minimum and maximum; of several objectives
-            continue
-        OnlineStudy.parse(text)
-    whole = re.sub(
-        r"^#(\[\[capes.knob\]\]|name|minimum|maximum|step|ratio)", r"\1", written, flags=re.MULTILINE
-    )
-    assert OnlineStudy.parse(whole).capes.knob[-1].name == "block.sda.read_ahead_kb"
+        text = re.sub(rf"^#({key} = )", r"\1", rest, count=1, flags=re.MULTILINE)
+        OnlineStudy.parse(head + guard + text)
 
 
 def test_the_daemons_take_the_files_that_are_made_of_it(ascar, tmp_path):
@@ -178,15 +172,16 @@ def test_the_daemons_take_the_files_that_are_made_of_it(ascar, tmp_path):
     text = re.sub(
         r"^#((collector|average|floor|window|retention|agent|interface) = )",
         r"\1",
-        ascar("init", "capes", "--out", "-").out,
+        ascar("init", "linux", "--online", "--out", "-").out,
         flags=re.MULTILINE,
     )
     study = OnlineStudy.parse(text)
-    assert study.capes.floor and study.capes.window and study.capes.agent
+    assert study.guard.floor and study.guard.window and study.online.agent
+    environment = environment_of(study)
     (tmp_path / "messages").mkdir()
     for part, written in (
-        ("agent", agent_text(study, None, None)),
-        ("interface", interface_text(study, None)),
+        ("agent", agent_text(study, environment, None)),
+        ("interface", interface_text(study, environment)),
     ):
         (tmp_path / f"{part}.toml").write_text(written)
         connection = tmp_path / "messages" / f"{part}.toml"

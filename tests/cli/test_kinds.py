@@ -33,6 +33,8 @@ cost = "dyn-app"
 OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
+    "linux": 'settings = ["vm.dirty_ratio", "vm.dirty_background_ratio"]',
+    "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
     "rules": 'rules = "RULES"\nscenario = "random-write"',
@@ -104,7 +106,7 @@ def test_export_has_lines_or_none(
 ) -> None:
     document = ascar("export", finished(kind), "--json").document
     assert document["chosen"]
-    assert document["lines"] or kind in ("simulated", "table", "rules")
+    assert document["lines"] or kind in ("simulated", "table", "rules", "program")
 
 
 @pytest.mark.parametrize("kind", KINDS)

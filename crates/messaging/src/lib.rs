@@ -3,8 +3,9 @@
 //!
 //! In flow order: [`options`] say where and as whom; [`stream`] is the socket, plain or encrypted; [`protocol`] cuts
 //! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
-//! common.
+//! common; [`allowed`] says which values a parameter may have.
 
+pub mod allowed;
 pub mod ending;
 pub mod file;
 pub mod link;

@@ -32,7 +32,7 @@ def tune_online(
     Only the main thread can call it; it returns when the time is over, on ^C, or when a part is given up.
 
     Args:
-        study: a study file with a [capes] table.
+        study: a study file with an [online] table.
         budget: the duration of the session, in place of the study's.
         prove: show what the tuning gains, by phases in turns.
         keep: leave the setting that did best in force.

@@ -18,6 +18,7 @@ class Commands(LazyGroup):
         "doctor": "Say what this machine can tune, and what is missing.",
         "space": "Show parameters, change costs, valid configurations.",
         "check": "Try a study out: the load once, every parameter once.",
+        "adapter": "Set a system's parameters for an agent, by lines of JSON.",
         "measure": "Run a command until its result can be trusted.",
         "analyze": "Recorded readings: a mean with an honest interval.",
         "compare": "Which command, or which recording, is better.",

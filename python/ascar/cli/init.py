@@ -8,21 +8,20 @@ from typing import Annotated
 import typer
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import Force, Json, OutOrNone
+from ascar.cli.options import Force, Json, Online, OutOrNone
 
 EXAMPLES = examples(
     "ascar init localfs",
     "ascar init sqlite --out study.toml",
     "ascar init simulated --out - | less",
-    "ascar init capes               a study of `ascar capes up`, for this machine as it is",
+    "ascar init linux --online      a study of `ascar capes up`, for this machine as it is",
 )
 
 
 def _targets(incomplete: str) -> list[str]:
     from ascar.extension import kinds
-    from ascar.starter.online import ONLINE
 
-    return [kind for kind in (*kinds("ascar.systems"), ONLINE) if kind.startswith(incomplete)]
+    return [kind for kind in kinds("ascar.systems") if kind.startswith(incomplete)]
 
 
 def init(
@@ -30,10 +29,11 @@ def init(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="The kind of the target; `capes` writes a study of online tuning for this machine.",
+            help="The kind of the target; `ascar doctor` lists them.",
             autocompletion=_targets,
         ),
     ],
+    online: Online = False,
     out: OutOrNone = None,
     force: Force = False,
     json: Json = False,
@@ -43,10 +43,9 @@ def init(
     from ascar.cli.output import emit, people
     from ascar.results.tuning import InitResult
     from ascar.starter.offline import study_text
-    from ascar.starter.online import ONLINE, online_study_text
+    from ascar.starter.online import online_study_text
 
-    is_online = target == ONLINE
-    text = online_study_text() if is_online else study_text(target)
+    text = online_study_text(target) if online else study_text(target)
     path = out or Path(f"{target}.toml")
     if str(path) != "-":
         write_new(path, text, force=force)
@@ -56,6 +55,6 @@ def init(
     if json:
         emit("init", InitResult(target=target, file=None if str(path) == "-" else str(path), text=text))
     else:
-        command = "capes up" if is_online else "tune"
+        command = "capes up" if online else "tune"
         people().print(f"{path}: edit it, then run `ascar {command} {path}`", soft_wrap=True, markup=False)
     return 0

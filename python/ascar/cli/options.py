@@ -125,6 +125,14 @@ _RUN = _option("--run", None, "DURATION", "Make a workload of this duration.")
 RunLength = Annotated[str, _RUN]
 _EVERY = _option("--every", None, "DURATION", "Give the time between readings if no column has it.")
 Every = Annotated[str | None, _EVERY]
+_ONLINE = _option("--online", None, None, "Write a study that `ascar capes up` can run, too.")
+Online = Annotated[bool, _ONLINE]
+_CONNECT = _option("--connect", None, "SOCKET", "Reach the system of a session by this socket.")
+Connect = Annotated[Path | None, _CONNECT]
+_SAMPLE_EVERY = _option(
+    "--sample-every", None, "DURATION", "Print what the system tells of itself, this often."
+)
+SampleEvery = Annotated[str | None, _SAMPLE_EVERY]
 _PERIOD = _option(
     "--period", None, "DURATION", "Give the period of the readings' pattern; none means no pattern."
 )

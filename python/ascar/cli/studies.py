@@ -70,16 +70,16 @@ def find_space(named: str) -> Space:
         InputError: no such preset or kind, or the file is no study.
     """
     from ascar.extension import kinds
-    from ascar.space import Guarantee, preset, study_space
-    from ascar.study import Study
+    from ascar.space import Guarantee, preset, space_from_table
+    from ascar.study import tuned_tables
     from ascar.systems import open_target
 
     if not is_study_file(named):
         if named in kinds("ascar.systems"):
             return open_target({"kind": named}).space
         return preset(named).permit_weaker(Guarantee)
-    study = Study.read(Path(named))
-    return study_space(study, open_target(study.target).space)
+    target, space = tuned_tables(Path(named))
+    return space_from_table(space, open_target(target).space)
 
 
 def find_run(history: History, named: str) -> Run:

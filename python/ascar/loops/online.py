@@ -12,8 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ascar.capes.session.environment import RequestedEnvironment, prepared
-from ascar.capes.session.files import machine_knobs
-from ascar.capes.session.knob_states import check_knobs
+from ascar.capes.session.parameters import check_in_force
 from ascar.capes.session.session_run import SessionRun, check_request, messages_of
 from ascar.messaging import run_until_asked
 
@@ -50,8 +49,11 @@ def tune_online(
     requested = RequestedEnvironment.of(study)
     with folder:
         running = folder.begin(study.session, request.file)
-        with prepared(requested, tell) as environment, messages_of(study, folder) as server:
-            check_knobs(machine_knobs(study, environment.device))
+        with (
+            prepared(requested, folder.path, tell) as environment,
+            messages_of(study, folder) as server,
+        ):
+            check_in_force(environment.parameters)
             run = SessionRun(study, folder, request, tell, server, running)
             stages = run.stages(environment, has_load=requested.workload is not None)
             try:
@@ -61,7 +63,7 @@ def tune_online(
                 ended = run_until_asked(lambda asked: _followed(run, asked))
             finally:
                 run.end()
-            ended = run.compared_with_before(ended)
+            ended = run.compared_with_before(ended, environment)
         return run.kept_where_wanted(ended, environment)
 
 

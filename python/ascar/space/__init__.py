@@ -6,7 +6,15 @@ from ascar.space.difference import Difference
 from ascar.space.document import space_from_json, space_key, space_to_document, space_to_json
 from ascar.space.domain import Choices, Domain, Range, Value
 from ascar.space.guarantee import Guarantee
-from ascar.space.parameter import Parameter, boolean, categorical, floating, integer, ordinal
+from ascar.space.parameter import (
+    Parameter,
+    boolean,
+    categorical,
+    floating,
+    identifier,
+    integer,
+    ordinal,
+)
 from ascar.space.presets import PRESETS, preset
 from ascar.space.space import Space
 from ascar.space.study_table import space_from_table, study_space
@@ -28,6 +36,7 @@ __all__ = [
     "change_budget",
     "change_costs_s",
     "floating",
+    "identifier",
     "integer",
     "ordinal",
     "preset",

@@ -37,6 +37,8 @@ class Parameter:
         description: a description for people, in one line.
         native: the system's own name of it, such as `vm.dirty_ratio` or `block.DEV.scheduler`; empty where it
             has none of its own (an option of mkfs or mount).
+        bounds: the least and the greatest whole number that the system takes, where a study may list other
+            values than these; None: it may only leave some out.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Parameter:
     unit: str = ""
     description: str = ""
     native: str = ""
+    bounds: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or self.name in RESERVED:
@@ -148,6 +151,14 @@ class Parameter:
             elif label.relation != "==":
                 labels.append(replace(label, relation=label.relation[0], value=canonical))
         return replace(self, domain=domain, default=canonical, weaker=tuple(labels))
+
+
+def identifier(native: str) -> str:
+    """The name of a parameter for a system's own name: `vm_dirty_ratio` for `vm.dirty_ratio`.
+
+    Every sign that a name may not have becomes "_"; DEV, which stands for any device, is left out.
+    """
+    return re.sub(r"\W+", "_", native.replace(".DEV.", ".")).strip("_")
 
 
 def value_text(value: Value) -> str:

@@ -5,6 +5,7 @@ preset = "storage-v5"                           # instead of the target's own sp
 constraints = ["dirty_ratio_percent <= 40"]
 forbidden = [{ fs = "btrfs", scheduler = "bfq" }]
 pinned = { fs = "ext4" }
+tuned = ["read_ahead_kb", "nr_requests"]        # else every parameter; the others keep their defaults
 allow_cost = ["dyn-kernel", "remount"]          # else every cost
 allow_weaker = ["btrfs_data_mode=nodatasum"]    # else no value that promises less than the default
 change_budget = { reformat-restore = 4 }        # changes of this cost that a search makes at most
@@ -40,6 +41,7 @@ _KEYS: Final = (
     "constraints",
     "forbidden",
     "pinned",
+    "tuned",
     "allow_cost",
     "allow_weaker",
     "change_budget",
@@ -137,6 +139,9 @@ def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None
         space = space.permit_weaker(fields.items("allow_weaker"))
     with _located("pinned"):
         space = space.pin(fields.mapping("pinned"))
+    if "tuned" in fields:
+        with _located("tuned"):
+            space = _only(space, fields.items("tuned"))
     if "change_budget" in fields:
         with _located("change_budget"):
             change_budget({"change_budget": fields.mapping("change_budget")})
@@ -147,6 +152,16 @@ def _with_policy(fields: Fields, space: Space, current: Mapping[str, Any] | None
         with _located("allow_cost"):
             space = space.restrict(fields.items("allow_cost", (str, int), "change costs"), current)
     return space
+
+
+def _only(space: Space, tuned: list[str]) -> Space:
+    """With every other parameter pinned at its default."""
+    for name in tuned:
+        space[name]
+        if name in space.pinned:
+            raise SpaceError(f"{name!r} is pinned too; leave it out of one of them")
+    others = {one.name: one.default for one in space.parameters if one.name not in tuned}
+    return space.pin({**others, **space.pinned})
 
 
 @contextmanager

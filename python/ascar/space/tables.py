@@ -145,6 +145,8 @@ def _domain(fields: Fields, kind: str) -> Domain:
 
 def _narrowed_domain(parameter: Parameter, fields: Fields) -> Domain:
     domain = parameter.domain
+    if isinstance(domain, Choices) and parameter.bounds is not None:
+        return _other_numbers(domain, parameter.bounds, fields)
     if isinstance(domain, Choices):
         for key in ("low", "high", "step", "log"):
             if key in fields:
@@ -166,6 +168,29 @@ def _narrowed_domain(parameter: Parameter, fields: Fields) -> Domain:
     log = fields.flag("log") if "log" in fields else domain.log
     low, high = bounds.get("low", domain.low), bounds.get("high", domain.high)
     return Range(low, high, step=step, log=log, integer=domain.integer, special=domain.special)
+
+
+def _other_numbers(domain: Choices, bounds: tuple[int, int], fields: Fields) -> Domain:
+    """Other values of a parameter that the system takes any whole number of, within bounds."""
+    low, high = bounds
+    if "values" in fields:
+        for key in ("low", "high", "step", "log"):
+            if key in fields:
+                raise fields.error(key, "is not for a list of values; leave out one of them")
+        values = fields.items("values", (int,), "whole numbers")
+        for value in values:
+            if not low <= value <= high:
+                raise fields.error("values", f"{value} must lie within {low} to {high}")
+        return Choices(tuple(sorted(set(values))), ordered=True)
+    if not any(key in fields for key in ("low", "high", "step", "log")):
+        return domain
+    least = int(fields.number("low", whole=True)) if "low" in fields else low
+    most = int(fields.number("high", whole=True)) if "high" in fields else high
+    for key, bound in (("low", least), ("high", most)):
+        if not low <= bound <= high:
+            raise fields.error(key, f"must lie within {low} to {high}")
+    step = fields.number("step", whole=True) if "step" in fields else None
+    return Range(least, most, step=step, log=fields.flag("log"), integer=True)
 
 
 def _kept_default(parameter: Parameter, domain: Domain) -> Value:

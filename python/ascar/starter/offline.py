@@ -58,19 +58,17 @@ _EXAMPLES = {
     "stop.target": '"throughput_ops_per_s >= 40000"',
     "workload.wml": '"my-workload.f"',
     "study.budget": '"8 h"',
-    "capes.session": '"machine"',
-    "capes.prometheus": '"127.0.0.1:9464"',
-    "capes.collector": '[{ kind = "block" }, { kind = "vm" }, { kind = "memory" }]',
-    "capes.average": '[{ of = "block.*.write_latency_ms", half_life_s = 10 }]',
-    "capes.floor": '[{ metric = "throughput_bytes_per_s", minimum = 1e6, window_ticks = 30 }]',
-    "capes.window": '[{ days = ["sat", "sun"], from = "22:00", to = "06:00" }]',
-    "capes.retention": "{ days = 90, bytes_max = 20000000000 }",
-    "capes.agent": "{ calendar = true }",
-    "capes.interface": "{ action_timeout_s = 10 }",
-    "capes.learner": "{ checkpoint_s = 60 }",
-    "capes.knob.choices": '["none", "mq-deadline"]',
-    "capes.knob.step": "2",
-    "capes.knob.change_max": "10",
+    "online.session": '"machine"',
+    "online.prometheus": '"127.0.0.1:9464"',
+    "online.collector": '[{ kind = "block" }, { kind = "vm" }, { kind = "memory" }]',
+    "online.average": '[{ of = "block.*.write_latency_ms", half_life_s = 10 }]',
+    "online.retention": "{ days = 90, bytes_max = 20000000000 }",
+    "online.agent": "{ calendar = true }",
+    "online.interface": "{ action_timeout_s = 10 }",
+    "online.learner": "{ checkpoint_s = 60 }",
+    "guard.floor": '[{ metric = "throughput_bytes_per_s", minimum = 1e6, window_ticks = 30 }]',
+    "guard.rule": '[{ forbid = "throughput_bytes_per_s < 1e6 and vm_dirty_ratio > 50", why = "it stalls" }]',
+    "guard.window": '[{ days = ["sat", "sun"], from = "22:00", to = "06:00" }]',
     "workload.threads": "16",
 }
 _WORKLOADS = {
@@ -125,7 +123,7 @@ def section(
     """A table: the given keys set, the others shown with their defaults, each explained.
 
     Args:
-        name: the name of the table; for one of a list in brackets, as `[capes.knob]`.
+        name: the name of the table; for one of a list in brackets, as `[online.metric]`.
         struct: the struct that reads the table; None if its keys are not known.
         given: keys to set, as TOML.
         left_out: keys that are not shown.

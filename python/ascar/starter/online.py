@@ -1,18 +1,21 @@
-"""A study of the online loop to start from: this machine as it is; it watches, and turns nothing yet."""
+"""What a study needs to run online: `[guard]` and `[online]`, every key explained."""
 
 from __future__ import annotations
 
-from ascar.capes.session.study import CapesSection, KnobSection, OnlineStudySection, ProofSection
-from ascar.starter.offline import section
+from typing import TYPE_CHECKING
 
-ONLINE = "capes"
-"""What `ascar init` takes for it."""
+from ascar.capes.session.study import GuardSection, OnlineSection, ProofSection
+from ascar.starter.offline import section, study_text
+from ascar.study import study_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HEAD = """\
-# A session: this machine is tuned while it works.
+# A study for both loops.
 #
-#   ascar capes up THIS_FILE         until ^C; then every knob stands where it stood
-#   ascar capes status               in another terminal
+#   ascar tune THIS_FILE         search while nobody else uses the system; needs a [workload]
+#   ascar capes up THIS_FILE     tune while it works, until ^C; then every value is what it was before
 #   ascar capes up THIS_FILE --budget 1h --prove      what it gains (mode = "automatic")
 #
 # "# text" explains; "#key = value" is a key that is left out, with its default or an example.
@@ -21,63 +24,52 @@ _METRIC = """\
 # What the objective is made from: indicators, * for anything; sum, mean, max or min of them.
 # Once the session ran, `ascard agent --config agent.toml --once` in its folder prints all that there are.
 # Bytes also count for work that nobody waits for: where you can, take what an application says of itself.
-[[capes.metric]]
+[[online.metric]]
 name = "throughput_bytes_per_s"
 indicators = ["block.*.read_bytes_per_s", "block.*.write_bytes_per_s"]
 aggregate = "sum"
 """
-_KNOBS = """\
-[[capes.knob]]
-name = "vm.dirty_ratio"
-minimum = 2
-maximum = 60
-step = 2
-
-# A disk's: `ls /sys/block` shows their names.
-#[[capes.knob]]
-#name = "block.sda.read_ahead_kb"
-#minimum = 64
-#maximum = 4096
-#step = 32
-#ratio = true
-"""
-_RULE = """\
-# What must never be set: a formula over knobs (_ for every other sign) and metrics.
-[[capes.rule]]
-forbid = "vm_dirty_background_ratio >= vm_dirty_ratio"
-why = "the kernel would halve it without a word"
-"""
-_REST = """\
-# A file system of its own with a load on it, instead of this machine's: then [[capes.metric]] is not needed,
-# and DEV in knobs' names stands for its disk. See examples/capes-localfs.toml.
-#[target]
-#kind = "localfs"
-#[workload]
-#kind = "filebench"
-#personality = "mailserver"
-
-# A program that turns knobs of its own, by lines of JSON. See examples/capes-application.toml.
-#[[capes.program]]
-#command = ["./my-control"]
-#knobs = ["cache_bytes"]
+_WITHOUT_LOAD = """\
+# A session needs no load of ascar's: it tunes under the load that is there.
 """
 
 
-def online_study_text() -> str:
-    """The study file."""
-    study = {"name": '"machine"', "objective": '"maximize throughput_bytes_per_s"'}
-    tables = ("knob", "program", "metric", "rule", "proof")
-    knob = {"name": '"vm.dirty_background_ratio"', "minimum": "1", "maximum": "50", "step": "1"}
+def online_study_text(kind: str) -> str:
+    """A study file for a kind of target, for both loops.
+
+    Raises:
+        StudyError: no such kind.
+        EnvironmentLacks: its package cannot be imported.
+    """
+    text = study_text(kind)
+    own_load = "[workload]" not in text
+    _, _, body = text.partition("\n\n")
+    tables = "\n".join(_without_own_load(body)) + "\n"
+    has_load = "workload" in study_table(tables)
+    metric = "" if has_load or own_load else _METRIC
+    if metric:
+        tables = tables.replace("maximize throughput_ops_per_s", "maximize throughput_bytes_per_s")
     return "\n".join(
-        [
+        part
+        for part in (
             _HEAD,
-            section("study", OnlineStudySection, study),
-            section("capes", CapesSection, {"mode": '"observe"'}, tables),
-            section("[capes.knob]", KnobSection, knob),
-            _KNOBS,
-            _RULE,
-            _METRIC,
-            section("capes.proof", ProofSection, {}),
-            _REST,
-        ]
+            tables,
+            section("guard", GuardSection, {}, ("pace",)),
+            section("online", OnlineSection, {"mode": '"observe"'}, ("metric", "proof")),
+            metric,
+            section("online.proof", ProofSection, {}),
+        )
+        if part
     )
+
+
+def _without_own_load(text: str) -> Iterator[str]:
+    """The lines of a study; a load that the user would have to write is left out."""
+    is_out = False
+    for line in text.splitlines():
+        if line.startswith("["):
+            is_out = False
+        if line == "[workload]" and 'kind = "command"' in text:
+            is_out = True
+            yield from _WITHOUT_LOAD.splitlines()
+        yield f"#{line}" if is_out and line and not line.startswith("#") else line

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascar.study.file import FILE_BYTES_MAX, Study, study_table, study_text
-from ascar.study.keys import convert, duration, within
+from ascar.study.file import FILE_BYTES_MAX, Study, study_table, study_text, tuned_tables
+from ascar.study.keys import convert, duration, within, words_in
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
 
@@ -21,5 +21,7 @@ __all__ = [
     "duration",
     "study_table",
     "study_text",
+    "tuned_tables",
     "within",
+    "words_in",
 ]

@@ -13,7 +13,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.objective import Objective
 from ascar.small_file import SmallFile, toml_table
-from ascar.study.keys import convert, duration, formula
+from ascar.study.keys import convert, duration, formula, words_in
 from ascar.study.sections import (
     MeasurementSection,
     StartSection,
@@ -47,6 +47,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: StartSection = StartSection()
     stop: StopSection = StopSection()
     verify: VerifySection = VerifySection()
+    # Those of `ascar capes up`, which a search leaves alone: one file serves both loops.
+    online: dict[str, Any] = {}
+    guard: dict[str, Any] = {}
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -97,7 +100,8 @@ class Study(msgspec.Struct, frozen=True):
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
-        return cls.parse(study_text(path, "make one with `ascar init`"))
+        study = cls.parse(study_text(path, "make one with `ascar init`"))
+        return msgspec.structs.replace(study, target=words_in(study.target, path.parent.absolute()))
 
     @classmethod
     def of(
@@ -177,7 +181,8 @@ class Study(msgspec.Struct, frozen=True):
         check_stop(file.stop)
         check_verify(file.verify)
         objectives = _objectives(file.study.objective)
-        canonical = msgspec.json.encode(table, order="sorted")
+        searched = {name: keys for name, keys in table.items() if name not in ("online", "guard")}
+        canonical = msgspec.json.encode(searched, order="sorted")
         return cls(
             name=file.study.name,
             objective=Objective.compromise(objectives, file.study.weights),
@@ -200,6 +205,22 @@ class Study(msgspec.Struct, frozen=True):
             digest=hashlib.sha256(canonical).hexdigest(),
             text=text,
         )
+
+
+def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tables [target] and [space] of a study, whichever loop it is for.
+
+    Raises:
+        StudyError: the file cannot be read, or has no [target].
+    """
+    table = study_table(study_text(path, "make one with `ascar init`"))
+    found = {name: table.get(name, {}) for name in ("target", "space")}
+    for name, keys in found.items():
+        if not isinstance(keys, dict):
+            raise StudyError(f"{name} = {keys!r:.80}: must be a table")
+    if not found["target"]:
+        raise StudyError("target: missing; the study needs it (`ascar init` writes a complete study file)")
+    return words_in(found["target"], path.parent.absolute()), found["space"]
 
 
 def _toml_of(tables: Mapping[str, Any]) -> str:

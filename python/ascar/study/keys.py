@@ -13,7 +13,8 @@ from ascar.expression import Expression, parse
 from ascar.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _T = TypeVar("_T")
 
@@ -31,6 +32,16 @@ def duration(key: str, text: str) -> float:
     if not seconds > 0:
         raise StudyError(f"{key} = {text!r}: must be longer than zero, e.g. '10 min'")
     return seconds
+
+
+def words_in(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A table whose `command` starts programs of a folder: its words that begin with ./ are paths there."""
+    words = table.get("command")
+    if not isinstance(words, list | tuple):
+        return dict(table)
+    known = cast("Sequence[Any]", words)
+    placed = [str(folder / one) if isinstance(one, str) and one.startswith("./") else one for one in known]
+    return {**table, "command": placed}
 
 
 def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from ascar.extension import load
+from ascar.space import ChangeCost
 from ascar.systems.placement import Placement
 from ascar.systems.starter import Starter
 
@@ -62,6 +63,11 @@ class System(Protocol):
 
     on_machine: ClassVar[bool] = True
     """Whether it is part of a machine; False for systems on paper, where nothing can be put in force."""
+
+    changes_while_working: ClassVar[frozenset[ChangeCost]] = frozenset(
+        {ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP}
+    )
+    """The costs of changes that it takes while a load runs: what a session of online tuning sets."""
 
     initialises_lazily: ClassVar[bool | None] = None
     """Whether work that the change left behind disturbs the load; None: not known."""

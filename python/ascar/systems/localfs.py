@@ -113,7 +113,7 @@ class LocalFileSystem(Target):
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Unmounting forgets the device's caches; those of the machine are nobody's to drop here."""
-        return {"machine_wide": False, **options}
+        return {"machine_wide": "settings", **options}
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
@@ -170,7 +170,7 @@ class LocalFileSystem(Target):
     def _take(self, keeper: Keeper, owner: tuple[int, int] | None) -> None:
         self._check_kernel(keeper.capabilities.file_systems)
         self._memory = MemoryLimit(self.settings, keeper)
-        if self.settings.options.machine_wide:
+        if self.settings.options.machine_wide is True:
             keeper.lock("vm.drop_caches")
         self._device = Device.take(keeper, self.settings, owner)
         self.device = self._device.name
@@ -252,7 +252,7 @@ class LocalFileSystem(Target):
         configuration, self._current = self._current, None
         assert self._memory is not None, "a target is entered before it is used"
         self._memory.measure(device.workspace())
-        if self._filled and self.settings.options.machine_wide:
+        if self._filled and self.settings.options.machine_wide is True:
             device.sync(steps)
         elif self._filled:
             device.unmount(steps)  # forgets the device's caches, and nobody else's
@@ -264,7 +264,7 @@ class LocalFileSystem(Target):
             self._save(recipe, steps)
             device.mount(recipe, steps)
             self._filled = True
-        if self.settings.options.machine_wide:
+        if self.settings.options.machine_wide is True:
             device.drop_caches(steps)
         self._limit_iops(self.settings.options.iops, steps)
         self._current, self._settled = configuration, True

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
-import subprocess
 from pathlib import Path
 
-from ascar.errors import EnvironmentLacks
-from ascar.program.node_binary import find_ascard
 from ascar.results.machine import Need
-from ascar.systems.needs import program_need, text_of
+from ascar.systems.needs import keeper_needs, program_need, text_of
 
 _KIND = ("localfs",)
 _E2FS = ("e2fsprogs", "e2fsprogs")
@@ -21,8 +16,7 @@ _UTIL = ("util-linux", "util-linux")
 def localfs_needs() -> tuple[Need, ...]:
     """Everything that it needs, found or not; what it can do without has no kind."""
     return (
-        _root(),
-        _keeper(),
+        *keeper_needs(_KIND),
         _loop_devices(),
         program_need("mount", "mount file systems", ("mount", "util-linux"), _KIND),
         program_need("blkid", "see what a device holds before it is written", _UTIL, _KIND),
@@ -33,34 +27,6 @@ def localfs_needs() -> tuple[Need, ...]:
         *(_file_system(name) for name in ("ext4", "xfs", "btrfs")),
         _memory_group(),
     )
-
-
-def _root() -> Need:
-    found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else None
-    remedy = "run as root (sudo ascar ...), or allow this user sudo without a password; sqlite needs no root"
-    return Need("root", "format, mount, change kernel settings", found, _KIND, remedy=remedy)
-
-
-def _sudo_works() -> bool:
-    """Whether sudo asks for no password: the keeper is started where nobody can type one."""
-    sudo = shutil.which("sudo")
-    if sudo is None:
-        return False
-    try:
-        return (
-            subprocess.run([sudo, "-n", "true"], capture_output=True, timeout=5, check=False).returncode == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def _keeper() -> Need:
-    try:
-        found = str(find_ascard())
-    except EnvironmentLacks:
-        found = None
-    remedy = "run `make setup`: it builds ascard and puts it beside ascar"
-    return Need("ascard", "the keeper: changes the machine, puts it back", found, _KIND, remedy=remedy)
 
 
 def _loop_devices() -> Need:

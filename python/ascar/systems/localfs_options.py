@@ -47,8 +47,9 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
             that class has; the journal's writes count too. None: as fast as the disk below, whose cache may
             acknowledge a flush for free. Needs version 1 of the control group blkio.
         machine_wide: whether the study may touch what the whole machine shares: it tunes `vm.*`, and drops
-            all caches before each load. If not, `vm.*` stays as it is, and the device's own caches are
-            forgotten by unmounting it, so that two such studies can run side by side.
+            all caches before each load. If false, `vm.*` stays as it is, and the device's own caches are
+            forgotten by unmounting it, so that two such studies can run side by side. "settings": it tunes
+            `vm.*`, and forgets the device's own caches alone; a session's default.
         step_limit: a step of changing the configuration (format, mount, ...) that takes longer has failed.
     """
 
@@ -64,7 +65,7 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     user: str | None = None
     direct_io: bool = True
     iops: int | None = None
-    machine_wide: bool = True
+    machine_wide: bool | Literal["settings"] = True
     step_limit: str = "2 min"
 
 

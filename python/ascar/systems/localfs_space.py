@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ascar.space import Space
+    from ascar.space import Parameter, Space
 
 MIB = 2**20
 _VM = {name: knob for name, knob in KNOBS.items() if knob.startswith("vm.")}
@@ -50,7 +50,17 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Spac
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
     settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
     present = {name: _number(one.file(None)) for name, one in settings.items() if one is not None}
-    return _with_defaults(space, present)
+    return _with_bounds(_with_defaults(space, present))
+
+
+def _with_bounds(space: Space) -> Space:
+    """With what the kernel takes of each of its settings, so that a study can list other values."""
+    parameters: list[Parameter] = []
+    for one in space.parameters:
+        setting = kernel_setting(one.native)
+        is_number = one.kind == "ordinal" and setting is not None and setting.range is not None
+        parameters.append(replace(one, bounds=setting.range) if is_number and setting else one)
+    return replace(space, parameters=tuple(parameters))
 
 
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
+from ascar.errors import EnvironmentLacks
+from ascar.program.node_binary import find_ascard
 from ascar.results.machine import Need
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
+
+
+def keeper_needs(kinds: tuple[str, ...]) -> tuple[Need, ...]:
+    """What changes the machine as root and puts it back.
+
+    Args:
+        kinds: the kinds of systems that cannot do without it.
+    """
+    return _root(kinds), _keeper(kinds)
 
 
 def program_need(name: str, purpose: str, package: tuple[str, str], kinds: tuple[str, ...] = ()) -> Need:
@@ -33,3 +45,31 @@ def text_of(path: Path) -> str:
         return path.read_text("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def _root(kinds: tuple[str, ...]) -> Need:
+    found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else None
+    remedy = "run as root (sudo ascar ...), or allow this user sudo without a password; sqlite needs no root"
+    return Need("root", "format, mount, change kernel settings", found, kinds, remedy=remedy)
+
+
+def _sudo_works() -> bool:
+    """Whether sudo asks for no password: the keeper is started where nobody can type one."""
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        return False
+    try:
+        return (
+            subprocess.run([sudo, "-n", "true"], capture_output=True, timeout=5, check=False).returncode == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _keeper(kinds: tuple[str, ...]) -> Need:
+    try:
+        found = str(find_ascard())
+    except EnvironmentLacks:
+        found = None
+    remedy = "run `make setup`: it builds ascard and puts it beside ascar"
+    return Need("ascard", "the keeper: changes the machine, puts it back", found, kinds, remedy=remedy)

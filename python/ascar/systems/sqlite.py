@@ -188,6 +188,8 @@ class SqliteDatabase(Target):
     """
 
     default_workload: str | None = "sqlite-transactions"
+    changes_while_working = frozenset()
+    """A connection keeps what it began with; the load connects once a run."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, SqliteOptions, "target")

@@ -16,12 +16,13 @@ import pytest
 from ascar.capes.session.files import agent_text, interface_text
 from ascar.capes.session.study import OnlineStudy
 from ascar.errors import StudyError
+from studies import environment_of
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 EXAMPLE = EXAMPLES / "capes-application.toml"
 START = {"batch_requests": 8, "compression": "off"}
 CLASSIC = """
-[capes.learner.classic]
+[online.learner.classic]
 preset = "game"
 hidden_size = 16
 ticks_per_observation = 2
@@ -85,7 +86,7 @@ def test_the_example_is_tuned_and_left_as_it_was(algorithm, tmp_path, daemons):
     if algorithm == "classic":
         pytest.importorskip("jax")
     study = tmp_path / "study.toml"
-    text = EXAMPLE.read_text().replace("[capes]\n", f'[capes]\nalgorithm = "{algorithm}"\n', 1)
+    text = EXAMPLE.read_text().replace("[online]\n", f'[online]\nalgorithm = "{algorithm}"\n', 1)
     study.write_text(text + (CLASSIC if algorithm == "classic" else ""))
     (tmp_path / "capes_application.py").write_text((EXAMPLES / "capes_application.py").read_text())
     place = tmp_path / "session"
@@ -113,19 +114,20 @@ def test_the_example_is_tuned_and_left_as_it_was(algorithm, tmp_path, daemons):
     assert (session.returncode, ended["stopped"], ended["problem"]) == (0, "asked", None)
     assert ended["defaults"] == START and ended["left_changed"] == {}
     assert ended["verdicts"]["applied"] >= 2
-    assert json.loads((place / "application.json").read_text()) == START
+    assert json.loads((tmp_path / "application.json").read_text()) == START
     logs = {log.name: log.read_text() for log in place.glob("*.log")}
     assert "Traceback" not in "".join(logs.values()), logs
 
 
-def test_what_programs_turn_goes_into_the_agent_s_file():
+def test_what_a_program_sets_goes_into_the_agent_s_file():
     import tomllib
 
     study = OnlineStudy.read(EXAMPLE)
-    agent = tomllib.loads(agent_text(study, None, None))
+    assert study.target["command"][1] == str(EXAMPLES / "capes_application.py")
+    agent = tomllib.loads(agent_text(study, environment_of(study), None))
     assert agent["knob"] == []
     (program,) = agent["program"]
-    assert program["command"][1] == str(EXAMPLES / "capes_application.py")
+    assert program["command"][-3:] == ["adapter", "--connect", "system.sock"]
     assert [one["name"] for one in program["knob"]] == ["batch_requests", "compression"]
     assert agent["collector"][0]["command"][1] == str(EXAMPLES / "capes_application.py")
 
@@ -134,27 +136,24 @@ def test_further_keys_are_handed_on():
     import tomllib
 
     text = EXAMPLE.read_text().replace(
-        "[capes.proof]",
-        "[capes.agent]\ncalendar = true\nsignificant_digits = 4\n[capes.interface]\naction_timeout_s = 3\n"
-        "database_per_workload = true\n[capes.proof]",
+        "[online.proof]",
+        "[online.agent]\ncalendar = true\nsignificant_digits = 4\n[online.interface]\naction_timeout_s = 3\n"
+        "database_per_workload = true\n[online.proof]",
     )
     study = OnlineStudy.parse(text)
-    agent = tomllib.loads(agent_text(study, None, None))
+    agent = tomllib.loads(agent_text(study, environment_of(study), None))
     assert agent["calendar"] is True and agent["significant_digits"] == 4
-    interface = tomllib.loads(interface_text(study, None))
+    interface = tomllib.loads(interface_text(study, environment_of(study)))
     assert interface["action_timeout_s"] == 3 and interface["database_per_workload"] is True
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('knobs = ["batch_requests", "compression"]', 'knobs = ["batch"]', "'batch' must be the name"),
-        ('knobs = ["batch_requests", "compression"]', "knobs = []", "must both name something"),
-        ('"compression"]', '"compression", "compression"]', "and of one program"),
-        ("[capes.proof]", "[capes.agent]\nnode = 'x'\n[capes.proof]", "capes.agent.node: is made from"),
-        ("[capes.proof]", "[capes.interface]\nmode = 'x'\n[capes.proof]", "capes.interface.mode"),
-        ("[capes.proof]", "[capes.learner]\nsession = 'x'\n[capes.proof]", "capes.learner.session"),
-        ("[capes.proof]", "[capes.agent]\nsince = 2020-01-01\n[capes.proof]", "capes.agent.since"),
+        ("[online.proof]", "[online.agent]\nnode = 'x'\n[online.proof]", "online.agent.node: is made from"),
+        ("[online.proof]", "[online.interface]\nmode = 'x'\n[online.proof]", "online.interface.mode"),
+        ("[online.proof]", "[online.learner]\nsession = 'x'\n[online.proof]", "online.learner.session"),
+        ("[online.proof]", "[online.agent]\nsince = 2020-01-01\n[online.proof]", "online.agent.since"),
     ],
 )
 def test_mistakes_are_named(old, new, words):

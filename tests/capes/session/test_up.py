@@ -27,12 +27,20 @@ STUDY = """
 name = "faults"
 objective = "maximize free_bytes"
 
-[capes]
+[target]
+kind = "linux"
+settings = ["vm.page-cluster"]
+
+[space.parameters.vm_page_cluster]
+low = 0
+high = 8
+
+[online]
 interval_s = 0.2
 contact_s = 3
 collector = [{ kind = "memory" }, { kind = "cpu" }]
 
-[capes.learner.modern]
+[online.learner.modern]
 first_ticks = 3
 settle_ticks_max = 1
 visit_ticks_min = 1
@@ -40,17 +48,11 @@ visit_ticks_max = 2
 stay_ticks_max = 2
 worth = 0
 
-[[capes.knob]]
-name = "vm.page-cluster"
-minimum = 0
-maximum = 8
-step = 1
-
-[[capes.metric]]
+[[online.metric]]
 name = "free_bytes"
 indicators = ["memory.free_bytes"]
 
-[capes.proof]
+[online.proof]
 after = "1 s"
 phase = "2 s"
 settle = "500 ms"
@@ -277,9 +279,13 @@ def test_bad_input_touches_nothing(tmp_path, knob):
     study = tmp_path / "study.toml"
     for old, new, words in (
         ('"vm.page-cluster"', '"vm.page-clusters"', "vm.page-clusters"),
-        ("minimum = 0", "minimum = 7", f"is {knob.default} now, which is not among its values, 7 to 8"),
+        ("low = 0", "low = 7", f"leaves out the default, {knob.default}"),
         ("first_ticks = 3", "first_tick = 3", "first_tick"),
-        ("contact_s = 3", "contact_s = 3\nmode = 'observe'", "--prove: capes.mode = 'observe' turns nothing"),
+        (
+            "contact_s = 3",
+            "contact_s = 3\nmode = 'observe'",
+            "--prove: online.mode = 'observe'",
+        ),
     ):
         study.write_text(STUDY.replace(old, new))
         prove = ["--prove"] if "--prove" in words else []

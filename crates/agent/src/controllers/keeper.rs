@@ -90,7 +90,7 @@ impl Keeper {
                     value,
                     minimum: bounds.map(|it| it.0.max(options.minimum.unwrap_or(i64::MIN)) as f64),
                     maximum: bounds.map(|it| it.1.min(options.maximum.unwrap_or(i64::MAX)) as f64),
-                    choices: knob.choices(),
+                    choices: knob.choices().into_iter().map(Value::from).collect(),
                     streams,
                 });
             }

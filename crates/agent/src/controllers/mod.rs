@@ -62,9 +62,9 @@ pub struct ProgramKnob {
     pub minimum: Option<f64>,
     /// Greatest number.
     pub maximum: Option<f64>,
-    /// Or its words.
+    /// Or all of its values.
     #[serde(default)]
-    pub choices: Vec<String>,
+    pub choices: Vec<Value>,
 }
 
 impl ProgramOptions {
@@ -117,8 +117,8 @@ pub struct KnobState {
     pub minimum: Option<f64>,
     /// Greatest number.
     pub maximum: Option<f64>,
-    /// Words.
-    pub choices: Vec<String>,
+    /// Or all of its values.
+    pub choices: Vec<Value>,
     /// What `*` stands for here, with each one's value.
     pub streams: BTreeMap<String, Value>,
 }
@@ -282,11 +282,11 @@ impl Controllers {
     }
 }
 
-fn sample_one(name: &str, value: &Value, choices: &[String], sample: &mut Sample) {
+fn sample_one(name: &str, value: &Value, choices: &[Value], sample: &mut Sample) {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
-        Value::String(word) => choices.iter().position(|it| it == word).map(|it| it as f64),
+        Value::String(_) => choices.iter().position(|it| it == value).map(|it| it as f64),
         _ => None,
     };
     if let Some(number) = number {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ascar_messaging::allowed;
 use serde_json::{Map, Value, json};
 
 use super::pipe::Pipe;
@@ -61,27 +62,8 @@ impl Program {
     pub fn set(&mut self, name: &str, value: &Value) -> Result<Value, String> {
         let knob = self.options.knobs.iter().find(|knob| knob.name == name);
         let knob = knob.ok_or_else(|| format!("{name}: is no knob of this node"))?;
-        let is_allowed = match value {
-            Value::Number(number) => number.as_f64().is_some_and(|number| {
-                knob.choices.is_empty()
-                    && knob.minimum.is_none_or(|low| number >= low)
-                    && knob.maximum.is_none_or(|high| number <= high)
-            }),
-            Value::String(word) => knob.choices.contains(word),
-            _ => false,
-        };
-        if !is_allowed {
-            let allowed = if knob.choices.is_empty() {
-                format!(
-                    "{:?} to {:?}",
-                    knob.minimum.unwrap_or(f64::MIN),
-                    knob.maximum.unwrap_or(f64::MAX)
-                )
-            } else {
-                knob.choices.join(", ")
-            };
-            return Err(format!("{name} = {value}: this node allows {allowed}"));
-        }
+        allowed::check(value, knob.minimum, knob.maximum, &knob.choices)
+            .map_err(|allowed| format!("{name} = {value}: this node allows {allowed}"))?;
         let answer = self.ask(&json!({"set": {name: value}}))?;
         let effective = answer.get(name).cloned().unwrap_or_else(|| value.clone());
         self.values.insert(name.to_owned(), effective.clone());

@@ -1,6 +1,6 @@
 //! `[[knob]]`: what may be set, and to what.
 
-use ascar_messaging::Fault;
+use ascar_messaging::{Fault, allowed};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,9 +19,9 @@ pub struct KnobRule {
     pub minimum: Option<f64>,
     /// Greatest number.
     pub maximum: Option<f64>,
-    /// Allowed words.
+    /// The allowed values, instead of a range.
     #[serde(default)]
-    pub choices: Vec<String>,
+    pub choices: Vec<Value>,
     /// What a learner may move it by; only told to the learner.
     pub step: Option<f64>,
     /// Largest change of a number at once.
@@ -70,42 +70,7 @@ impl KnobRule {
     /// The name, the value, what is allowed.
     pub fn allows(&self, value: &Value) -> Result<(), String> {
         let name = &self.name;
-        let numbers = || {
-            format!(
-                "numbers from {} to {}",
-                self.minimum.map_or("any".to_owned(), |it| it.to_string()),
-                self.maximum.map_or("any".to_owned(), |it| it.to_string())
-            )
-        };
-        let (is_allowed, allowed) = match value {
-            Value::Number(number) => {
-                let number = number.as_f64().unwrap_or(f64::NAN);
-                let is_within = number.is_finite()
-                    && self.minimum.is_none_or(|low| number >= low)
-                    && self.maximum.is_none_or(|high| number <= high);
-                (
-                    is_within && self.choices.is_empty(),
-                    if self.choices.is_empty() {
-                        numbers()
-                    } else {
-                        self.choices.join(", ")
-                    },
-                )
-            }
-            Value::String(word) => (self.choices.contains(word), self.choices.join(", ")),
-            Value::Bool(_) => (self.choices.is_empty() && self.minimum.is_none(), numbers()),
-            _ => (false, "a number, a word or a boolean".to_owned()),
-        };
-        if is_allowed {
-            return Ok(());
-        }
-        Err(format!(
-            "range: {name} = {value}: allowed are {}",
-            if allowed.is_empty() {
-                numbers()
-            } else {
-                allowed
-            }
-        ))
+        allowed::check(value, self.minimum, self.maximum, &self.choices)
+            .map_err(|allowed| format!("range: {name} = {value}: allowed are {allowed}"))
     }
 }

@@ -43,7 +43,7 @@ class InterfaceKnob(msgspec.Struct, frozen=True):
     name: str
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Value, ...] = ()
     step: float | None = None
     change_max: float | None = None
     interval_ticks: int = 0

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ascar.capes.messages.bus import prefix
-from ascar.capes.session.study import DEVICE
+from ascar.capes.session.environment import ADAPTER
+from ascar.capes.session.parameters import (
+    forbidden_by,
+    interface_tables,
+    keeper_tables,
+    ratios,
+    system_tables,
+)
 from ascar.messaging import User
+from ascar.systems.linux import DEVICE
 from ascar.toml import toml_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.capes.session.study import KnobSection, OnlineStudy, ProgramSection
+    from ascar.capes.session.environment import LoadEnvironment
+    from ascar.capes.session.study import OnlineStudy
 
 LOAD = "load"
 """Name of the collector that has the load's readings."""
@@ -39,32 +49,16 @@ def users(session: str, node: str) -> list[User]:
     ]
 
 
-def knob_names(study: OnlineStudy, device: str | None) -> list[str]:
-    """The knobs of the study by the names that they have here.
-
-    Args:
-        study: the study, with DEV in place of the device.
-        device: the kernel's name of it; None: there is none.
-    """
-    return [_here(knob.name, device) for knob in study.capes.knob]
-
-
-def machine_knobs(study: OnlineStudy, device: str | None) -> dict[str, KnobSection]:
-    """The knobs of the study that are this machine's, not a program's, by the names that they have here."""
-    knobs = dict(zip(knob_names(study, device), study.capes.knob, strict=True))
-    return {name: knob for name, knob in knobs.items() if name not in study.program_knobs}
-
-
-def agent_text(study: OnlineStudy, device: str | None, readings: Path | None) -> str:
+def agent_text(study: OnlineStudy, environment: LoadEnvironment, readings: Path | None) -> str:
     """The agent's file.
 
     Args:
         study: the study of the session.
-        device: the kernel's name of the target's device; None: there is none.
+        environment: what is tuned.
         readings: the file that the load's readings are appended to; None: there is no load.
     """
-    capes = study.capes
-    collectors: list[dict[str, Any]] = [_tables_here(one, device) for one in capes.collector]
+    online, device = study.online, environment.device
+    collectors: list[dict[str, Any]] = [_tables_here(one, device) for one in online.collector]
     if not collectors:
         block: dict[str, Any] = (
             {"kind": "block"} if device is None else {"kind": "block", "devices": [device]}
@@ -73,84 +67,72 @@ def agent_text(study: OnlineStudy, device: str | None, readings: Path | None) ->
     if readings is not None:
         follow = ["tail", "-n", "1", "-F", str(readings)]
         collectors.append({"kind": "program", "name": LOAD, "command": follow, "stale_s": _STALE_S})
-    knobs = [
-        {"name": name, "minimum": _whole(knob.minimum), "maximum": _whole(knob.maximum)}
-        for name, knob in zip(knob_names(study, device), capes.knob, strict=True)
-        if knob.name not in study.program_knobs
-    ]
+    reach = [sys.executable, "-P", "-m", "ascar", "adapter", "--connect", ADAPTER]
+    if environment.tells:
+        told = [*reach, "--sample-every", f"{online.interval_s} s"]
+        stale_s = max(_STALE_S, 3 * online.interval_s)
+        collectors.append({"kind": "program", "name": environment.kind, "command": told, "stale_s": stale_s})
+    programs = [{"command": reach, "knob": system_tables(environment.parameters)}]
     return toml_text(
         {
-            **capes.agent,
+            **online.agent,
             "session": study.session,
-            "node": capes.node,
-            "interval_s": capes.interval_s,
-            "contact_s": capes.contact_s,
+            "node": online.node,
+            "interval_s": online.interval_s,
+            "contact_s": online.contact_s,
             "connection": "messages/agent.toml",
-            "significant_digits": capes.agent.get("significant_digits", 6),
+            "significant_digits": online.agent.get("significant_digits", 6),
             "collector": collectors,
-            "average": [_tables_here(one, device) for one in capes.average],
-            "knob": knobs,
-            "program": [_program(study, one) for one in capes.program],
+            "average": [_tables_here(one, device) for one in online.average],
+            "knob": keeper_tables(environment.parameters),
+            "program": programs if environment.has_adapter else [],
         }
     )
 
 
-def interface_text(study: OnlineStudy, device: str | None) -> str:
+def interface_text(study: OnlineStudy, environment: LoadEnvironment) -> str:
     """The interface's file; its mode is the study's."""
-    capes = study.capes
-    metrics = [_tables_here(one, device) for one in capes.metric]
+    online, guard, device = study.online, study.guard, environment.device
+    metrics = [_tables_here(one, device) for one in online.metric]
     named = {one.get("name") for one in metrics}
+    source = LOAD if environment.workspace is not None else environment.kind
     metrics += [
-        {"name": name, "indicators": [f"{LOAD}.{name}"], "aggregate": "mean"}
+        {"name": name, "indicators": [f"{source}.{name}"], "aggregate": "mean"}
         for name in study.objective.formula.names
         if name not in named
     ]
-    knobs = [
-        {
-            "name": name,
-            "scope": "all",
-            "minimum": knob.minimum,
-            "maximum": knob.maximum,
-            "choices": list(knob.choices) or None,
-            "step": knob.step,
-            "change_max": knob.change_max,
-            "interval_ticks": knob.interval_ticks,
-        }
-        for name, knob in zip(knob_names(study, device), capes.knob, strict=True)
-    ]
+    by_space = forbidden_by(environment.space, environment.parameters, environment.space.default())
     return toml_text(
         {
-            **capes.interface,
+            **online.interface,
             "session": study.session,
-            "interval_s": capes.interval_s,
+            "interval_s": online.interval_s,
             "connection": "messages/interface.toml",
             "database": "replay.sqlite",
-            "mode": capes.mode,
-            "prometheus": capes.prometheus,
-            "retention": dict(capes.retention) or None,
-            "knob": knobs,
+            "mode": online.mode,
+            "prometheus": online.prometheus,
+            "retention": dict(online.retention) or None,
+            "knob": interface_tables(environment.parameters, guard),
             "metric": metrics,
-            "floor": list(capes.floor),
-            "rule": [_tables_here(one, device) for one in capes.rule],
-            "window": list(capes.window),
+            "floor": list(guard.floor),
+            "rule": [*by_space, *(_tables_here(one, device) for one in guard.rule)],
+            "window": list(guard.window),
         }
     )
 
 
-def learner_text(study: OnlineStudy, device: str | None) -> str:
+def learner_text(study: OnlineStudy, environment: LoadEnvironment) -> str:
     """The learner's file."""
-    capes = study.capes
-    ratios = [name for name, knob in zip(knob_names(study, device), capes.knob, strict=True) if knob.ratio]
     return toml_text(
         {
             "session": study.session,
             "connection": "messages/learner.toml",
-            "algorithm": capes.algorithm,
+            "algorithm": study.online.algorithm,
             "objective": study.objectives[0] if len(study.objectives) == 1 else list(study.objectives),
             "weights": list(study.weights) or None,
-            "ratios": ratios or None,
+            "ratios": ratios(environment.parameters) or None,
             "seed": study.seed,
-            **capes.learner,
+            **study.online.learner,
         }
     )
 
@@ -165,21 +147,6 @@ def write_private(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def _program(study: OnlineStudy, program: ProgramSection) -> dict[str, Any]:
-    """A program as the agent's file has it."""
-    known = {knob.name: knob for knob in study.capes.knob}
-    knobs: list[dict[str, Any]] = []
-    for name in program.knobs:
-        knob = known[name]
-        words = list(knob.choices) or None
-        knobs.append({"name": name, "minimum": knob.minimum, "maximum": knob.maximum, "choices": words})
-    return {"command": list(program.command), "knob": knobs}
-
-
-def _here(text: str, device: str | None) -> str:
-    return text if device is None else text.replace(f".{DEVICE}.", f".{device}.")
-
-
 def _tables_here(table: dict[str, Any], device: str | None) -> dict[str, Any]:
     """A table with the device's name for DEV, in formulas with its `_` too."""
     if device is None:
@@ -188,7 +155,3 @@ def _tables_here(table: dict[str, Any], device: str | None) -> dict[str, Any]:
     for sign in (".", "_"):
         text = text.replace(f"{sign}{DEVICE}{sign}", f"{sign}{device}{sign}")
     return msgspec.json.decode(text)
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else round(number)

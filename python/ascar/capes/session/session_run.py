@@ -22,9 +22,9 @@ from ascar.capes.session.files import (
     write_private,
 )
 from ascar.capes.session.folder import Running
-from ascar.capes.session.knob_states import keep_setting, left_changed
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
 from ascar.capes.session.messenger import ACTOR, Messenger
+from ascar.capes.session.parameters import keep_setting, left_changed
 from ascar.capes.session.phase_turns import Alternation, PhaseTurns
 from ascar.capes.session.processes import ManagedProcess
 from ascar.capes.session.proof import line_of
@@ -54,9 +54,9 @@ def check_request(study: OnlineStudy, request: SessionRequest) -> None:
     Raises:
         InputError: nothing is turned by itself, or the time is too short for two pairs of phases.
     """
-    if request.prove and study.capes.mode != "automatic":
+    if request.prove and study.online.mode != "automatic":
         raise InputError(
-            f"--prove: capes.mode = {study.capes.mode!r} turns nothing by itself; set it to 'automatic'"
+            f"--prove: online.mode = {study.online.mode!r} turns nothing by itself; set it to 'automatic'"
         )
     if not request.prove or request.duration_s is None:
         return
@@ -64,13 +64,13 @@ def check_request(study: OnlineStudy, request: SessionRequest) -> None:
     if request.duration_s < least_s:
         raise InputError(
             f"--budget = {request.duration_s:g} s: two pairs of phases end after {least_s:g} s at the "
-            "earliest; give more time, or change after and phase in [capes.proof]"
+            "earliest; give more time, or change after and phase in [online.proof]"
         )
 
 
 def messages_of(study: OnlineStudy, folder: Folder) -> MessageServer:
     """The server between the processes of a session, with a user for each of them."""
-    return MessageServer(folder.path / "messages", users(study.session, study.capes.node))
+    return MessageServer(folder.path / "messages", users(study.session, study.online.node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ class SessionRun:
         """The processes, checked, and the files that they read."""
         path, ascard = self.folder.path, str(find_ascard())
         readings = path / _READINGS if has_load else None
-        write_private(path / "interface.toml", interface_text(self.study, environment.device))
-        write_private(path / "agent.toml", agent_text(self.study, environment.device, readings))
-        write_private(path / "learner.toml", learner_text(self.study, environment.device))
+        write_private(path / "interface.toml", interface_text(self.study, environment))
+        write_private(path / "agent.toml", agent_text(self.study, environment, readings))
+        write_private(path / "learner.toml", learner_text(self.study, environment))
         train = [sys.executable, "-P", "-m", "ascar", "capes", "train"]
         stages = Stages(
             interface=ManagedProcess("interface", [ascard, "interface", "--config", "interface.toml"], path),
@@ -127,7 +127,7 @@ class SessionRun:
         if requested.workload is None or environment.workspace is None:
             return
         readings = ReadingsFile(self.folder.path / _READINGS)
-        reading_s = self.study.capes.interval_s / 2
+        reading_s = self.study.online.interval_s / 2
         self.load = BackgroundLoad(
             requested.workload, environment.workspace, readings, self.study.load_s, reading_s
         )
@@ -141,7 +141,7 @@ class SessionRun:
             yield Messenger(
                 bus=bus,
                 objective=self.study.objective.text,
-                interval_s=self.study.capes.interval_s,
+                interval_s=self.study.online.interval_s,
                 until_s=None,
                 parts=self._standing,
                 record=Record(self.study.objective.sign),
@@ -209,7 +209,7 @@ class SessionRun:
             self.study.objective,
             self.study.phase_s,
             self.study.settle_s,
-            self.study.capes.proof.p_value,
+            self.study.online.proof.p_value,
             self.study.seed,
         )
         self.tell("comparing with the baseline, phase by phase")
@@ -286,20 +286,20 @@ class SessionRun:
         if self.load is not None and not self.load.end():
             self.tell("the load does not end by itself; it is killed with its control group")
 
-    def compared_with_before(self, ended: SessionOutcome) -> SessionOutcome:
-        """With the knobs that the agent has not put back."""
-        changed = left_changed(self._of_machine(ended.defaults))
+    def compared_with_before(self, ended: SessionOutcome, environment: LoadEnvironment) -> SessionOutcome:
+        """With the settings that the agent has not put back."""
+        changed = left_changed(environment.parameters, ended.defaults)
         return msgspec.structs.replace(ended, left_changed=changed) if changed else ended
 
     def kept_where_wanted(self, ended: SessionOutcome, environment: LoadEnvironment) -> SessionOutcome:
-        """Where it is wanted, set what was learnt, to stay; all but knobs of what goes with the session."""
+        """Where it is wanted, set what was learnt, to stay; settings of what goes with the session go too."""
         if not (self.request.keep or self.folder.asked_to_keep()):
             return ended
         self.tell("setting what was learnt, to stay until `ascar restore`")
-        setting = self._of_machine(ended.setting)
-        lasting = {knob: value for knob, value in setting.items() if not environment.is_of(knob)}
+        of_kernel = {one.key for one in environment.parameters if one.of_kernel}
+        lasting = {
+            key: value
+            for key, value in ended.setting.items()
+            if key in of_kernel and not environment.is_of(key)
+        }
         return msgspec.structs.replace(ended, kept=keep_setting(lasting, ended.defaults))
-
-    def _of_machine(self, setting: dict[str, Any]) -> dict[str, Any]:
-        """Without the knobs of programs, which end with the session."""
-        return {knob: value for knob, value in setting.items() if knob not in self.study.program_knobs}

@@ -21,7 +21,7 @@ EXAMPLES = examples(
 
 
 def up(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file with a [capes] table.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study file with an [online] table.")],
     duration: BudgetOrNone = None,
     prove: Prove = False,
     keep: Keep = False,
@@ -55,7 +55,7 @@ def up(
     from ascar.study import duration as seconds_of
 
     wanted = OnlineStudy.read(study)
-    if format_device is not None and wanted.target is not None:
+    if format_device is not None:
         wanted = msgspec.structs.replace(wanted, target={**wanted.target, "confirmed_device": format_device})
     place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if duration is None else seconds_of("--budget", duration)

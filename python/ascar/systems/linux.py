@@ -1,0 +1,327 @@
+"""The kernel of this machine: settings of `ascar.catalogues`, under whatever runs on the machine.
+
+[target]
+kind = "linux"
+settings = ["vm.dirty_ratio", "block.DEV.read_ahead_kb"]
+device = "sda"                  # what DEV stands for
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from contextlib import ExitStack
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar.catalogues import DEVICE_MARK, KernelSetting, kernel_setting, linux
+from ascar.errors import EnvironmentLacks, StudyError
+from ascar.results.machine import AppliedSetting
+from ascar.results.trial import Change
+from ascar.space import Guarantee, Parameter, Space, categorical, identifier, integer, ordinal
+from ascar.study import convert
+from ascar.systems import Placement, Starter, Target
+from ascar.systems.keeper import Keeper
+from ascar.systems.machine import describe_machine
+from ascar.systems.needs import keeper_needs
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from types import TracebackType
+
+    from ascar.results.machine import Need
+    from ascar.space import Configuration, Value
+    from ascar.systems.place import Place
+
+DEVICE = "DEV"
+"""In names of settings: the device that the target names."""
+
+_SETTINGS_MAX = 100
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "linux".
+
+    Attributes:
+        settings: the settings to tune, by the kernel's names; `ascar space linux` lists them.
+        device: the kernel's name of the block device that DEV stands for, such as "sda".
+    """
+
+    settings: tuple[str, ...]
+    device: str | None = None
+
+
+class Linux(Target):
+    """The target of kind "linux".
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+        EnvironmentLacks: this machine does not have a setting.
+    """
+
+    default_workload: str | None = None
+    starter = Starter(
+        target={"settings": '["vm.dirty_ratio", "vm.dirty_background_ratio"]'},
+        space={
+            "preset": '#preset = "storage-v5"',
+            "allow_cost": '#allow_cost = ["dyn-kernel"]',
+            "weaker": "durability",
+            "pinned": "vm_dirty_background_ratio = 10",
+            "constraint": "vm_dirty_background_ratio < vm_dirty_ratio",
+            "forbidden": "vm_dirty_ratio = 60, vm_dirty_background_ratio = 50",
+        },
+        workload=lambda: {"kind": '"command"', "argv": '["./my-load"]'},
+    )
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, LinuxOptions, "target")
+        device = self.options.device
+        if device is not None and not _DEVICE.fullmatch(device):
+            raise StudyError(f"target.device = {device!r:.80}: must be a name in /sys/block, such as 'sda'")
+        names = self.options.settings
+        if not 1 <= len(names) <= _SETTINGS_MAX:
+            raise StudyError(f"target.settings: names {len(names)}; name 1 to {_SETTINGS_MAX} settings")
+        parameters = tuple(parameter_here(name, device) for name in names)
+        found = [one.name for one in parameters]
+        for name, parameter in zip(names, found, strict=True):
+            if found.count(parameter) > 1:
+                raise StudyError(f"target.settings: {name!r} is named twice; name each setting once")
+        self.space = Space(
+            parameters, name="linux", constraints=_ordered(parameters), allow_weaker=tuple(Guarantee)
+        )
+        self.owner = "linux"
+        self._files = ExitStack()
+        self._keeper: Keeper | None = None
+        self._directory: Path | None = None
+        self._current: Mapping[str, Value] = {}
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """Root, and the keeper."""
+        return keeper_needs(("linux",))
+
+    def __enter__(self) -> Linux:
+        """Start the keeper; the values in force become the defaults.
+
+        Raises:
+            EnvironmentLacks: no root, or no keeper.
+            StudyError: the keeper does not know a setting.
+        """
+        self._keeper = self._files.enter_context(Keeper(self.owner))
+        self._directory = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="ascar-linux-")))
+        try:
+            self._current = self.read(self.space.names)
+            self.space = self.space.with_defaults(self._current)
+        except BaseException:
+            self._files.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back."""
+        self._keeper = None
+        self._files.close()
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        keeper = self._entered()
+        return {name: keeper.knob_read(self._native(name)).value for name in names}
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Write what differs; a scheduler comes first, because it brings settings of its own.
+
+        Raises:
+            StageFailed: the kernel refuses a value.
+        """
+        keeper, start_s = self._entered(), time.monotonic()
+        wanted = {name: value for name, value in configuration.items() if value != self._current.get(name)}
+        for name in sorted(wanted, key=lambda one: not self._native(one).endswith(".scheduler")):
+            value = wanted[name]
+            keeper.knob_write(self._native(name), value if isinstance(value, str) else int(value))
+        category = self.space.change(self._current, configuration).category
+        self._current = dict(configuration)
+        steps = {"settings": time.monotonic() - start_s}
+        return Change(tuple(wanted), -1 if category is None else category, steps)
+
+    @property
+    def workspace(self) -> Workspace:
+        """A directory that is removed at the end."""
+        assert self._directory is not None, "a target is entered before it is used"
+        return Workspace(self._directory)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        return {"target": "linux", **describe_machine(), "device": {"name": self.options.device}}
+
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """Commands that set the chosen settings; those of `/proc/sys` also as lines of sysctl.d."""
+        wanted = [one for one in self._settings(configuration) if one.parameter in chosen]
+        return {
+            "shell": [one.command for one in wanted],
+            "sysctl": [f"{one.knob} = {one.after}" for one in wanted if one.path.startswith("/proc/sys/")],
+        }
+
+    @classmethod
+    def placement(
+        cls,
+        options: Mapping[str, Any],
+        space: Space,
+        configuration: Configuration,
+        place: Place,  # noqa: ARG003 - the study names the device
+    ) -> Placement:
+        """Every setting can be set at once."""
+        chosen = space.departures(configuration)
+        found = cls(options)._settings(configuration)
+        return Placement(tuple(one for one in found if one.parameter in chosen))
+
+    def _settings(self, configuration: Configuration) -> list[AppliedSetting]:
+        found: list[AppliedSetting] = []
+        for name, value in configuration.items():
+            native = self._native(name)
+            path = file_of(native, self.options.device)
+            found.append(AppliedSetting(name, native, str(path), _in_force(path), str(value)))
+        return sorted(found, key=lambda one: not one.knob.endswith(".scheduler"))
+
+    def _native(self, name: str) -> str:
+        return here(self.space[name].native, self.options.device)
+
+    def _entered(self) -> Keeper:
+        assert self._keeper is not None, "a target is entered before it is used"
+        return self._keeper
+
+
+def here(native: str, device: str | None) -> str:
+    """A setting's name with the device's own name for DEV."""
+    return native if device is None else native.replace(f".{DEVICE}.", f".{device}.")
+
+
+def file_of(native: str, device: str | None) -> Path:
+    """The file of a setting; DEV in its name stands for `device`."""
+    setting = known_setting(native)
+    before, _, after = setting.name.partition(DEVICE_MARK)
+    named = here(native, device).removeprefix(before).removesuffix(after)
+    return setting.file(named if DEVICE_MARK in setting.name else None)
+
+
+def known_setting(native: str) -> KernelSetting:
+    """The setting of the kernel that a name means.
+
+    Raises:
+        StudyError: the keeper may not change a setting of that name.
+    """
+    setting = kernel_setting(native)
+    if setting is None:
+        near = get_close_matches(native.replace(f".{DEVICE}.", f".{DEVICE_MARK}."), linux(), n=1)
+        hint = f"; did you mean {near[0].replace(DEVICE_MARK, DEVICE)!r}?" if near else ""
+        raise StudyError(
+            f"target.settings: {native!r:.80} is not a setting of the kernel that the keeper may change; "
+            f"`ascar space linux` lists them{hint}"
+        )
+    return setting
+
+
+def parameter_here(native: str, device: str | None) -> Parameter:
+    """A setting as a parameter of this machine; its default is the value in force.
+
+    Raises:
+        StudyError: no such setting, or it is one of a device and none is named.
+        EnvironmentLacks: this machine does not have the setting.
+    """
+    setting = known_setting(native)
+    if f".{DEVICE}." in native and device is None:
+        raise StudyError(f"target.device: missing; {native!r} is a setting of a device: name the device")
+    path = file_of(native, device)
+    if setting.limit is None and not path.exists():
+        raise EnvironmentLacks(f"target.settings: {native!r}: this machine does not have it ({path})")
+    name = identifier(native)
+    traits: dict[str, Any] = {
+        "cost": setting.cost,
+        "unit": setting.unit,
+        "description": setting.what,
+        "native": native,
+    }
+    bounds = setting.bounds
+    if setting.up_to is not None:
+        least, beside = setting.up_to
+        bounds = (least, _greatest(path, beside))
+    if bounds is None:
+        words, word = _words(path)
+        return categorical(name, words, default=word, **traits)
+    low, high = bounds
+    present = 0 if setting.limit is not None else int(_in_force(path) or 0)
+    traits["weaker"] = _labels(setting, present)
+    if setting.powers_of_two is not None:
+        powers = [2**at for at in range(high.bit_length()) if low <= 2**at <= high]
+        values: list[int] = sorted({present, *powers, *([0] if low == 0 else [])})
+        return ordinal(name, values, default=present, **traits)
+    outside = {} if low <= present <= high else {present: "the value that the machine started with"}
+    return integer(name, (low, high), default=present, special=outside, **traits)
+
+
+def _ordered(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+    """What the kernel would change without a word: a background limit that is not the lower one."""
+    present = {one.name: one.default for one in parameters}
+    found: list[str] = []
+    for unit in ("ratio", "bytes"):
+        low, high = f"vm_dirty_background_{unit}", f"vm_dirty_{unit}"
+        if low in present and high in present and int(present[low]) < int(present[high]):
+            found.append(f"{low} < {high}")
+    return tuple(found)
+
+
+def _labels(setting: KernelSetting, present: int) -> dict[str, str]:
+    """What values weaken; the value in force weakens nothing, so that a limit moves there."""
+    labels: dict[str, str] = {}
+    for relation, guarantee in setting.weaker.items():
+        sign, number = re.match(r"([<>]=?)(.*)", relation).groups()  # type: ignore[union-attr]
+        limit = float(number)
+        crossed = present > limit if sign.startswith(">") else present < limit
+        labels[f"{sign[0]}{present}" if crossed else relation] = guarantee
+    return labels
+
+
+def _words(path: Path) -> tuple[tuple[str, ...], str]:
+    """The words that a file lists, and the one in brackets."""
+    words = _text(path).split()
+    present = next((word.strip("[]") for word in words if word.startswith("[")), None)
+    listed = tuple(word.strip("[]") for word in words)
+    if present is None:
+        raise EnvironmentLacks(f"{path}: lists no word in brackets; this kernel is not known")
+    return listed, present
+
+
+def _in_force(path: Path) -> str:
+    """What is in force, as text; empty where it cannot be read."""
+    try:
+        return _words(path)[1] if "[" in _text(path) else _text(path).strip()
+    except EnvironmentLacks:
+        return ""
+
+
+def _greatest(path: Path, beside: str) -> int:
+    """The greatest value, from the file that tells it."""
+    text = _text(path.with_name(beside)).strip()
+    try:
+        return int(text)
+    except ValueError:
+        raise EnvironmentLacks(
+            f"{path.with_name(beside)}: has {text!r:.80}, where a number was expected"
+        ) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise EnvironmentLacks(f"{path}: {error.strerror}") from error
