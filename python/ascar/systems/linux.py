@@ -20,6 +20,7 @@ import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, kernel_setting, linux
 from ascar.errors import EnvironmentLacks, StudyError
+from ascar.expression import Expression, parse
 from ascar.results.machine import AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Parameter, Space, categorical, identifier, integer, ordinal
@@ -42,6 +43,7 @@ DEVICE = "DEV"
 """In names of settings: the device that the target names."""
 
 _SETTINGS_MAX = 100
+_NUMBER_MAX = 2**53  # of parameters, which floats must hold
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -258,7 +260,7 @@ def parameter_here(native: str, device: str | None) -> Parameter:
     if bounds is None:
         words, word = _words(path)
         return categorical(name, words, default=word, **traits)
-    low, high = bounds
+    low, high = bounds[0], min(bounds[1], _NUMBER_MAX)
     present = 0 if setting.limit is not None else int(_in_force(path) or 0)
     traits["weaker"] = _labels(setting, present)
     if setting.powers_of_two is not None:
@@ -269,14 +271,14 @@ def parameter_here(native: str, device: str | None) -> Parameter:
     return integer(name, (low, high), default=present, special=outside, **traits)
 
 
-def _ordered(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+def _ordered(parameters: Sequence[Parameter]) -> tuple[Expression, ...]:
     """What the kernel would change without a word: a background limit that is not the lower one."""
     present = {one.name: one.default for one in parameters}
-    found: list[str] = []
+    found: list[Expression] = []
     for unit in ("ratio", "bytes"):
         low, high = f"vm_dirty_background_{unit}", f"vm_dirty_{unit}"
         if low in present and high in present and int(present[low]) < int(present[high]):
-            found.append(f"{low} < {high}")
+            found.append(parse(f"{low} < {high}"))
     return tuple(found)
 
 
@@ -284,10 +286,11 @@ def _labels(setting: KernelSetting, present: int) -> dict[str, str]:
     """What values weaken; the value in force weakens nothing, so that a limit moves there."""
     labels: dict[str, str] = {}
     for relation, guarantee in setting.weaker.items():
-        sign, number = re.match(r"([<>]=?)(.*)", relation).groups()  # type: ignore[union-attr]
-        limit = float(number)
-        crossed = present > limit if sign.startswith(">") else present < limit
-        labels[f"{sign[0]}{present}" if crossed else relation] = guarantee
+        if not relation.startswith((">", "<")):
+            relation = f"<{int(relation) + 1}"  # noqa: PLW2901 - of a range, a value is a side: the least one
+        sign, limit = relation[0], float(relation[1:])
+        crossed = present > limit if sign == ">" else present < limit
+        labels[f"{sign}{present}" if crossed else relation] = guarantee
     return labels
 
 

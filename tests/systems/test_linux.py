@@ -1,0 +1,107 @@
+"""Settings of the kernel as a target: read, set, put back, refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.catalogues import DEVICE_MARK, linux
+from ascar.errors import EnvironmentLacks, StudyError
+from ascar.space import Range, identifier
+from ascar.systems.linux import Linux, parameter_here
+from ascar.testing import TargetContract
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SETTINGS = ("vm.vfs_cache_pressure", "vm.page-cluster")
+
+
+def values() -> list[str]:
+    return [Path("/proc/sys", name.replace(".", "/")).read_text() for name in SETTINGS]
+
+
+@pytest.mark.root
+@pytest.mark.machine
+class TestLinuxContract(TargetContract):
+    def make(self) -> Linux:
+        target = Linux(self.options())
+        narrow = {"vm_vfs_cache_pressure": (50, 200), "vm_page_cluster": (1, 5)}
+        for name, (low, high) in narrow.items():
+            target.space = target.space._with(target.space[name].with_domain(Range(low, high, integer=True)))
+        return target
+
+    def options(self) -> Mapping[str, Any]:
+        return {"settings": list(SETTINGS)}
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_everything_is_put_back_whatever_happens() -> None:
+    before = values()
+    with pytest.raises(ZeroDivisionError), Linux({"settings": list(SETTINGS)}) as target:
+        default = target.space.default()
+        target.apply(
+            target.space.validate({**default, "vm_page_cluster": 1 + default["vm_page_cluster"] % 5})
+        )
+        assert values() != before
+        raise ZeroDivisionError
+    assert values() == before
+
+
+def test_every_setting_of_this_machine_can_be_a_parameter() -> None:
+    found = 0
+    for setting in linux().values():
+        if DEVICE_MARK in setting.name or not Path(setting.path).exists():
+            continue
+        parameter = parameter_here(setting.name, None)
+        assert parameter.name == identifier(setting.name) == re.sub(r"\W", "_", setting.name)
+        assert parameter.native == setting.name
+        assert not parameter.weakens(parameter.default), "what the machine does is no weaker than itself"
+        found += 1
+    assert found > 10
+
+
+def test_a_device_s_settings_have_the_device_in_their_files_alone() -> None:
+    disks = [one.name for one in Path("/sys/block").iterdir() if (one / "queue/read_ahead_kb").exists()]
+    if not disks:
+        pytest.skip("no block device with a queue")
+    name = min(disks)
+    target = Linux({"settings": ["block.DEV.read_ahead_kb", "block.DEV.scheduler"], "device": name})
+    assert target.space.names == ("block_read_ahead_kb", "block_scheduler")
+    default = target.space.default()
+    assert (
+        str(default["block_read_ahead_kb"])
+        == Path(f"/sys/block/{name}/queue/read_ahead_kb").read_text().strip()
+    )
+    lines = target.commands(default, ("block_read_ahead_kb",))["shell"]
+    assert lines == [f"echo {default['block_read_ahead_kb']} > /sys/block/{name}/queue/read_ahead_kb"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"settings": []}, "names 0; name 1 to 100"),
+        ({"settings": ["vm.dirty_ratio"] * 2}, "'vm.dirty_ratio' is named twice"),
+        ({"settings": ["vm.page-cluster", "vm.page_cluster"]}, "did you mean 'vm.page-cluster'"),
+        ({"settings": ["kernel.core_pattern"]}, "is not a setting of the kernel that the keeper may change"),
+        ({"settings": ["../../etc/passwd"]}, "is not a setting of the kernel"),
+        ({"settings": ["block.DEV.scheduler"]}, "target.device: missing"),
+        ({"settings": ["block.DEV.scheduler"], "device": "../sda"}, "target.device = '../sda'"),
+        ({"settings": ["block.DEV.scheduler"], "device": ""}, "target.device = ''"),
+        ({"settings": "vm.dirty_ratio"}, "target.settings"),
+        ({}, "target.settings: missing"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        Linux(options)
+    assert words in caught.value.message, caught.value.message
+
+
+def test_a_setting_that_this_machine_lacks_is_named() -> None:
+    with pytest.raises(EnvironmentLacks, match=r"this machine does not have it \(/sys/block/none9/"):
+        Linux({"settings": ["block.DEV.read_ahead_kb"], "device": "none9"})
