@@ -33,7 +33,7 @@ cost = "dyn-app"
 OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
-    "linux": 'settings = ["vm.dirty_ratio", "vm.dirty_background_ratio"]',
+    "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',

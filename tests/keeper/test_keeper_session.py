@@ -173,7 +173,7 @@ def test_a_sudo_that_asks_for_a_password_is_quoted(monkeypatch, tmp_path):
     with pytest.raises(EnvironmentLacks, match="needs root: sudo: a password is required: run this as root"):
         Keeper("nobody", ascard=Path("/bin/true")).start()
     with pytest.raises(EnvironmentLacks, match="needs root: sudo: a password is required"):
-        restore_all(ascard=Path("/bin/true"))
+        restore_all(ascard=Path("/bin/true"), state_dir=tmp_path)
 
 
 @pytest.mark.anybody

@@ -16,17 +16,20 @@ use crate::server;
 pub const HELP: &str = "\
 Change the machine on behalf of ascar, and put everything back.
 
-Usage: ascard keeper [--hold] [--state-dir DIR]
-       ascard keeper --restore [--all] [--state-dir DIR]
+Usage: ascard keeper [--user] [--hold] [--state-dir DIR]
+       ascard keeper [--user] --restore [--all] [--state-dir DIR]
 
-The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root.
+The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root,
+unless it is started with --user: then it changes the user's files, and nothing else.
 Exit status: 0 done; 1 something could not be put back; 2 wrong arguments, or no root.
 
 Options:
-  --hold           Keep the knobs as they are after a proper shutdown; `--restore --all` undoes them.
+  --user           Change files of the user who starts it, without root.
+  --hold           Keep the changes as they are after a proper shutdown; `--restore --all` undoes them.
   --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\"}.
   --all            With --restore: put back also what was meant to stay.
-  --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal].
+  --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal;
+                   with --user: ~/.local/state/ascar/journal].
   -h, --help       Print this help.
 
 Examples:
@@ -37,6 +40,7 @@ Examples:
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     help: bool,
+    user: bool,
     hold: bool,
     restore: bool,
     all: bool,
@@ -55,6 +59,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
     while let Some(word) = words.next_word()? {
         match word {
             Word::Option("--help") => parsed.help = true,
+            Word::Option("--user") => parsed.user = true,
             Word::Option("--hold") => parsed.hold = true,
             Word::Option("--restore") => parsed.restore = true,
             Word::Option("--all") => parsed.all = true,
@@ -93,13 +98,14 @@ fn execute(arguments: &Options) -> Result<Report> {
         print!("{HELP}");
         return Ok(Report::default());
     }
-    if !nix::unistd::geteuid().is_root() {
+    if !arguments.user && !nix::unistd::geteuid().is_root() {
         return Err(Fault::refused("needs root: start it through sudo"));
     }
-    let directory = arguments
-        .state_directory
-        .clone()
-        .unwrap_or_else(|| journal::DIRECTORY.into());
+    let directory = match &arguments.state_directory {
+        Some(directory) => directory.clone(),
+        None if arguments.user => users_journal()?,
+        None => journal::DIRECTORY.into(),
+    };
     let directory = std::path::absolute(&directory)
         .map_err(|error| Fault::input(format!("--state-dir = {}: {error}", directory.display())))?;
     if arguments.restore {
@@ -110,7 +116,7 @@ fn execute(arguments: &Options) -> Result<Report> {
         );
         return Ok(report);
     }
-    let report = server::serve(&directory, arguments.hold)?;
+    let report = server::serve(&directory, arguments.hold, arguments.user)?;
     for left in &report.left_alone {
         eprintln!(
             "ascard keeper: {} is {:?}, not {:?}: left alone",
@@ -121,4 +127,15 @@ fn execute(arguments: &Options) -> Result<Report> {
         eprintln!("ascard keeper: {failed}");
     }
     Ok(report)
+}
+
+/// The journal of the user who runs this.
+fn users_journal() -> Result<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
+    state
+        .filter(|path| path.is_absolute())
+        .map(|path| path.join("ascar/journal"))
+        .ok_or_else(|| Fault::input("HOME: is not an absolute path: name a place with --state-dir"))
 }

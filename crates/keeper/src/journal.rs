@@ -98,6 +98,27 @@ pub enum Change {
         /// The file that lists the controllers.
         target: PathBuf,
     },
+    /// The content of a user's file. `old` is None where there was no file; `expected` tells the content that was
+    /// written from others.
+    Content {
+        /// Its real path.
+        target: PathBuf,
+        /// The text that was there.
+        old: Option<String>,
+        /// The length and the hash of what is written.
+        expected: String,
+        /// Those of what was there just before: a keeper that is killed has written the one or still the other.
+        before: String,
+        /// The permissions that it had.
+        mode: u32,
+    },
+    /// A command that undoes what a client did by itself.
+    Command {
+        /// The program and its arguments.
+        target: Vec<String>,
+        /// How long it may take.
+        limit_ms: u64,
+    },
     /// The write cache flag of a scratch device, switched off so that its end is not waited for.
     WriteCache {
         /// The flag's file.
@@ -201,6 +222,16 @@ impl Journal {
             .find(|entry| is_knob(&entry.change, name))
     }
 
+    /// The entry of a file: its number, the text and the permissions that it had.
+    fn content(&self, path: &Path) -> Option<(u64, Option<String>, u32)> {
+        self.entries.iter().find_map(|entry| match &entry.change {
+            Change::Content {
+                target, old, mode, ..
+            } if target == path => Some((entry.n, old.clone(), *mode)),
+            _ => None,
+        })
+    }
+
     /// Like [`Journal::record`], for changes that are part of putting others back.
     pub fn add(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.open()?;
@@ -226,8 +257,34 @@ impl Journal {
         Ok(numbers)
     }
 
-    /// A knob has one entry, however often it is written: what it was before the first write counts.
+    /// A knob or a file has one entry, however often it is written: what it was before the first write counts.
     fn entry_for(&self, change: Change, next: u64) -> Entry {
+        if let Some(known) = self.entries.iter().find(|it| it.change == change)
+            && matches!(change, Change::Command { .. })
+        {
+            return known.clone();
+        }
+        if let Change::Content {
+            target,
+            expected,
+            before,
+            ..
+        } = &change
+            && let Some((n, old, mode)) = self.content(target)
+        {
+            let change = Change::Content {
+                target: target.clone(),
+                old,
+                expected: expected.clone(),
+                before: before.clone(),
+                mode,
+            };
+            return Entry {
+                n,
+                change,
+                found: None,
+            };
+        }
         if let Change::Knob {
             target, expected, ..
         } = &change

@@ -7,7 +7,7 @@
 //!
 //! In flow order: [`server`] reads lines and watches for the end; [`protocol`] checks their form; [`session`] does
 //! the work with [`knobs`] and their [`catalogue`], [`images`], [`loops`], [`devices`], [`format`],
-//! [`mount_options`], [`mounts`] and [`cgroup`]; [`locks`] keep sessions apart.
+//! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with [`files`]; [`locks`] keep sessions apart.
 
 pub mod catalogue;
 pub mod cgroup;
@@ -15,6 +15,7 @@ pub mod cli;
 pub mod devices;
 pub mod fault;
 pub mod file_id;
+pub mod files;
 pub mod format;
 pub mod images;
 pub mod interrupt;

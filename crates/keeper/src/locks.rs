@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue;
 use crate::fault::{Doing, Fault, Result};
 
-/// Where lock files live. They are never removed: a removed file could be locked by two.
+/// Where lock files of the machine live. They are never removed: a removed file could be locked by two.
 pub const DIRECTORY: &str = "/run/ascar/locks";
 /// Most locks a session may hold.
 const LOCKS_MAX: usize = 1024;
@@ -39,14 +39,16 @@ pub type Held = Arc<Mutex<BTreeMap<String, Flock<File>>>>;
 #[derive(Debug)]
 pub struct Locks {
     owner: String,
+    directory: PathBuf,
     held: Held,
 }
 
 impl Locks {
     /// Those held so far, none at first, and what will be taken.
-    pub fn new(owner: &str, held: Held) -> Self {
+    pub fn new(owner: &str, directory: &Path, held: Held) -> Self {
         Self {
             owner: owner.to_owned(),
+            directory: directory.to_owned(),
             held,
         }
     }
@@ -74,12 +76,14 @@ impl Locks {
     }
 
     fn lock(&self, name: &str) -> Result<Flock<File>> {
-        let path = PathBuf::from(DIRECTORY).join(format!("{}.lock", name.replace('/', "!")));
+        let path = self
+            .directory
+            .join(format!("{}.lock", name.replace('/', "!")));
         let doing = format!("lock {}", path.display());
         DirBuilder::new()
             .recursive(true)
             .mode(0o755)
-            .create(DIRECTORY)
+            .create(&self.directory)
             .doing(&doing)?;
         let mut options = OpenOptions::new();
         options

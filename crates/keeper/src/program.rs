@@ -35,8 +35,11 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// The full path of an installed program.
+/// The full path of an installed program; a path is one already.
 pub fn find(program: &str) -> Option<PathBuf> {
+    if program.starts_with('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
     DIRECTORIES
         .iter()
         .map(|directory| PathBuf::from(directory).join(program))

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 /// Version of this protocol; both sides must speak the same.
 pub const VERSION: u64 = 1;
 /// Longest request line in bytes.
-pub const LINE_BYTES_MAX: usize = 64 * 1024;
+pub const LINE_BYTES_MAX: usize = 4 << 20;
 /// Seconds an operation may take unless the request says otherwise.
 pub const TIMEOUT_S_DEFAULT: f64 = 120.0;
 /// Most seconds a request may ask for.
@@ -113,6 +113,14 @@ pub enum Operation {
     CgroupRead {},
     CgroupKill {},
     CgroupRemove {},
+    FileReplace {
+        path: PathBuf,
+        content: String,
+    },
+    UndoCommand {
+        argv: Vec<String>,
+        limit_s: f64,
+    },
     Status {},
     Restore {},
     Shutdown {},

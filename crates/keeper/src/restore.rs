@@ -10,6 +10,7 @@ use std::path::Path;
 use crate::cgroup::{self, Cgroup};
 use crate::fault::{Fault, Result};
 use crate::file_id::FileId;
+use crate::files;
 use crate::images;
 use crate::journal::{self, Alone, Change, Entry, Journal};
 use crate::kernel;
@@ -31,6 +32,7 @@ pub fn restore(journal: &mut Journal) -> Report {
 pub fn restore_under(locks: Held, journal: &mut Journal) -> Report {
     let mut report = Report::default();
     let rebooted = journal.header().boot_id != kernel::boot_id();
+    files::restore(journal, &mut report, rebooted);
     if !rebooted {
         knobs::restore(journal, &mut report);
         drop(locks);
@@ -145,8 +147,15 @@ fn each(journal: &mut Journal, report: &mut Report, step: impl Fn(&Change) -> Un
 
 /// After a reboot there is nothing to put back but files.
 fn forget_runtime(journal: &mut Journal, report: &mut Report) {
-    let is_runtime =
-        |change: &Change| !matches!(change, Change::File { .. } | Change::Directory { .. });
+    let is_runtime = |change: &Change| {
+        !matches!(
+            change,
+            Change::File { .. }
+                | Change::Directory { .. }
+                | Change::Content { .. }
+                | Change::Command { .. }
+        )
+    };
     if let Err(fault) = journal.undone_where(is_runtime) {
         report.failed.push(fault.message);
     }

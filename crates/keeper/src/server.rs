@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::invoker::Invoker;
 use crate::journal::{Header, Journal, SCHEMA};
 use crate::kernel;
-use crate::locks::Held;
+use crate::locks::{self, Held};
 use crate::protocol::{Lines, Operation, Replies, Request};
 use crate::report::Report;
 use crate::restore;
@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Serves the client on stdin and stdout until it is gone. Returns what could not be put back at the end.
-pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
+pub fn serve(state_directory: &Path, hold: bool, user: bool) -> Result<Report> {
     let signals = block_signals()?;
     outlive_others();
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
@@ -58,11 +58,17 @@ pub fn serve(state_directory: &Path, hold: bool) -> Result<Report> {
     let mut session = Session::new(Setup {
         name: format!("{:x}-{}", started.as_micros(), std::process::id()),
         hold,
+        user,
         invoker: Arc::clone(&invoker),
         journal: Arc::clone(&journal),
         interrupt: Arc::clone(&interrupt),
         stale,
         held: Arc::clone(&held),
+        lock_directory: if user {
+            state_directory.join("locks")
+        } else {
+            locks::DIRECTORY.into()
+        },
     });
     let mut worker = Worker::start(move |request| session.serve(request))?;
     let listening = AssertUnwindSafe(|| listen(&worker, &signals, &invoker));

@@ -34,6 +34,7 @@ STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
+_ROOTS_JOURNAL = Path("/var/lib/ascar/journal")
 
 Reply = TypeVar("Reply")
 
@@ -57,16 +58,24 @@ class Keeper:
         owner: the study's name; others who are refused a lock are told it.
         ascard: the binary; found beside this Python or in PATH when None.
         state_dir: the directory of the journal; None: the machine's own place.
-        hold: keep the knobs as they are after `close`; `restore_all(everything=True)` undoes them. Such a
-            keeper only sets knobs.
+        hold: keep the changes as they are after `close`; `restore_all(everything=True)` undoes them. Such a
+            keeper sets knobs and files, and nothing else.
+        user: run as the user, and change the user's files; else as root, and change the machine.
     """
 
     def __init__(
-        self, owner: str, *, ascard: Path | None = None, state_dir: Path | None = None, hold: bool = False
+        self,
+        owner: str,
+        *,
+        ascard: Path | None = None,
+        state_dir: Path | None = None,
+        hold: bool = False,
+        user: bool = False,
     ) -> None:
         self._owner = owner
         self._ascard = ascard
-        self._arguments = (*(("--hold",) if hold else ()), *_state(state_dir))
+        as_user = ("--user",) if user else ()
+        self._arguments = (*as_user, *(("--hold",) if hold else ()), *_state(state_dir))
         self._process: KeeperProcess | None = None
         self._hello: replies.Hello | None = None
         self._last_id = 0
@@ -140,6 +149,32 @@ class Keeper:
     def knob_write(self, knob: str, value: int | str) -> replies.KnobWritten:
         """Sets a knob; takes its lock. Write a scheduler before the knobs it resets."""
         return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": value})
+
+    # Files of the user, and what undoes what was done by other means. Only where `user` is True.
+
+    def file_replace(self, path: Path, content: str) -> Path:
+        """Replaces the text of a file, or makes the file; its owner and permissions stay.
+
+        A file has one old content, however often it is replaced. One that somebody else changes meanwhile is
+        left alone at the end, and named. Returns the real path.
+
+        Raises:
+            InputError: it is no regular file with UTF-8 text of at most 512 KiB.
+            Refused: it is somebody else's, or another session holds it.
+        """
+        request = {"path": str(path.absolute()), "content": content}
+        return self._ask(replies.FileReplaced, "file_replace", request).path
+
+    def undo_command(self, argv: Sequence[str], limit_s: float = 10.0) -> None:
+        """Notes a command that is run when everything is put back.
+
+        Changes are undone in the reverse order of their making: note the command that reloads a service first,
+        and replace its file afterwards.
+
+        Raises:
+            InputError: no such program, or a limit above 60 s.
+        """
+        self._ask(replies.Nothing, "undo_command", {"argv": list(argv), "limit_s": limit_s})
 
     # Images and devices. `device` may be left out while the session has exactly one.
 
@@ -321,11 +356,32 @@ def restore_all(
 ) -> RestoreReport:
     """Puts back what dead keepers have left; with `everything`, also what `hold` was to keep.
 
+    The files of the user come first. Where root has never changed anything for ascar, root is not needed.
+
     Raises:
         EnvironmentLacks: no binary, or no way to become root.
         KeeperLost: it failed without a report.
     """
-    words = command(ascard, "--restore", *(("--all",) if everything else ()), *_state(state_dir))
+    words = ("--restore", *(("--all",) if everything else ()), *_state(state_dir))
+    if state_dir is not None:
+        return _restored(command(ascard, *words))
+    of_user = _restored(command(ascard, "--user", *words))
+    if not _ROOTS_JOURNAL.exists():
+        return of_user
+    try:
+        of_root = _restored(command(ascard, *words))
+    except EnvironmentLacks as error:
+        if of_user == RestoreReport():
+            raise
+        of_root = RestoreReport(failed=(error.message,))
+    return RestoreReport(
+        restored=of_user.restored + of_root.restored,
+        left_alone=of_user.left_alone + of_root.left_alone,
+        failed=of_user.failed + of_root.failed,
+    )
+
+
+def _restored(words: list[str]) -> RestoreReport:
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=STAGE_TIMEOUT_S, cwd="/")
     except OSError as error:

@@ -28,13 +28,13 @@ EXIT_PATIENCE_S = 60.0
 
 
 def command(ascard: Path | None, *arguments: str) -> list[str]:
-    """The command that runs `ascard keeper` as root.
+    """The command that runs `ascard keeper` as root, or with `--user` as the user.
 
     Raises:
         EnvironmentLacks: no binary, or no way to become root.
     """
     words = [str(ascard or find_ascard()), "keeper", *arguments]
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 or "--user" in arguments:
         return words
     sudo = shutil.which("sudo")
     if sudo is None:

@@ -34,6 +34,12 @@ class Hello(msgspec.Struct, frozen=True):
     restored: RestoreReport
 
 
+class FileReplaced(msgspec.Struct, frozen=True):
+    """A file was replaced; its real path."""
+
+    path: Path
+
+
 class Nothing(msgspec.Struct, frozen=True):
     """Done; there is nothing to tell."""
 

@@ -6,6 +6,7 @@ mod groups;
 mod images;
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -17,6 +18,7 @@ use self::device::{Device, Image};
 use crate::catalogue;
 use crate::cgroup::Cgroup;
 use crate::fault::{Doing, Fault, Result};
+use crate::files;
 use crate::interrupt::{Interrupt, Limit};
 use crate::invoker::Invoker;
 use crate::journal::Journal;
@@ -38,12 +40,14 @@ pub struct Session {
     /// Unique on this machine.
     name: String,
     hold: bool,
+    user: bool,
     invoker: Arc<Invoker>,
     journal: Arc<Mutex<Journal>>,
     interrupt: Arc<Interrupt>,
     /// What dead keepers had left.
     stale: Report,
     held: Held,
+    lock_directory: PathBuf,
     locks: Option<Locks>,
     images: BTreeMap<PathBuf, Image>,
     devices: BTreeMap<PathBuf, Device>,
@@ -57,8 +61,10 @@ pub struct Session {
 pub struct Setup {
     /// Unique on this machine.
     pub name: String,
-    /// Whether a proper end keeps the knobs as they are.
+    /// Whether a proper end keeps the changes as they are.
     pub hold: bool,
+    /// Whether it runs as the user, for the user's files.
+    pub user: bool,
     /// On whose behalf.
     pub invoker: Arc<Invoker>,
     /// Shared with whoever restores when the session is interrupted.
@@ -69,6 +75,8 @@ pub struct Setup {
     pub stale: Report,
     /// Its locks, shared with whoever restores.
     pub held: Held,
+    /// Where lock files are.
+    pub lock_directory: PathBuf,
 }
 
 impl Session {
@@ -77,11 +85,13 @@ impl Session {
         Self {
             name: setup.name,
             hold: setup.hold,
+            user: setup.user,
             invoker: setup.invoker,
             journal: setup.journal,
             interrupt: setup.interrupt,
             stale: setup.stale,
             held: setup.held,
+            lock_directory: setup.lock_directory,
             locks: None,
             images: BTreeMap::new(),
             devices: BTreeMap::new(),
@@ -127,6 +137,11 @@ impl Session {
             Operation::CgroupRead {} => reply(self.cgroup()?.usage()),
             Operation::CgroupKill {} => self.cgroup_kill(),
             Operation::CgroupRemove {} => self.cgroup_remove(),
+            Operation::FileReplace { path, content } => self.file_replace(&path, &content),
+            Operation::UndoCommand { argv, limit_s } => {
+                files::undo_by(&mut self.journal(), &argv, limit_s)?;
+                Ok(json!({}))
+            }
             Operation::Status {} => self.status(),
             Operation::Restore {} => reply(self.restore()),
             Operation::Shutdown {} => self.shutdown(),
@@ -139,16 +154,39 @@ impl Session {
         if self.locks.is_none() && !matches!(operation, Operation::Hello { .. }) {
             return Err(Fault::input("the first request must be hello"));
         }
-        let lasting = matches!(
+        let is_users = matches!(
+            operation,
+            Operation::FileReplace { .. } | Operation::UndoCommand { .. }
+        );
+        let is_common = matches!(
             operation,
             Operation::Hello { .. }
                 | Operation::Lock { .. }
-                | Operation::KnobRead { .. }
-                | Operation::KnobWrite { .. }
                 | Operation::Status {}
                 | Operation::Restore {}
                 | Operation::Shutdown {}
         );
+        if is_users && !self.user {
+            return Err(Fault::refused(
+                "a keeper that runs as root changes no files of users: start one with --user",
+            ));
+        }
+        if self.user && !is_users && !is_common {
+            return Err(Fault::refused(
+                "a keeper started with --user only changes files: start one as root without it",
+            ));
+        }
+        let lasting = is_users
+            || matches!(
+                operation,
+                Operation::Hello { .. }
+                    | Operation::Lock { .. }
+                    | Operation::KnobRead { .. }
+                    | Operation::KnobWrite { .. }
+                    | Operation::Status {}
+                    | Operation::Restore {}
+                    | Operation::Shutdown {}
+            );
         if self.hold && !lasting {
             return Err(Fault::refused(
                 "a keeper started with --hold only sets knobs: start one without it",
@@ -176,7 +214,11 @@ impl Session {
             )));
         }
         self.journal().set_owner(owner);
-        self.locks = Some(Locks::new(owner, Arc::clone(&self.held)));
+        self.locks = Some(Locks::new(
+            owner,
+            &self.lock_directory,
+            Arc::clone(&self.held),
+        ));
         Ok(json!({
             "version": protocol::VERSION,
             "boot_id": kernel::boot_id(),
@@ -212,6 +254,13 @@ impl Session {
             json!({"kind": part(&it, "kind"), "target": part(&it, "target"), "old": old, "expected": expected})
         });
         Ok(json!({"changes": changes.collect::<Vec<_>>()}))
+    }
+
+    fn file_replace(&mut self, path: &std::path::Path, content: &str) -> Result<Value> {
+        let lock = format!("file:{:016x}", files::hash(path.as_os_str().as_bytes()));
+        self.locks()?.take(&lock)?;
+        let target = files::replace(&mut self.journal(), path, content)?;
+        Ok(json!({"path": target}))
     }
 
     fn restore(&mut self) -> Report {

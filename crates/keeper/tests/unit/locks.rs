@@ -1,6 +1,6 @@
 //! Locks that outlive the session that took them.
 
-use ascar_keeper::locks::{DIRECTORY, Held, Locks};
+use ascar_keeper::locks::{self, DIRECTORY, Held, Locks};
 
 #[test]
 fn a_lock_is_held_until_whoever_restores_is_done() {
@@ -9,10 +9,18 @@ fn a_lock_is_held_until_whoever_restores_is_done() {
     }
     let name = format!("test.{}.held", std::process::id());
     let held = Held::default();
-    let mut first = Locks::new("the first", Held::clone(&held));
+    let mut first = Locks::new(
+        "the first",
+        std::path::Path::new(locks::DIRECTORY),
+        Held::clone(&held),
+    );
     first.take(&name).unwrap();
     drop(first);
-    let mut second = Locks::new("the second", Held::default());
+    let mut second = Locks::new(
+        "the second",
+        std::path::Path::new(locks::DIRECTORY),
+        Held::default(),
+    );
     let refused = second.take(&name).unwrap_err().message;
     assert!(refused.contains("is locked by \"the first\""), "{refused}");
     drop(held);

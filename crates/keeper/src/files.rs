@@ -1,0 +1,273 @@
+//! Changes that need no root: the content of a user's files, and commands that undo what a client did by itself.
+//!
+//! A keeper that runs as the user makes these, and nothing else; the keeper that runs as root makes none of them.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::libc;
+use nix::unistd::{getegid, geteuid};
+
+use crate::fault::{Doing, Fault, Result};
+use crate::interrupt::{Interrupt, Limit};
+use crate::journal::{Change, Entry, Journal};
+use crate::program;
+use crate::report::{LeftAlone, Report};
+
+/// Longest content, before and after.
+pub const CONTENT_BYTES_MAX: usize = 512 * 1024;
+/// Longest time that an undoing command may take, in seconds.
+pub const UNDO_S_MAX: f64 = 60.0;
+const WORDS_MAX: usize = 100;
+
+/// Replaces the content of a file, or makes it; the reader of the file sees one content or the other, whole.
+///
+/// # Errors
+/// Input when the path is not one of a regular file with text, refused when the file is somebody else's.
+pub fn replace(journal: &mut Journal, path: &Path, content: &str) -> Result<PathBuf> {
+    let target = resolved(path)?;
+    if content.len() > CONTENT_BYTES_MAX {
+        return Err(Fault::input(format!(
+            "content of {}: has {} bytes; allowed are {CONTENT_BYTES_MAX}",
+            target.display(),
+            content.len()
+        )));
+    }
+    let present = present(&target)?;
+    if present.as_ref().is_some_and(|it| it.content == content) {
+        return Ok(target);
+    }
+    let mode = present
+        .as_ref()
+        .map_or(0o600, |it| it.metadata.mode() & 0o7777);
+    journal.record(vec![Change::Content {
+        target: target.clone(),
+        old: present.as_ref().map(|it| it.content.clone()),
+        expected: mark(content.as_bytes()),
+        before: mark_of(present.as_ref()),
+        mode,
+    }])?;
+    write(
+        &target,
+        content,
+        mode,
+        present.as_ref().map(|it| &it.metadata),
+    )?;
+    Ok(target)
+}
+
+/// Notes a command that is run when everything is put back.
+///
+/// # Errors
+/// Input when no such program is installed, or the limit is out of range.
+pub fn undo_by(journal: &mut Journal, argv: &[String], limit_s: f64) -> Result<()> {
+    let Some(name) = argv.first() else {
+        return Err(Fault::input("argv = []: name a program"));
+    };
+    if argv.len() > WORDS_MAX || argv.iter().any(|word| word.contains('\0')) {
+        return Err(Fault::input(format!(
+            "argv: has {} words; allowed are {WORDS_MAX}, without zero bytes",
+            argv.len()
+        )));
+    }
+    if !(limit_s > 0.0 && limit_s <= UNDO_S_MAX) {
+        return Err(Fault::input(format!(
+            "limit_s = {limit_s}: allowed are (0, {UNDO_S_MAX}]"
+        )));
+    }
+    if program::find(name).is_none() {
+        return Err(Fault::input(format!(
+            "argv = {name:?} ...: no such program; name one by its path, or one of the system's"
+        )));
+    }
+    journal.record(vec![Change::Command {
+        target: argv.to_vec(),
+        limit_ms: (limit_s * 1000.0) as u64,
+    }])?;
+    Ok(())
+}
+
+/// Puts files back and runs undoing commands, the last change first.
+pub fn restore(journal: &mut Journal, report: &mut Report, rebooted: bool) {
+    let entries: Vec<Entry> = journal.entries().iter().rev().cloned().collect();
+    for entry in entries {
+        let undone = match &entry.change {
+            Change::Content {
+                target,
+                old,
+                expected,
+                before,
+                mode,
+            } => put_back(target, old.as_deref(), [expected, before], *mode, report),
+            Change::Command { target, limit_ms } => {
+                let ran = run(target, Duration::from_millis(*limit_ms));
+                match ran {
+                    // What it would undo has ended with the machine.
+                    Err(fault) if rebooted => {
+                        report.failed.push(fault.message);
+                        Ok(())
+                    }
+                    other => other.map(|()| report.restored.push(target.join(" "))),
+                }
+            }
+            _ => continue,
+        };
+        let noted = undone.and_then(|()| journal.undone(&[entry.n]));
+        if let Err(fault) = noted {
+            report.failed.push(fault.message);
+        }
+    }
+}
+
+struct Present {
+    content: String,
+    metadata: Metadata,
+}
+
+/// The real path of a file that is there, or is to be made in a directory that is there.
+fn resolved(path: &Path) -> Result<PathBuf> {
+    let wrong = |why: String| Fault::input(format!("path = {path:?}: {why}"));
+    if !path.is_absolute() {
+        return Err(wrong("must begin with /".to_owned()));
+    }
+    if let Ok(real) = path.canonicalize() {
+        return Ok(real);
+    }
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(wrong("names no file".to_owned()));
+    };
+    if path.symlink_metadata().is_ok() {
+        return Err(wrong("is a symbolic link to nothing".to_owned()));
+    }
+    let real = directory
+        .canonicalize()
+        .map_err(|error| wrong(error.to_string()))?;
+    Ok(real.join(name))
+}
+
+fn present(target: &Path) -> Result<Option<Present>> {
+    let doing = format!("read {}", target.display());
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(target);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Fault::input(format!("cannot {doing}: {error}"))),
+    };
+    let metadata = file.metadata().doing(&doing)?;
+    if !metadata.is_file() {
+        return Err(Fault::input(format!(
+            "{}: is not a regular file",
+            target.display()
+        )));
+    }
+    if metadata.uid() != geteuid().as_raw() && !geteuid().is_root() {
+        return Err(Fault::refused(format!(
+            "{}: belongs to another user: run ascar as that user",
+            target.display()
+        )));
+    }
+    let mut bytes = Vec::new();
+    file.take(CONTENT_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .doing(&doing)?;
+    if bytes.len() > CONTENT_BYTES_MAX {
+        return Err(Fault::input(format!(
+            "{}: has more than {CONTENT_BYTES_MAX} bytes",
+            target.display()
+        )));
+    }
+    let content = String::from_utf8(bytes)
+        .map_err(|_| Fault::input(format!("{}: is not UTF-8 text", target.display())))?;
+    Ok(Some(Present { content, metadata }))
+}
+
+/// Writes a file beside it and renames that, with the owner and the mode that it had.
+fn write(target: &Path, content: &str, mode: u32, before: Option<&Metadata>) -> Result<()> {
+    let doing = format!("write {}", target.display());
+    let directory = target.parent().unwrap_or(Path::new("/"));
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let draft = directory.join(format!(".{name}.ascar-{}", std::process::id()));
+    let _ = std::fs::remove_file(&draft);
+    let made = (|| {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&draft)?;
+        file.write_all(content.as_bytes())?;
+        if let Some(before) = before
+            && (before.uid(), before.gid()) != (geteuid().as_raw(), getegid().as_raw())
+        {
+            std::os::unix::fs::fchown(&file, Some(before.uid()), Some(before.gid()))?;
+        }
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        std::fs::rename(&draft, target)?;
+        File::open(directory)?.sync_all()
+    })();
+    if made.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    made.doing(doing)
+}
+
+fn put_back(
+    target: &Path,
+    old: Option<&str>,
+    ours: [&String; 2],
+    mode: u32,
+    report: &mut Report,
+) -> Result<()> {
+    let present = present(target)?;
+    if present.as_ref().map(|it| it.content.as_str()) == old {
+        return Ok(());
+    }
+    let found = mark_of(present.as_ref());
+    if !ours.contains(&&found) {
+        report.left_alone.push(LeftAlone {
+            target: target.display().to_string(),
+            expected: ours[0].clone(),
+            found,
+        });
+        return Ok(());
+    }
+    match old {
+        Some(old) => write(target, old, mode, present.as_ref().map(|it| &it.metadata))?,
+        None => std::fs::remove_file(target).doing(format!("remove {}", target.display()))?,
+    }
+    report.restored.push(format!("file {}", target.display()));
+    Ok(())
+}
+
+fn run(argv: &[String], limit: Duration) -> Result<()> {
+    let (name, arguments) = argv.split_first().expect("a command has a program");
+    let interrupt = Interrupt::new()?;
+    program::run(name, arguments, &Limit::new(&interrupt, limit))?.success(name)?;
+    Ok(())
+}
+
+fn mark_of(present: Option<&Present>) -> String {
+    present.map_or_else(|| "absent".to_owned(), |it| mark(it.content.as_bytes()))
+}
+
+/// What tells one content from another: its length and a hash (FNV-1a, 64 bits). It guards against accidents; who
+/// may write the file needs no collision.
+fn mark(content: &[u8]) -> String {
+    format!("{} bytes, {:016x}", content.len(), hash(content))
+}
+
+/// FNV-1a, 64 bits: the same in every build, as names of locks must be.
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,263 @@
+"""A keeper that runs as the user: files and commands, put back whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.errors import InputError, Refused
+from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.keeper_process import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FIRST = "first\n"
+CLIENT = """
+import sys
+from pathlib import Path
+from ascar.systems.keeper import Keeper
+state, file, log = map(Path, sys.argv[1:])
+with Keeper("to be killed", state_dir=state, user=True) as keeper:
+    keeper.undo_command(["/bin/sh", "-c", f"cat {file} >> {log}"])
+    print(keeper.pid, flush=True)
+    for number in range(100_000):
+        keeper.file_replace(file, f"number {number}\\n" * 2000)
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "service.conf"
+    path.write_text(FIRST)
+    path.chmod(0o640)
+    return path
+
+
+@pytest.fixture
+def keeper_of(state: Path) -> Callable[..., Keeper]:
+    return lambda **options: Keeper("a test", state_dir=state, user=True, **options)
+
+
+def restored(state: Path, *words: str) -> Any:
+    """What `--restore` did, as the user."""
+    done = subprocess.run(
+        command(None, "--user", "--restore", *words, "--state-dir", str(state)),
+        capture_output=True,
+        check=False,
+    )
+    return json.loads(done.stdout)
+
+
+def journals(state: Path) -> list[Path]:
+    return sorted(state.glob("*.jsonl"))
+
+
+def test_a_file_is_replaced_and_put_back(keeper_of: Callable[..., Keeper], file: Path, state: Path) -> None:
+    with keeper_of() as keeper:
+        assert keeper.file_replace(file, "second\n") == file
+        assert keeper.file_replace(file, "third\n") == file
+        assert (file.read_text(), file.stat().st_mode & 0o777) == ("third\n", 0o640)
+        report = keeper.close()
+    assert report is not None
+    assert report.restored == (f"file {file}",)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (FIRST, 0o640)
+    assert journals(state) == []
+    assert [path.name for path in file.parent.glob(".*")] == []
+
+
+def test_a_file_that_was_not_there_goes_again(keeper_of: Callable[..., Keeper], tmp_path: Path) -> None:
+    with keeper_of() as keeper:
+        keeper.file_replace(tmp_path / "new.conf", "x")
+        assert (tmp_path / "new.conf").read_text() == "x"
+    assert not (tmp_path / "new.conf").exists()
+
+
+def test_undoing_runs_backwards(keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with keeper_of() as keeper:
+        keeper.undo_command(["/bin/sh", "-c", f"cat {file} >> {log}"])
+        keeper.undo_command(["/bin/sh", "-c", f"cat {file} >> {log}"])  # the same again is one
+        keeper.file_replace(file, "second\n")
+        keeper.undo_command(["/bin/sh", "-c", f"cat {file} >> {log}; echo between >> {log}"])
+    assert log.read_text() == f"second\nbetween\n{FIRST}"
+
+
+def test_another_s_edit_is_left_alone_and_named(
+    keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path
+) -> None:
+    with keeper_of() as keeper:
+        keeper.undo_command(["touch", str(tmp_path / "reloaded")])
+        keeper.file_replace(file, "second\n")
+        file.write_text("by hand\n")
+        report = keeper.close()
+    assert report is not None
+    (left,) = report.left_alone
+    assert left.target == str(file)
+    assert (left.expected.split(",")[0], left.found.split(",")[0]) == ("7 bytes", "8 bytes")
+    assert file.read_text() == "by hand\n"
+    assert (tmp_path / "reloaded").exists()
+
+
+def test_what_is_held_stays_until_it_is_asked_back(
+    keeper_of: Callable[..., Keeper], file: Path, state: Path
+) -> None:
+    with keeper_of(hold=True) as keeper:
+        keeper.file_replace(file, "kept\n")
+    assert file.read_text() == "kept\n"
+    assert restored(state) == {"restored": [], "left_alone": [], "failed": []}
+    assert file.read_text() == "kept\n"
+    assert restored(state, "--all")["restored"] == [f"file {file}"]
+    assert file.read_text() == FIRST
+
+
+@pytest.mark.parametrize("whom", ["client", "keeper", "both"])
+def test_whoever_is_killed_whenever_the_file_is_whole_and_comes_back(
+    whom: str, file: Path, state: Path, tmp_path: Path
+) -> None:
+    source = random.Random(whom)
+    log = tmp_path / "log"
+    for _ in range(12):
+        log.unlink(missing_ok=True)
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, str(state), str(file), str(log)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert client.stdout is not None
+        keeper = int(client.stdout.readline())
+        time.sleep(source.uniform(0, 0.05))
+        if whom in ("keeper", "both"):
+            os.kill(keeper, signal.SIGKILL)
+        if whom in ("client", "both"):
+            client.kill()
+        client.wait()
+        client.stdout.close()
+        text = file.read_text()
+        assert text == FIRST or (len(set(text.splitlines())) == 1 and text.count("\n") == 2000)
+        end_s = time.monotonic() + 20
+        while journals(state) and time.monotonic() < end_s:
+            assert restored(state)["failed"] == []
+        assert file.read_text() == FIRST
+        assert log.read_text() == FIRST, "the command ran after the file was back, and once"
+        assert not [path for path in file.parent.iterdir() if path.name.endswith(f"ascar-{keeper}")] or (
+            whom != "client"
+        )
+
+
+def test_a_command_that_fails_or_hangs_is_told_and_tried_again(
+    keeper_of: Callable[..., Keeper], file: Path, state: Path, tmp_path: Path
+) -> None:
+    begun_s = time.monotonic()
+    with keeper_of() as keeper:
+        keeper.undo_command(["/bin/sh", "-c", f"test -e {tmp_path}/up"])
+        keeper.undo_command(["sleep", "60"], limit_s=0.3)
+        keeper.file_replace(file, "second\n")
+        report = keeper.close()
+    assert report is not None
+    assert time.monotonic() - begun_s < 20
+    assert report.restored == (f"file {file}",)
+    assert ["sleep" in one or "sh" in one for one in report.failed] == [True, True]
+    assert len(journals(state)) == 1
+    (tmp_path / "up").touch()
+    again = restored(state)
+    assert [one.split()[0] for one in again["restored"]] == ["/bin/sh"]
+    assert len(again["failed"]) == 1
+
+
+def test_wrong_paths_and_contents_are_refused(
+    keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path, state: Path
+) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "huge").write_text("x" * (512 * 1024 + 1))
+    (tmp_path / "nowhere").symlink_to(tmp_path / "none")
+    os.mkfifo(tmp_path / "pipe")
+    with keeper_of() as keeper:
+        for path, words in (
+            (tmp_path, "is not a regular file"),
+            (tmp_path / "binary", "is not UTF-8 text"),
+            (tmp_path / "huge", "has more than 524288 bytes"),
+            (tmp_path / "nowhere", "is a symbolic link to nothing"),
+            (tmp_path / "none" / "x", "No such file"),
+            (tmp_path / "pipe", "is not a regular file"),
+            (tmp_path / "a\0b", "path"),
+        ):
+            with pytest.raises(InputError) as caught:
+                keeper.file_replace(path, "x")
+            assert words in caught.value.message, caught.value.message
+        with pytest.raises(InputError, match="has 524289 bytes; allowed are 524288"):
+            keeper.file_replace(file, "x" * (512 * 1024 + 1))
+        with pytest.raises(InputError, match="no such program"):
+            keeper.undo_command(["no-such-program"])
+        with pytest.raises(InputError, match=r"argv = \[\]"):
+            keeper.undo_command([])
+        with pytest.raises(InputError, match="limit_s = 61"):
+            keeper.undo_command(["true"], limit_s=61)
+    assert file.read_text() == FIRST
+    assert journals(state) == []
+
+
+def test_a_link_is_followed_to_the_file_and_stays_a_link(
+    keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link with\nnewline"
+    link.symlink_to(file)
+    with keeper_of() as keeper:
+        assert keeper.file_replace(link, "second\n") == file
+        assert link.is_symlink()
+    assert file.read_text() == FIRST
+
+
+def test_two_sessions_do_not_share_a_file(keeper_of: Callable[..., Keeper], file: Path) -> None:
+    with keeper_of() as one, keeper_of() as other:
+        one.file_replace(file, "second\n")
+        with pytest.raises(Refused, match='is locked by "a test"'):
+            other.file_replace(file, "third\n")
+        assert file.read_text() == "second\n"
+
+
+def test_it_changes_files_and_nothing_else(keeper_of: Callable[..., Keeper], tmp_path: Path) -> None:
+    with keeper_of() as keeper:
+        for refused in (
+            lambda: keeper.knob_read("vm.swappiness"),
+            lambda: keeper.knob_write("vm.swappiness", 10),
+            lambda: keeper.image_create(tmp_path / "image", 1 << 30),
+        ):
+            with pytest.raises(Refused, match="--user only changes files"):
+                refused()
+
+
+@pytest.mark.root
+def test_the_keeper_of_root_changes_no_files(file: Path, state: Path) -> None:
+    with Keeper("a test", state_dir=state) as keeper:
+        with pytest.raises(Refused, match="changes no files of users"):
+            keeper.file_replace(file, "x")
+        with pytest.raises(Refused, match="changes no files of users"):
+            keeper.undo_command(["true"])
+    assert file.read_text() == FIRST
+
+
+def test_restore_puts_the_user_s_files_back_without_root(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    with Keeper("a test", user=True, hold=True) as keeper:
+        keeper.file_replace(file, "kept\n")
+    assert restore_all().restored == ()
+    assert file.read_text() == "kept\n"
+    assert restore_all(everything=True).restored == (f"file {file}",)
+    assert file.read_text() == FIRST
