@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from ascar.catalogues import kernel_setting
 from ascar.errors import Refused
-from ascar.systems import options_of, system_of
+from ascar.systems import open_target, options_of, system_of
+from ascar.systems.adapter import in_force
+from ascar.systems.asking import apply_checked
 from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import describe_machine
@@ -44,19 +47,32 @@ def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
     return replace(found, settings=settings, warnings=(*_differences(run), *found.warnings))
 
 
-def carry_out(placement: Placement, owner: str) -> None:
-    """Set the knobs through the keeper, to stay until `ascar restore`.
+def carry_out(run: Run, configuration: Configuration, placement: Placement, owner: str) -> None:
+    """Set what can be set at once, to stay until `ascar restore`.
+
+    Settings of the kernel go through the keeper, the others through the system.
 
     Raises:
         EnvironmentLacks: no root, or no keeper.
-        Refused: a study that is running holds a knob.
-        WorkError: a knob could not be set; those set before it were put back.
+        Refused: a study that is running holds a setting.
+        WorkError: a setting could not be made; those made before it were put back.
     """
-    if not placement.settings:
-        return
+    of_kernel = [one for one in placement.settings if kernel_setting(one.knob) is not None]
+    others = {one.parameter for one in placement.settings} - {one.parameter for one in of_kernel}
+    if of_kernel:
+        _set(of_kernel, owner)
+    if others:
+        system = open_target(run.study.target)
+        system.keeps = True
+        with system:
+            wanted = {name: configuration[name] for name in others}
+            apply_checked(system, run.space.validate({**in_force(system, run.space), **wanted}))
+
+
+def _set(settings: Iterable[AppliedSetting], owner: str) -> None:
     with Keeper(owner, hold=True) as keeper:
         try:
-            for setting in placement.settings:
+            for setting in settings:
                 value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
                 keeper.knob_write(setting.knob, value)
         except BaseException:

@@ -47,8 +47,8 @@ def apply(
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
         placement = planned(found, chosen, place)
-    if not dry_run:
-        carry_out(placement, f"apply {found.name}")
+        if not dry_run:
+            carry_out(found, chosen, placement, f"apply {found.name}")
     if json:
         result = ApplyResult(
             run_id=found.id,
@@ -68,7 +68,7 @@ def _print(console: Console, placement: Placement, *, dry_run: bool) -> None:
     for warning in placement.warnings:
         console.print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
     if placement.settings:
-        console.print("would be run, through the keeper:" if dry_run else "set, through the keeper:")
+        console.print("would be set:" if dry_run else "set:")
     for setting in placement.settings:
         was = f"# {setting.parameter}, was {setting.before}"
         console.print(f"  {setting.command}    {was}", soft_wrap=True, markup=False)

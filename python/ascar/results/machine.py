@@ -95,7 +95,7 @@ class DoctorResult(
 
 
 class AppliedSetting(msgspec.Struct, frozen=True):
-    """A knob that ascar sets.
+    """A setting that ascar sets: of the kernel, or of a system of its own kind.
 
     Attributes:
         parameter: the parameter that the knob belongs to.
@@ -119,7 +119,9 @@ class AppliedSetting(msgspec.Struct, frozen=True):
         """The command that an administrator would type."""
         if self.knob.startswith("vm."):
             return f"sysctl -w {self.knob}={self.after}"
-        return f"echo {self.after} > {self.path}"
+        if self.path.startswith(("/proc/", "/sys/")):
+            return f"echo {self.after} > {self.path}"
+        return f"# in {self.path}: {self.knob} {self.after}"
 
 
 class LeftToUser(msgspec.Struct, frozen=True):

@@ -101,7 +101,9 @@ class Study(msgspec.Struct, frozen=True):
             StudyError: the file cannot be read, or a key is wrong.
         """
         study = cls.parse(study_text(path, "make one with `ascar init`"))
-        return msgspec.structs.replace(study, target=words_in(study.target, path.parent.absolute()))
+        folder = path.parent.absolute()
+        target, workload = words_in(study.target, folder), words_in(study.workload, folder)
+        return msgspec.structs.replace(study, target=target, workload=workload)
 
     @classmethod
     def of(

@@ -35,13 +35,23 @@ def duration(key: str, text: str) -> float:
 
 
 def words_in(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A table whose `command` starts programs of a folder: its words that begin with ./ are paths there."""
-    words = table.get("command")
-    if not isinstance(words, list | tuple):
-        return dict(table)
-    known = cast("Sequence[Any]", words)
-    placed = [str(folder / one) if isinstance(one, str) and one.startswith("./") else one for one in known]
-    return {**table, "command": placed}
+    """A table whose commands start programs of a folder.
+
+    Words of `command` that begin with ./ are paths there; those of `argv` and `prepare` are if such a file is
+    there, because a load may have made its own in the directory in which it runs.
+    """
+    placed = dict(table)
+    for key in ("command", "argv", "prepare"):
+        words = table.get(key)
+        if isinstance(words, list | tuple):
+            known = cast("Sequence[Any]", words)
+            placed[key] = [_placed(one, folder, surely=key == "command") for one in known]
+    return placed
+
+
+def _placed(word: Any, folder: Path, *, surely: bool) -> Any:
+    is_here = isinstance(word, str) and word.startswith("./") and "\0" not in word
+    return str(folder / word) if is_here and (surely or (folder / word).exists()) else word
 
 
 def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:

@@ -72,6 +72,9 @@ class System(Protocol):
     initialises_lazily: ClassVar[bool | None] = None
     """Whether work that the change left behind disturbs the load; None: not known."""
 
+    keeps: bool = False
+    """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before."""
+
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""
 

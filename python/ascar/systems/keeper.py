@@ -168,8 +168,8 @@ class Keeper:
     def undo_command(self, argv: Sequence[str], limit_s: float = 10.0) -> None:
         """Notes a command that is run when everything is put back.
 
-        Changes are undone in the reverse order of their making: note the command that reloads a service first,
-        and replace its file afterwards.
+        Changes are undone in the reverse order of their making: note the command that reloads a service
+        first, and replace its file afterwards.
 
         Raises:
             InputError: no such program, or a limit above 60 s.

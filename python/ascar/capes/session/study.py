@@ -204,9 +204,10 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         collectors = tuple(words_in(one, folder) for one in study.online.collector)
         online = msgspec.structs.replace(study.online, collector=collectors)
         study = msgspec.structs.replace(study, online=online, target=words_in(study.target, folder))
-        wml = (study.workload or {}).get("wml")
-        if isinstance(wml, str):
-            workload = {**(study.workload or {}), "wml": str(path.parent / wml)}
+        if study.workload is not None:
+            workload = words_in(study.workload, folder)
+            if isinstance(wml := workload.get("wml"), str):
+                workload["wml"] = str(path.parent / wml)
             study = msgspec.structs.replace(study, workload=workload)
         return study
 
