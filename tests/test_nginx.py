@@ -147,7 +147,8 @@ def test_it_is_checked_tuned_exported_applied_and_restored(server: Server) -> No
     assert server.is_as_before()
 
     wanted = {"worker_processes": 3, "worker_connections": 256, "multi_accept": True, "accept_mutex": False}
-    (server.folder / "wanted.json").write_text(json.dumps({"schema": "ascar/configuration/1", "configuration": wanted}))
+    document = {"schema": "ascar/configuration/1", "configuration": wanted}
+    (server.folder / "wanted.json").write_text(json.dumps(document))
     exported = server.ascar("export", "nginx", "--configuration", "wanted.json")
     assert any("worker_processes 3;" in line for line in exported["lines"])
     assert exported["lines"][-1].endswith("-s reload")

@@ -135,7 +135,7 @@ def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
     assert document["left_to_you"] == []
     assert document["warnings"] == []
     text = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint).out
-    assert "would be run, through the keeper:" in text
+    assert "would be set:" in text
     assert commands[0] in text
     assert _queue(device) == before
 

@@ -20,7 +20,8 @@ Usage: ascard keeper [--user] [--hold] [--state-dir DIR]
        ascard keeper [--user] --restore [--all] [--state-dir DIR]
 
 The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root,
-unless it is started with --user: then it changes the user's files, and nothing else.
+unless it is started with --user: then it changes the user's files, and nothing else, and keeps its journal in
+~/.local/state/ascar/journal.
 Exit status: 0 done; 1 something could not be put back; 2 wrong arguments, or no root.
 
 Options:
@@ -28,13 +29,13 @@ Options:
   --hold           Keep the changes as they are after a proper shutdown; `--restore --all` undoes them.
   --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\"}.
   --all            With --restore: put back also what was meant to stay.
-  --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal;
-                   with --user: ~/.local/state/ascar/journal].
+  --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal].
   -h, --help       Print this help.
 
 Examples:
   sudo ascard keeper --restore             Put back what a keeper that was killed has left changed.
   sudo ascard keeper --restore --all       Undo also what `--hold` kept.
+  ascard keeper --user --restore           Put back the user's files, without root.
 ";
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -72,7 +72,14 @@ mod tests {
             Err("16, 64.0, false".to_owned())
         );
         assert!(check(&json!(5), Some(1.0), Some(5.0), &[]).is_ok());
-        for wrong in [json!(0), json!(6), json!("x"), json!(null), json!([1]), json!(true)] {
+        for wrong in [
+            json!(0),
+            json!(6),
+            json!("x"),
+            json!(null),
+            json!([1]),
+            json!(true),
+        ] {
             assert_eq!(
                 check(&wrong, Some(1.0), Some(5.0), &[]),
                 Err("numbers from 1 to 5".to_owned())

@@ -102,8 +102,8 @@ class Study(msgspec.Struct, frozen=True):
         """
         study = cls.parse(study_text(path, "make one with `ascar init`"))
         folder = path.parent.absolute()
-        target, workload = words_in(study.target, folder), words_in(study.workload, folder)
-        return msgspec.structs.replace(study, target=target, workload=workload)
+        parts = {name: words_in(getattr(study, name), folder) for name in ("target", "workload", "optimizer")}
+        return msgspec.structs.replace(study, **parts)
 
     @classmethod
     def of(

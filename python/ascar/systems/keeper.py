@@ -34,7 +34,7 @@ STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
-_ROOTS_JOURNAL = Path("/var/lib/ascar/journal")
+_ROOTS_STATE = Path("/var/lib/ascar")
 
 Reply = TypeVar("Reply")
 
@@ -366,7 +366,7 @@ def restore_all(
     if state_dir is not None:
         return _restored(command(ascard, *words))
     of_user = _restored(command(ascard, "--user", *words))
-    if not _ROOTS_JOURNAL.exists():
+    if not _ROOTS_STATE.exists():
         return of_user
     try:
         of_root = _restored(command(ascard, *words))

@@ -18,20 +18,17 @@ kernel is set by the keeper instead.
 
 from __future__ import annotations
 
-import json
-import os
-import selectors
-import subprocess
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from ascar.catalogues import kernel_setting
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import StageFailed, StudyError
+from ascar.program.lines import LineProgram
 from ascar.results.trial import Change
 from ascar.space import Space
 from ascar.study import convert
@@ -46,8 +43,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Value
 
-_ANSWER_BYTES_MAX = 1 << 20
-_END_S = 10.0
 _PARAMETERS = """
 [space.parameters.cache_bytes]
 kind = "integer"
@@ -98,7 +93,7 @@ class ProgramSystem(Target):
         self._kernel: Mapping[str, str] = {}
         self._held = ExitStack()
         self._keeper: Keeper | None = None
-        self._pipe: _Pipe | None = None
+        self._pipe: LineProgram | None = None
         self._directory: Path | None = None
         self._current: dict[str, Value] = {}
         self._samples = True
@@ -118,7 +113,7 @@ class ProgramSystem(Target):
         Raises:
             EnvironmentLacks: it cannot be started.
         """
-        self._pipe = _Pipe(self.options.command, self.options.answer_s)
+        self._pipe = LineProgram(self.options.command, self.options.answer_s, "target.command")
         self._held.callback(self._pipe.close)
         self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-program-")))
         self._current, self._samples = {}, True
@@ -198,86 +193,8 @@ class ProgramSystem(Target):
 
     def _ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._pipe is not None, "a target is entered before it is used"
-        return self._pipe.ask(request)
-
-
-class _Pipe:
-    """A program that answers a line with a line.
-
-    Raises:
-        EnvironmentLacks: it cannot be started.
-    """
-
-    def __init__(self, command: tuple[str, ...], answer_s: float) -> None:
-        self._name, self._answer_s = command[0], answer_s
-        try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise EnvironmentLacks(f"target.command = {command[0]!r}: {error.strerror}") from error
-        assert self._process.stdout is not None
-        self._out = self._process.stdout.fileno()
-        os.set_blocking(self._out, False)
-        self._pending = b""
-        self.is_open = True
-
-    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a request.
-
-        Raises:
-            StageFailed: it refuses, ends, is too slow, or answers something else than JSON.
-        """
-        if not self.is_open:
-            raise StageFailed("change", f"program {self._name}: has ended, or was too slow before")
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-            line = self._line()
-            answer = json.loads(line)
-        except (OSError, ValueError, RecursionError) as error:
-            self.is_open = False
-            raise StageFailed("change", f"program {self._name}: {error}") from error
-        if isinstance(answer, dict):
-            told = cast("dict[str, Any]", answer)
-            if isinstance(told.get("ok"), dict):
-                return cast("dict[str, Any]", told["ok"])
-            if isinstance(told.get("error"), str):
-                raise StageFailed("change", f"program {self._name}: {told['error'][:300]}")
-        self.is_open = False
-        raise StageFailed("change", f"program {self._name}: answers neither ok nor error: {line[:80]!r}")
-
-    def _line(self) -> bytes:
-        end_s = time.monotonic() + self._answer_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._out, selectors.EVENT_READ)
-            while b"\n" not in self._pending:
-                left_s = end_s - time.monotonic()
-                if left_s <= 0:
-                    raise ValueError(f"does not answer within {self._answer_s:g} s")
-                if not selector.select(left_s):
-                    continue
-                piece = os.read(self._out, 1 << 16)
-                if not piece:
-                    raise ValueError("has ended")
-                self._pending += piece
-                if len(self._pending) > _ANSWER_BYTES_MAX:
-                    raise ValueError(f"answers more than {_ANSWER_BYTES_MAX} bytes")
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line
-
-    def close(self) -> None:
-        """Close its input, on which it puts everything back; it is killed if it does not end."""
-        self.is_open = False
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):  # it has ended already
-            process.stdin.close()
-        try:
-            process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        told = self._pipe.ask(request)["ok"]
+        if not isinstance(told, dict):
+            name = self.options.command[0]
+            raise StageFailed("change", f"program {name}: answers {told!r:.80}, which is not a table")
+        return cast("dict[str, Any]", told)

@@ -286,7 +286,10 @@ fn sample_one(name: &str, value: &Value, choices: &[Value], sample: &mut Sample)
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
-        Value::String(_) => choices.iter().position(|it| it == value).map(|it| it as f64),
+        Value::String(_) => choices
+            .iter()
+            .position(|it| it == value)
+            .map(|it| it as f64),
         _ => None,
     };
     if let Some(number) = number {
