@@ -31,9 +31,9 @@ def apply(
 ) -> int:
     """Put the recommended configuration in force: what can be changed while everything runs.
 
-    Settings of the kernel are changed through the keeper and stay until `ascar restore` or a reboot. What
-    needs a remount, an unmount or a new file system is printed, never done. Warns where this machine is not
-    the one that the result is valid for.
+    Settings of the kernel stay until `ascar restore` or a reboot, and those of a service's files until
+    `ascar restore`. What needs a remount, an unmount or a new file system is printed, never done. Warns where
+    this machine is not the one that the result is valid for.
     """
     from ascar.application import carry_out, planned
     from ascar.cli.output import emit, people

@@ -74,7 +74,7 @@ fn values_are_within_their_range_or_among_their_words() {
             "{wrong}"
         );
     }
-    knob.choices = vec!["none".to_owned(), "bfq".to_owned()];
+    knob.choices = vec!["none".into(), "bfq".into()];
     assert!(knob.allows(&json!("bfq")).is_ok());
     assert!(knob.allows(&json!(5)).is_err());
 }
