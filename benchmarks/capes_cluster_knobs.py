@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import msgspec
 
 from ascar.capes.environments.cluster import ClusterSystem
-from ascar.capes.environments.cluster_knobs import ClusterKnobs
+from ascar.capes.environments.cluster_parameters import ClusterParameters
 
 from . import capes_cluster_runs as runs
 from .harness import Benchmark, Piece, mean, signed, table
@@ -76,9 +76,9 @@ def _pieces(benchmark: Benchmark) -> Iterator[Piece]:
 
 def _run(benchmark: Benchmark, name: str, who: str, seed: int) -> dict[str, Any]:
     scenario = _mixed() if name == "mixed" else runs.scenario_of(name)
-    handles = ClusterKnobs.shared(scenario)
+    handles = ClusterParameters.shared(scenario)
     if who in ("10", "14"):
-        handles = ClusterKnobs.per_client(scenario)
+        handles = ClusterParameters.per_client(scenario)
     if who == "14":
         handles = handles.with_queue()
     system = ClusterSystem([scenario], runs.FRESH + seed, handles=handles)

@@ -20,9 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import numpy as np
 
+from ascar.capes.axes import Axis
 from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.game import TICKS, Game, drawn
-from ascar.capes.knobs import Knob
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.modern_options import ModernOptions
 from ascar.capes.modern.surface import Surface
@@ -42,7 +42,7 @@ NOISES = (0.1, 0.5)
 TURNS, TURN_TICKS, TURNS_TICKS = ("1-9", "9-1", "fileserver", "sequential-write"), 600, 4_800
 IDLE = tuple(name for name in runs.WORKLOADS if name not in runs.GAINFUL)
 """Where nothing is to be gained."""
-Made = Callable[["Sequence[Knob]", np.random.Generator], Modern]
+Made = Callable[["Sequence[Axis]", np.random.Generator], Modern]
 
 
 def _with(**options: float) -> Made:
@@ -53,7 +53,7 @@ def _with(**options: float) -> Made:
 def _where(change: Callable[[Modern], None]) -> Made:
     """The learner with one of its parts replaced."""
 
-    def make(knobs: Sequence[Knob], rng: np.random.Generator) -> Modern:
+    def make(knobs: Sequence[Axis], rng: np.random.Generator) -> Modern:
         learner = Modern(knobs, rng)
         change(learner)
         return learner

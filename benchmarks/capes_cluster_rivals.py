@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 
 import msgspec
 
-from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS
+from ascar.capes.environments.cluster_parameters import CLUSTER_KNOBS
 from ascar.errors import Exhausted
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.environments.cluster_knobs import ClusterKnobs
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
+    from ascar.capes.environments.cluster_parameters import ClusterParameters
     from ascar.capes.policy import Policy
     from ascar.simulation import Scenario
 
@@ -70,7 +70,7 @@ def scenario_of(name: str) -> Scenario:
 def learner(
     system: ClusterSystem,
     seed: int,
-    make: Callable[[Sequence[Knob], np.random.Generator], Modern] = Modern,
+    make: Callable[[Sequence[Axis], np.random.Generator], Modern] = Modern,
 ) -> Modern:
     """The modern learner, from the default setting on."""
     return make(system.knobs, np.random.default_rng([seed, 7]))
@@ -148,6 +148,6 @@ def best_static(benchmark: Benchmark, names: Sequence[str]) -> Setting:
     return max(total, key=lambda one: total[one])
 
 
-def system_of(name: str, seed: int, handles: ClusterKnobs | None = None) -> ClusterSystem:
+def system_of(name: str, seed: int, handles: ClusterParameters | None = None) -> ClusterSystem:
     """One workload, for ever."""
     return ClusterSystem([scenario_of(name)], seed, handles=handles)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ascar.capes.knobs import Knob
+    from ascar.capes.axes import Axis
 
 NOISES = (0.01, 0.1, 0.5)
 SEARCH_SEED, FRESH_SEED = 20_001, 30_001
@@ -71,7 +71,7 @@ def _varied(configuration: Mapping[str, Any]) -> type[Modern]:
     options = ModernOptions(**{name: value for name, value in configuration.items() if name in names})
 
     class Varied(Modern):
-        def __init__(self, knobs: Sequence[Knob], rng: np.random.Generator) -> None:
+        def __init__(self, knobs: Sequence[Axis], rng: np.random.Generator) -> None:
             for name in configuration.keys() - names:
                 setattr(self, name, configuration[name])
             super().__init__(knobs, rng, options)

@@ -12,19 +12,19 @@ import pytest
 
 pytest.importorskip("jax", reason="the extra 'drl' is not installed")
 
+from ascar.capes.axes import Axis
 from ascar.capes.classic.checkpoint import read_header, restore, save
 from ascar.capes.classic.descent import descend, first_moments
 from ascar.capes.classic.experience import Experience
 from ascar.capes.classic.hyperparameters import GAME, PAPER, THESIS, DeepQHyperparameters
 from ascar.capes.classic.learner import Classic, ClassicBatch
 from ascar.capes.classic.steps import first_state, make_step, sizes_of, values_of
-from ascar.capes.knobs import Knob
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 from ascar.learning import Transitions, forward, gradient, targets
 from ascar.learning.network import initialized, views
 
-KNOBS = (Knob("a", 3, 0, 6, 1),)
+KNOBS = (Axis("a", 3, 0, 6, 1),)
 SMALL = msgspec.structs.replace(
     GAME,
     hidden_size=16,

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from ascar.capes.axes import Axis
 from ascar.capes.classic.hyperparameters import DeepQHyperparameters
-from ascar.capes.knobs import Knob
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 
@@ -14,7 +14,7 @@ pytest.importorskip("jax")
 
 from ascar.capes.process.classic_policy import ClassicPolicy, action_between
 
-KNOBS = (Knob("a", 5, 0, 10, 1), Knob("b", 2, 0, 4, 2))
+KNOBS = (Axis("a", 5, 0, 10, 1), Axis("b", 2, 0, 4, 2))
 SMALL = DeepQHyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)
 
 

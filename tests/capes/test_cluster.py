@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ascar.capes.environments.cluster import ClusterSystem
-from ascar.capes.environments.cluster_knobs import CLUSTER_KNOBS, ClusterKnobs
+from ascar.capes.environments.cluster_parameters import CLUSTER_KNOBS, ClusterParameters
 from ascar.capes.environments.open_loop import StaticPolicy
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
@@ -59,7 +59,7 @@ def test_indicators_are_a_row_a_stream_and_with_queues_a_row_a_server():
     assert seen.indicators.dtype == np.float32
     assert ((seen.indicators >= 0) & (seen.indicators <= 1)).all()
     scenario = preset("capes-1-9")
-    system = ClusterSystem([scenario], 1, handles=ClusterKnobs.per_client(scenario).with_queue())
+    system = ClusterSystem([scenario], 1, handles=ClusterParameters.per_client(scenario).with_queue())
     assert len(system.knobs) == 14
     seen = system.step(system.start())
     assert seen.indicators.shape == (24, 20)
@@ -70,7 +70,7 @@ def test_indicators_are_a_row_a_stream_and_with_queues_a_row_a_server():
 
 def test_each_client_has_a_window_of_its_own():
     scenario = preset("capes-1-9")
-    system = ClusterSystem([scenario], 1, handles=ClusterKnobs.per_client(scenario))
+    system = ClusterSystem([scenario], 1, handles=ClusterParameters.per_client(scenario))
     windows = (1.0, 2.0, 4.0, 8.0, 256.0)
     seen = system.step((*windows, 0.0, 0.0, 0.0, 0.0, 5_000.0))
     rows = seen.indicators.reshape(5, 4, 12)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascar.capes.axes import Axis, initial, levels, moved
 from ascar.capes.environments.contest import LearnerContest, play
 from ascar.capes.environments.convergence import converged_tick
 from ascar.capes.environments.game import IDEAL_MB_PER_S, TICKS, Game, GameOptions, drawn
 from ascar.capes.environments.open_loop import RandomPolicy, SweepPolicy
-from ascar.capes.knobs import Knob, initial, levels, moved
 from ascar.errors import InputError
 
 
@@ -116,7 +116,7 @@ def test_progress_is_told_up_to_the_end():
 
 
 def test_a_discrete_action_steps_one_knob_and_stays_in_range():
-    knobs = (Knob("a", 5, 1, 6, 4), Knob("b", 0, 0, 10, 1))
+    knobs = (Axis("a", 5, 1, 6, 4), Axis("b", 0, 0, 10, 1))
     assert moved(knobs, (1, 3), 0) == (1, 3)
     assert moved(knobs, (1, 3), 1) == (5, 3)
     assert moved(knobs, (5, 3), 1) == (5, 3)
@@ -138,12 +138,12 @@ def test_a_discrete_action_steps_one_knob_and_stays_in_range():
 )
 def test_what_is_no_knob_is_refused(numbers):
     with pytest.raises(InputError, match="knob 'k'"):
-        Knob("k", *numbers)
+        Axis("k", *numbers)
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_levels_reach_from_end_to_end_and_shares_lead_back_to_values(logarithmic):
-    knob = Knob("window", 8, 1, 256, 1, logarithmic)
+    knob = Axis("window", 8, 1, 256, 1, logarithmic)
     found = levels(knob)
     assert found[0] == 1
     assert found[-1] == 256

@@ -48,6 +48,21 @@ class TestSettingKeys:
         assert [one.knob.group for one in setting_keys] == ["", "", "osc.*.rpcs", "osc.*.rpcs", ""]
         assert knob_of("osc.*.rpcs@n1/a") == "osc.*.rpcs"
 
+    def test_choices_may_be_numbers_and_booleans(self):
+        rules = rules_of(
+            {
+                "knobs": [
+                    {"name": "size", "choices": [64, 256, 1024]},
+                    {"name": "on", "choices": [False, True]},
+                ]
+            }
+        )
+        keys = setting_keys_of(rules, {"size": 256, "on": True}, ["*"], [])
+        assert position(keys, {"size": 256.0, "on": True}) == (1, 1)
+        assert position(keys, {"size": 64, "on": 1}) is None, "1 is not true"
+        assert position(keys, {"size": 65, "on": True}) is None
+        assert values_of(keys, (0, 2)) == {"on": False, "size": 1024}
+
     @pytest.mark.parametrize(
         "strange", [None, "x", [1], {}, float("nan"), True, 1e400], ids=lambda it: repr(it)[:20]
     )

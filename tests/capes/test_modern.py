@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ascar.capes.axes import Axis, initial
 from ascar.capes.environments.game import Game, drawn
-from ascar.capes.knobs import Knob, initial
-from ascar.capes.modern.knob_levels import KnobLevels
+from ascar.capes.modern.axis_levels import AxisLevels
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.loss_scale import LossScale
@@ -19,7 +19,7 @@ from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, pa
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
 from ascar.capes.policy import TickObservation
 
-KNOBS = (Knob("a", 20, 0, 100, 1), Knob("b", 50, 0, 100, 1))
+KNOBS = (Axis("a", 20, 0, 100, 1), Axis("b", 50, 0, 100, 1))
 NOTHING = np.zeros((1, 1), np.float32)
 
 
@@ -145,8 +145,8 @@ def test_a_frozen_learner_stays_at_the_best_setting_known():
 
 
 def test_knobs_of_one_group_are_tried_together():
-    knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1, group="k") for at in range(6))
-    found = KnobLevels(knobs, np.random.default_rng(1))
+    knobs = tuple(Axis(f"k{at}", 2, 0, 10, 1, group="k") for at in range(6))
+    found = AxisLevels(knobs, np.random.default_rng(1))
     assert found.designed == 5
     assert all(len(set(found.design_point(at))) == 1 for at in range(1, 5))
     around = found.columns(found.around(np.linspace(0, 1, 6)))
@@ -176,7 +176,7 @@ def test_missing_measurements_and_refused_settings_do_no_harm():
 
 def test_ten_knobs_at_once():
     rng = np.random.default_rng(5)
-    knobs = tuple(Knob(f"k{at}", 2, 0, 10, 1) for at in range(10))
+    knobs = tuple(Axis(f"k{at}", 2, 0, 10, 1) for at in range(10))
     best = np.array([8, 2, 5, 2, 2, 7, 2, 2, 2, 2.0])
     learner = Modern(knobs, rng)
     setting = tuple(2.0 for _ in knobs)
@@ -192,7 +192,7 @@ def test_ten_knobs_at_once():
 def test_an_outlier_without_a_shift_counts():
     """Else the model would go on promising what is not there."""
     rng = np.random.default_rng(1)
-    knobs = (Knob("a", 0, 0, 100, 1),)
+    knobs = (Axis("a", 0, 0, 100, 1),)
     workloads = WorkloadModels(knobs)
 
     def visit(at, level):

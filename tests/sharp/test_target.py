@@ -8,7 +8,7 @@ import pytest
 
 from ascar.errors import StudyError
 from ascar.sharp import Action, RuleSet, split
-from ascar.sharp.target import RuleKnobs
+from ascar.sharp.target import RuleParameters
 from ascar.systems import open_target
 from ascar.testing.systems import TargetContract
 from ascar.workloads import Workload
@@ -38,7 +38,7 @@ class TestContract(TargetContract):
         return {"rules": str(self.file), "scenario": "random-write"}
 
     def make(self) -> Target:
-        return RuleKnobs(self.options())
+        return RuleParameters(self.options())
 
 
 def test_readings_are_of_the_rules_in_force(file: Path) -> None:
@@ -64,7 +64,7 @@ def test_readings_are_of_the_rules_in_force(file: Path) -> None:
 def test_only_the_numbers_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(split(ONE).text())
-    made = RuleKnobs({"rules": str(path), "fields": ["tau_us"], "at": [1, 3], "workload": "writers"})
+    made = RuleParameters({"rules": str(path), "fields": ["tau_us"], "at": [1, 3], "workload": "writers"})
     assert list(made.space.names) == ["rule1_tau_us", "rule3_tau_us"]
     configuration = made.space.validate({"rule1_tau_us": 500, "rule3_tau_us": 20_000})
     assert made.commands(configuration, ["rule1_tau_us"]) == {
@@ -89,7 +89,7 @@ def test_only_the_numbers_asked_for(tmp_path: Path) -> None:
 )
 def test_refused_options(file: Path, options: dict[str, object], words: str) -> None:
     with pytest.raises(StudyError, match="^target") as caught:
-        RuleKnobs({"rules": str(file), **options})
+        RuleParameters({"rules": str(file), **options})
     assert words in caught.value.message
 
 
@@ -98,4 +98,4 @@ def test_a_file_that_is_no_rule_set(tmp_path: Path) -> None:
         path = tmp_path / "x"
         path.write_bytes(data)
         with pytest.raises(StudyError, match="target.rules"):
-            RuleKnobs({"rules": str(path)})
+            RuleParameters({"rules": str(path)})

@@ -14,8 +14,8 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from ascar.errors import InputError  # noqa: E402
 from ascar.simulation import INDICATORS, preset, with_settings  # noqa: E402
+from ascar.simulation.cluster_parameters import Setting  # noqa: E402
 from ascar.simulation.environment import ClusterEnvironment, ClusterEnvironments  # noqa: E402
-from ascar.simulation.knobs import Setting  # noqa: E402
 from ascar.simulation.scales import SCALES, scaled  # noqa: E402
 
 

@@ -9,7 +9,7 @@ use ascar_messaging::{Fault, Options};
 use serde::Deserialize;
 
 use crate::collectors::CollectorOptions;
-use crate::controllers::{KnobOptions, ProgramOptions};
+use crate::controllers::{KeptParameter, ProgramOptions};
 use crate::derive::AverageOptions;
 
 /// Everything that the file says.
@@ -59,7 +59,7 @@ pub struct Config {
     pub averages: Vec<AverageOptions>,
     /// What may be set through the keeper.
     #[serde(default, rename = "knob")]
-    pub knobs: Vec<KnobOptions>,
+    pub knobs: Vec<KeptParameter>,
     /// Programs that set knobs of their own.
     #[serde(default, rename = "program")]
     pub programs: Vec<ProgramOptions>,

@@ -37,7 +37,7 @@ pub struct Hello {
     pub touched: bool,
     /// Its knobs.
     #[serde(default)]
-    pub knobs: Vec<KnobState>,
+    pub knobs: Vec<ParameterState>,
     /// It ends, and has put everything back.
     #[serde(default)]
     pub leaving: bool,
@@ -45,7 +45,7 @@ pub struct Hello {
 
 /// A knob of a node.
 #[derive(Clone, Debug, Deserialize)]
-pub struct KnobState {
+pub struct ParameterState {
     /// Its name.
     pub name: String,
     /// What is in force.
@@ -63,7 +63,7 @@ pub struct Node {
     /// Its indicators.
     pub layout: Option<Arc<Layout>>,
     /// Its knobs.
-    pub knobs: Vec<KnobState>,
+    pub knobs: Vec<ParameterState>,
     /// Sets nothing.
     pub monitor_only: bool,
     /// The last tick that it sent.

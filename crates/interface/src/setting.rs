@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::KnobRule;
+use crate::config::ParameterRule;
 use crate::key::{Key, Scope};
-use crate::nodes::KnobState;
+use crate::nodes::ParameterState;
 
 /// Values by key.
 pub type Values = BTreeMap<String, Value>;
@@ -50,9 +50,9 @@ impl Setting {
     pub fn learn(
         &mut self,
         node: &str,
-        knobs: &[KnobState],
+        knobs: &[ParameterState],
         touched: bool,
-        rules: &[KnobRule],
+        rules: &[ParameterRule],
     ) -> Map<String, Value> {
         let mut behind = Map::new();
         for (rule, state) in rules
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn rule(name: &str, scope: Scope) -> KnobRule {
-        KnobRule {
+    fn rule(name: &str, scope: Scope) -> ParameterRule {
+        ParameterRule {
             name: name.to_owned(),
             scope,
             minimum: None,
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    fn knobs(ratio: i64, depths: [i64; 2]) -> Vec<KnobState> {
+    fn knobs(ratio: i64, depths: [i64; 2]) -> Vec<ParameterState> {
         serde_json::from_value(json!([
             {"name": "ratio", "value": ratio},
             {"name": "d.*.x", "value": depths[0], "streams": {"a": depths[0], "b": depths[1]}},

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
 
 
 @dataclass(frozen=True, slots=True, eq=False)

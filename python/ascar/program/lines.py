@@ -64,7 +64,8 @@ class LineProgram:
             answer = json.loads(line)
         except (OSError, ValueError, RecursionError) as error:
             self.is_open = False
-            raise StageFailed("change", f"program {self._name}: {error}") from error
+            why = "has ended" if isinstance(error, BrokenPipeError) else error
+            raise StageFailed("change", f"program {self._name}: {why}") from error
         if isinstance(answer, dict):
             told = cast("dict[str, Any]", answer)
             if "ok" in told:

@@ -8,11 +8,11 @@ import msgspec
 
 from ascar.results.measurement import Count
 
-Value = float | str | bool
+Value = bool | int | float | str
 Stopped = Literal["time", "asked", "problem"]
 
 
-class KnobState(msgspec.Struct, frozen=True):
+class ParameterState(msgspec.Struct, frozen=True):
     """One key of the setting (docs/capes-protocol.md, keys of settings).
 
     Attributes:
@@ -21,7 +21,7 @@ class KnobState(msgspec.Struct, frozen=True):
         default: the initial value; null if it is not known.
         minimum: the least allowed number; null without one.
         maximum: the greatest allowed number; null without one.
-        choices: the allowed words.
+        choices: the allowed values, where they are listed.
     """
 
     key: str
@@ -29,7 +29,7 @@ class KnobState(msgspec.Struct, frozen=True):
     default: Value | None = None
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Value, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -243,7 +243,7 @@ class SessionStatus(msgspec.Struct, frozen=True):
     performance: tuple[tuple[int, float], ...] = ()
     now: float | None = None
     baseline: BaselineEstimate | None = None
-    knobs: tuple[KnobState, ...] = ()
+    knobs: tuple[ParameterState, ...] = ()
     mode: str | None = None
     holding: str | None = None
     stored: bool = True

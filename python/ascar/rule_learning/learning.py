@@ -13,7 +13,7 @@ from ascar.sharp.live_comparison import kept_if_better
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
     from ascar.rule_learning.system import RuleSystem

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ascar.capes.knobs import Knob, checked, initial
+from ascar.capes.axes import Axis, checked, initial
 from ascar.capes.policy import TickObservation
 from ascar.errors import ExpressionError
 from ascar.sharp.deployment.managed_system import interval_metrics
@@ -17,7 +17,7 @@ from ascar.space import Range
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.objective import Objective
     from ascar.sharp import RuleSet
     from ascar.sharp.running import TickedSystem
@@ -45,7 +45,7 @@ class RuleSystem:
         self, system: TickedSystem, rules: RuleSet, objective: Objective, tick_s: float = 1.0
     ) -> None:
         self._system, self.rules, self._objective, self._tick_s = system, rules.bare(), objective, tick_s
-        self.knobs: tuple[Knob, ...] = ()
+        self.knobs: tuple[Axis, ...] = ()
         self._tick = 0
         self._setting: Setting | None = None
         self._held = 0
@@ -105,7 +105,7 @@ class RuleSystem:
         self._setting = None
 
 
-def _knob(parameter: Parameter) -> Knob:
+def _knob(parameter: Parameter) -> Axis:
     """With the range of a parameter of `knobs`; for the range steps are as fine as in table 3.2's."""
     _, _, field = parameter.name.partition("_")
     domain, default, usual = parameter.domain, parameter.default, FIELDS[field]
@@ -113,4 +113,4 @@ def _knob(parameter: Parameter) -> Knob:
     assert isinstance(default, int), "and are whole"
     low, high = float(domain.low), float(domain.high)
     step = _STEPS[field] * max(1.0, (high - low) / (usual.upper - usual.lower))
-    return Knob(parameter.name, float(default), low, high, step, domain.log)
+    return Axis(parameter.name, float(default), low, high, step, domain.log)

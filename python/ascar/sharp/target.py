@@ -50,7 +50,7 @@ _TRIAL_MAX_S = 3_600.0
 _TOTAL = "throughput_mb_per_s"
 
 
-class RuleKnobsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RuleParametersOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[target]` with kind = "rules"; see the module.
 
     Attributes:
@@ -83,7 +83,7 @@ def read_rules(path: Path, key: str) -> RuleSet:
     return RuleSet.read(path, f"{key} = {str(path)!r}", StudyError).bare()
 
 
-class RuleKnobs(Target):
+class RuleParameters(Target):
     """A target and its own load: what runs there, under rules whose numbers are turned.
 
     Attributes:
@@ -100,7 +100,7 @@ class RuleKnobs(Target):
     default_workload: str | None = None
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        chosen = convert(options, RuleKnobsOptions, "target")
+        chosen = convert(options, RuleParametersOptions, "target")
         self._options = chosen
         self._rules = read_rules(Path(chosen.rules), "target.rules")
         self._settle_s = duration("target.settle", chosen.settle) if chosen.settle != "0 s" else 0.0

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ascar.errors import EnvironmentLacks, InputError
 from ascar.simulation.batch import cores
 from ascar.simulation.cluster import INDICATORS, Cluster
-from ascar.simulation.knobs import Setting
+from ascar.simulation.cluster_parameters import Setting
 from ascar.simulation.presets import open_scenario
 from ascar.simulation.scales import scaled
 
@@ -55,7 +55,7 @@ class ClusterEnvironment(gymnasium.Env[NDArray[np.float32], np.int64]):
         ticks_per_observation: the ticks of history in one observation (Li, Table 5.2: 10).
 
     Attributes:
-        action_space: Discrete(5), see `ascar.simulation.knobs.Setting.after`.
+        action_space: Discrete(5), see `ascar.simulation.cluster_parameters.Setting.after`.
         observation_space: Box(0, 1), (ticks, streams, indicators), scaled as
             `ascar.simulation.scales.scaled`; the last tick comes last, ticks before the first one are 0.
 

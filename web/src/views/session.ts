@@ -12,7 +12,7 @@ export interface Knob {
   readonly default: Value | null;
   readonly minimum: number | null;
   readonly maximum: number | null;
-  readonly choices: readonly string[];
+  readonly choices: readonly (string | number | boolean)[];
 }
 
 interface Learner {

@@ -101,7 +101,7 @@ interface Turned {
   readonly default: number | string | boolean | null;
   readonly minimum: number | null;
   readonly maximum: number | null;
-  readonly choices: readonly string[];
+  readonly choices: readonly (string | number | boolean)[];
 }
 
 const WIDE = 260;
@@ -116,7 +116,7 @@ export function line(
   const root = svg("svg", { width: WIDE, height: TALL, viewBox: `0 0 ${WIDE} ${TALL}`, role: "img" });
   const known = settings.flatMap(([tick, values]): [number, unknown][] => (knob.key in values ? [[Math.max(tick, first), values[knob.key]]] : []));
   root.setAttribute("aria-label", `${knob.key}: ${known.length <= 1 ? "not changed" : `changed ${known.filter(([, value], at) => at > 0 && value !== known[at - 1]![1]).length} times`}`);
-  const words = knob.choices.length > 0 ? knob.choices : [...new Set(known.map(([, value]) => String(value)))];
+  const words = knob.choices.length > 0 ? knob.choices.map(String) : [...new Set(known.map(([, value]) => String(value)))];
   const height = (value: unknown) => (typeof value === "number" ? value : words.indexOf(String(value)));
   const heights = known.map(([, value]) => height(value));
   const before = knob.default === null ? [] : [height(knob.default)];

@@ -10,7 +10,7 @@ use ascar_messaging::Fault;
 use serde_json::{Value, json};
 
 use super::pipe::Pipe;
-use super::{KnobOptions, KnobState};
+use super::{KeptParameter, ParameterState};
 use crate::collectors::short_of_lustre;
 
 /// How long a knob may take to be set; the kernel is at work.
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// The keeper's client.
 #[derive(Debug)]
 pub struct Keeper {
-    knobs: Vec<KnobOptions>,
+    knobs: Vec<KeptParameter>,
     state_directory: Option<PathBuf>,
     pipe: Option<Pipe>,
     requests: u64,
@@ -47,7 +47,7 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
 
 impl Keeper {
     /// Not started yet.
-    pub fn new(knobs: Vec<KnobOptions>, state_directory: Option<PathBuf>) -> Self {
+    pub fn new(knobs: Vec<KeptParameter>, state_directory: Option<PathBuf>) -> Self {
         Self {
             knobs,
             state_directory,
@@ -63,7 +63,7 @@ impl Keeper {
     }
 
     /// Every knob that this machine has.
-    pub fn states(&self) -> Vec<KnobState> {
+    pub fn states(&self) -> Vec<ParameterState> {
         self.refresh();
         let instances = self.instances.borrow();
         let mut states = Vec::new();
@@ -85,7 +85,7 @@ impl Keeper {
             }
             if let Some((knob, value)) = first {
                 let bounds = knob.bounds();
-                states.push(KnobState {
+                states.push(ParameterState {
                     name: options.name.clone(),
                     value,
                     minimum: bounds.map(|it| it.0.max(options.minimum.unwrap_or(i64::MIN)) as f64),

@@ -19,7 +19,7 @@ use crate::sample::Sample;
 /// `[[knob]]` in the file: a knob of the keeper's that may be set here.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnobOptions {
+pub struct KeptParameter {
     /// The keeper's name; `*` for any device.
     pub name: String,
     /// Nothing less, where the keeper would allow it.
@@ -28,7 +28,7 @@ pub struct KnobOptions {
     pub maximum: Option<i64>,
 }
 
-impl KnobOptions {
+impl KeptParameter {
     /// # Errors
     /// When there is no such knob.
     pub fn check(&self) -> Result<(), Fault> {
@@ -49,13 +49,13 @@ pub struct ProgramOptions {
     pub command: Vec<String>,
     /// Its knobs.
     #[serde(rename = "knob")]
-    pub knobs: Vec<ProgramKnob>,
+    pub knobs: Vec<ProgramParameter>,
 }
 
 /// A knob of a program.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct ProgramKnob {
+pub struct ProgramParameter {
     /// Its name.
     pub name: String,
     /// Least number.
@@ -108,7 +108,7 @@ fn check_bounds(name: &str, minimum: Option<f64>, maximum: Option<f64>) -> Resul
 
 /// A knob as the interface learns of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct KnobState {
+pub struct ParameterState {
     /// As in the file, `*` included.
     pub name: String,
     /// What is in force; of the first instance where there are several.
@@ -134,7 +134,7 @@ pub struct Controllers {
 impl Controllers {
     /// Starts nothing yet: a keeper is started when the first knob is set.
     pub fn new(
-        knobs: Vec<KnobOptions>,
+        knobs: Vec<KeptParameter>,
         programs: Vec<ProgramOptions>,
         state_directory: Option<PathBuf>,
     ) -> Self {
@@ -151,8 +151,8 @@ impl Controllers {
     }
 
     /// Every knob and what is in force.
-    pub fn states(&mut self) -> Vec<KnobState> {
-        let mut states: Vec<KnobState> = self.keeper.iter().flat_map(Keeper::states).collect();
+    pub fn states(&mut self) -> Vec<ParameterState> {
+        let mut states: Vec<ParameterState> = self.keeper.iter().flat_map(Keeper::states).collect();
         for program in &mut self.programs {
             states.extend(program.states());
         }
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn unknown_knobs_are_refused_with_the_known_ones() {
-        let options = KnobOptions {
+        let options = KeptParameter {
             name: "vm.swappiness".to_owned(),
             minimum: None,
             maximum: None,
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_value_out_of_the_nodes_own_bounds_starts_no_keeper() {
-        let options = KnobOptions {
+        let options = KeptParameter {
             name: "vm.swappiness".to_owned(),
             minimum: Some(10),
             maximum: Some(90),

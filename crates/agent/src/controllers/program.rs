@@ -9,7 +9,7 @@ use ascar_messaging::allowed;
 use serde_json::{Map, Value, json};
 
 use super::pipe::Pipe;
-use super::{KnobState, ProgramKnob, ProgramOptions};
+use super::{ParameterState, ProgramOptions, ProgramParameter};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,19 +36,19 @@ impl Program {
     }
 
     /// Its knobs with the last values that it told.
-    pub fn known(&self) -> impl Iterator<Item = (&ProgramKnob, &Value)> {
+    pub fn known(&self) -> impl Iterator<Item = (&ProgramParameter, &Value)> {
         self.options
             .knobs
             .iter()
             .filter_map(|knob| Some((knob, self.values.get(&knob.name)?)))
     }
 
-    pub fn states(&mut self) -> Vec<KnobState> {
+    pub fn states(&mut self) -> Vec<ParameterState> {
         if let Ok(Value::Object(values)) = self.ask(&json!({"get": true})) {
             self.values = values;
         }
         self.known()
-            .map(|(knob, value)| KnobState {
+            .map(|(knob, value)| ParameterState {
                 name: knob.name.clone(),
                 value: value.clone(),
                 minimum: knob.minimum,

@@ -8,7 +8,7 @@ use ascar_messaging::Fault;
 use forbidden::Forbidden;
 use serde_json::{Map, Value};
 
-use crate::config::{Config, KnobRule, Window};
+use crate::config::{Config, ParameterRule, Window};
 use crate::key::Key;
 use crate::nodes::Nodes;
 use crate::setting::{Values, same};
@@ -39,7 +39,7 @@ pub type Targets = BTreeMap<String, Map<String, Value>>;
 /// The rules.
 #[derive(Debug)]
 pub struct Checker {
-    knobs: Vec<KnobRule>,
+    knobs: Vec<ParameterRule>,
     forbidden: Forbidden,
     windows: Vec<Window>,
 }
@@ -95,11 +95,11 @@ impl Checker {
     }
 
     /// The knobs.
-    pub fn knobs(&self) -> &[KnobRule] {
+    pub fn knobs(&self) -> &[ParameterRule] {
         &self.knobs
     }
 
-    fn known(&self, key: &Key) -> Result<&KnobRule, String> {
+    fn known(&self, key: &Key) -> Result<&ParameterRule, String> {
         let names = || {
             self.knobs
                 .iter()
@@ -128,7 +128,7 @@ impl Checker {
     fn check_rate(
         &self,
         key: &str,
-        knob: &KnobRule,
+        knob: &ParameterRule,
         value: &Value,
         situation: &Situation,
     ) -> Result<(), String> {

@@ -9,7 +9,7 @@ use crate::key::Scope;
 /// `[[knob]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnobRule {
+pub struct ParameterRule {
     /// As agents call it.
     pub name: String,
     /// For whom a value is.
@@ -31,7 +31,7 @@ pub struct KnobRule {
     pub interval_ticks: u64,
 }
 
-impl KnobRule {
+impl ParameterRule {
     pub(super) fn check(&self) -> Result<(), Fault> {
         let name = &self.name;
         if name.is_empty()

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::replay::Limits;
 
-pub use knob::KnobRule;
+pub use knob::ParameterRule;
 pub use metric::{Aggregate, Floor, MetricRule};
 pub use window::Window;
 
@@ -67,7 +67,7 @@ pub struct Config {
     pub nodes_max: usize,
     /// What may be set.
     #[serde(default, rename = "knob")]
-    pub knobs: Vec<KnobRule>,
+    pub knobs: Vec<ParameterRule>,
     /// What must not be.
     #[serde(default, rename = "rule")]
     pub rules: Vec<UserRule>,

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.capes.axes import action_count, moved
 from ascar.capes.classic.exploration import EpsilonSchedule
 from ascar.capes.classic.replay_memory import TickReplay
 from ascar.capes.classic.reward import Rewards
-from ascar.capes.knobs import action_count, moved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.classic.hyperparameters import DeepQHyperparameters
-    from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import TickObservation
     from ascar.learning import Transitions
 
@@ -40,7 +40,7 @@ class Experience:
     """
 
     def __init__(
-        self, knobs: Sequence[Knob], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
+        self, knobs: Sequence[Axis], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
     ) -> None:
         self._knobs, self._hyper, self.rng = tuple(knobs), hyper, rng
         self.actions = action_count(self._knobs)

@@ -17,8 +17,8 @@ from ascar.learning import Transitions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.classic.hyperparameters import DeepQHyperparameters
-    from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import TickObservation
 
 _ERROR_WEIGHT = 0.01
@@ -43,7 +43,7 @@ class Classic:
     """
 
     def __init__(
-        self, knobs: Sequence[Knob], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
+        self, knobs: Sequence[Axis], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
     ) -> None:
         self.hyper = hyper
         self.experience = Experience(knobs, width, hyper, rng)

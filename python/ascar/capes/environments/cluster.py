@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from ascar.capes.environments.cluster_knobs import ClusterKnobs
-from ascar.capes.knobs import Setting, checked, initial
+from ascar.capes.axes import Setting, checked, initial
+from ascar.capes.environments.cluster_parameters import ClusterParameters
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 from ascar.simulation import INDICATORS, SERVER_INDICATORS, Cluster
@@ -56,7 +56,7 @@ class ClusterSystem:
         seed: int,
         ticks_each: int | None = None,
         objective: Objective | None = None,
-        handles: ClusterKnobs | None = None,
+        handles: ClusterParameters | None = None,
     ) -> None:
         for one in scenarios:
             if one.control.controller != "fixed":
@@ -67,7 +67,7 @@ class ClusterSystem:
         unknown = sorted(set(() if objective is None else objective.formula.names) - set(METRICS))
         if unknown:
             raise InputError(f"objective: metric {unknown[0]!r}: must be one of {', '.join(METRICS)}")
-        self._handles = handles or ClusterKnobs.shared(scenarios[0])
+        self._handles = handles or ClusterParameters.shared(scenarios[0])
         self.knobs = self._handles.knobs
         self._scenarios = tuple(scenarios)
         self._seed, self._ticks_each, self._objective = seed, ticks_each, objective

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from ascar.capes.axes import initial
 from ascar.capes.classic.hyperparameters import SEARCHED
 from ascar.capes.environments.convergence import converged_tick
 from ascar.capes.environments.game import TICKS, Game, drawn
 from ascar.capes.environments.open_loop import RandomPolicy, SweepPolicy
-from ascar.capes.knobs import initial
 from ascar.capes.modern.learner import Modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ascar.capes.axes import Setting
     from ascar.capes.classic.hyperparameters import DeepQHyperparameters
     from ascar.capes.environments.game import GameKind
-    from ascar.capes.knobs import Setting
     from ascar.capes.policy import Policy, TickObservation
 
 Algorithm = Literal["modern", "classic", "sweep", "random"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from ascar.capes.knobs import Knob, Setting, checked, initial
+from ascar.capes.axes import Axis, Setting, checked, initial
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 
@@ -81,10 +81,10 @@ def drawn(kind: GameKind, noise: float, delay_ticks: int, seed: int) -> GameOpti
     return GameOptions(noise, delay_ticks, peak, start, seed)
 
 
-def knobs_of(rules: GameOptions) -> tuple[Knob, ...]:
+def knobs_of(rules: GameOptions) -> tuple[Axis, ...]:
     """The knobs window and gap, at their initial values."""
     window, tau_ms = rules.start
-    return Knob("window", window, 1, _WINDOW_MAX, 1), Knob("tau_ms", tau_ms, 0, _TAU_MS_MAX, 1)
+    return Axis("window", window, 1, _WINDOW_MAX, 1), Axis("tau_ms", tau_ms, 0, _TAU_MS_MAX, 1)
 
 
 class Game:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.capes.knobs import Knob, Setting, action_count, initial, moved
+from ascar.capes.axes import Axis, Setting, action_count, initial, moved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ class StaticPolicy:
 class RandomPolicy:
     """A policy that takes a random one of the 2n + 1 actions each tick, like a learner with epsilon 1."""
 
-    def __init__(self, knobs: Sequence[Knob], rng: np.random.Generator) -> None:
+    def __init__(self, knobs: Sequence[Axis], rng: np.random.Generator) -> None:
         self._knobs, self._rng = tuple(knobs), rng
         self._setting = initial(self._knobs)
 
@@ -53,7 +53,7 @@ class SweepPolicy:
     Each setting is held for two ticks, so that a row passes the best windows of the game in 22.
     """
 
-    def __init__(self, knobs: Sequence[Knob]) -> None:
+    def __init__(self, knobs: Sequence[Axis]) -> None:
         self._knobs = tuple(knobs)
         self._setting = initial(self._knobs)
         self._up = [True] * len(self._knobs)

@@ -18,10 +18,10 @@ from ascar.errors import ExpressionError, InputError
 from ascar.objective import Objective
 from ascar.results.session import (
     BaselineEstimate,
-    KnobState,
     LearnerReport,
     MeanInterval,
     NodeState,
+    ParameterState,
     ProcessState,
     Proof,
     RefusedAction,
@@ -185,18 +185,22 @@ def _nodes(state: SessionState, tick: int, document: Mapping[str, Any]) -> tuple
     return tuple(known[name] for name in sorted(known)[: 20 * _NAMES_MAX])
 
 
-def _knobs(state: SessionState, setting: object) -> tuple[KnobState, ...]:
+def _knobs(state: SessionState, setting: object) -> tuple[ParameterState, ...]:
     """What is known of the knobs, with the values in force."""
     values = _setting(setting)
     before = {one.key: one for one in state.knobs}
     keys = sorted({*values, *before})[:_NAMES_MAX]
-    return tuple(replace(before.get(key, KnobState(key, None)), value=values.get(key)) for key in keys)
+    return tuple(replace(before.get(key, ParameterState(key, None)), value=values.get(key)) for key in keys)
 
 
-def _knob(key: str, value: Value | None, default: Value | None, found: Mapping[str, Any] | None) -> KnobState:
+def _knob(
+    key: str, value: Value | None, default: Value | None, found: Mapping[str, Any] | None
+) -> ParameterState:
     known = found or {}
-    choices = tuple(one for one in _list(known.get("choices"))[:100] if isinstance(one, str))
-    return KnobState(
+    choices = tuple(
+        one for one in _list(known.get("choices"))[:100] if isinstance(one, bool | int | float | str)
+    )
+    return ParameterState(
         key, value, default, _number(known.get("minimum")), _number(known.get("maximum")), choices
     )
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ascar.capes.knobs import initial, units
-from ascar.capes.modern.knob_levels import KnobLevels
+from ascar.capes.axes import initial, units
+from ascar.capes.modern.axis_levels import AxisLevels
 from ascar.capes.modern.loss_budget import LossBudget
 from ascar.capes.modern.modern_options import ModernOptions
 from ascar.capes.modern.settling import SettlingDelay
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.modern.surface import Surface, SurfacePosterior
     from ascar.capes.policy import TickObservation
     from ascar.surrogate.process import JointPrediction
@@ -76,11 +76,11 @@ class Modern:
     thompson_ticks: ClassVar[int] = 600
 
     def __init__(
-        self, knobs: Sequence[Knob], rng: np.random.Generator, options: ModernOptions | None = None
+        self, knobs: Sequence[Axis], rng: np.random.Generator, options: ModernOptions | None = None
     ) -> None:
         self.knobs, self.options = tuple(knobs), options or ModernOptions()
         self._rng = rng
-        self.candidates = KnobLevels(self.knobs, rng)
+        self.candidates = AxisLevels(self.knobs, rng)
         self.workloads = WorkloadModels(self.knobs)
         self.settling = SettlingDelay(self.options.settle_ticks_max)
         self.budget = LossBudget(self.options.budget)

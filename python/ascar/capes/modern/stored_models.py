@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ascar.capes.knobs import units
+from ascar.capes.axes import units
 from ascar.capes.modern.surface import Surface, VisitedSetting
 from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadRecord
 from ascar.errors import InputError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.modern.learner import Modern
 
 _PLACE = 6
@@ -90,7 +90,7 @@ def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray
 
 
 def _workload(
-    knobs: Sequence[Knob], at: int, about: _StoredWorkload, arrays: Mapping[str, NDArray[Any]]
+    knobs: Sequence[Axis], at: int, about: _StoredWorkload, arrays: Mapping[str, NDArray[Any]]
 ) -> WorkloadRecord:
     settings = _array(arrays, f"settings{at:03d}", None, len(knobs))
     rows = _array(arrays, f"places{at:03d}", len(settings), _PLACE)
@@ -137,5 +137,5 @@ def _setting(row: NDArray[np.float64]) -> Setting:
     return tuple(row.tolist())
 
 
-def _inside(knobs: Sequence[Knob], setting: Setting) -> bool:
+def _inside(knobs: Sequence[Axis], setting: Setting) -> bool:
     return all(knob.low <= value <= knob.high for knob, value in zip(knobs, setting, strict=True))

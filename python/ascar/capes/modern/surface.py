@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.capes.knobs import units
+from ascar.capes.axes import units
 from ascar.capes.modern.loss_scale import LossScale
 from ascar.surrogate.fitting import most_probable
 from ascar.surrogate.hyperparameters import SHORT, WIDE, KernelHyperparameters
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
 
 REACH = 1 / 16
 _SETTINGS_MAX = 160
@@ -138,7 +138,7 @@ class Surface:
             ticks not noisy.
     """
 
-    knobs: Sequence[Knob]
+    knobs: Sequence[Axis]
     designed: int = 1
     places: dict[Setting, VisitedSetting] = field(default_factory=dict["Setting", VisitedSetting])
     hints: list[Setting] = field(default_factory=list["Setting"])
@@ -151,7 +151,7 @@ class Surface:
     _fitted_before: SurfacePosterior | None = None
 
     @classmethod
-    def restored(cls, knobs: Sequence[Knob], designed: int, places: dict[Setting, VisitedSetting]) -> Surface:
+    def restored(cls, knobs: Sequence[Axis], designed: int, places: dict[Setting, VisitedSetting]) -> Surface:
         """A surface with stored visits."""
         found = cls(knobs, designed, places)
         found._visits = max((one.last for one in places.values()), default=0)

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.capes.policy import TickObservation
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
 
 _OUTLIER_ERRORS, _OUTLIER_SHARE = 8.0, 0.05
 _APART, _STILL_APART, _ALIKE = 4.5, 3.5, 4.0
@@ -87,7 +87,7 @@ class WorkloadModels:
         drifts: the number of summed drifts.
     """
 
-    def __init__(self, knobs: Sequence[Knob]) -> None:
+    def __init__(self, knobs: Sequence[Axis]) -> None:
         self._knobs = tuple(knobs)
         self.surface = self._empty()
         self.changes = 0

@@ -12,7 +12,7 @@ from ascar.capes.process.setting_keys import position, values_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.capes.process.setting_keys import SettingKey, Value
 
 _LOST_TICKS: Final = 10

@@ -10,7 +10,7 @@ from ascar.pilot import analyze
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.capes.policy import TickObservation
 
 _TICKS_MAX = 600

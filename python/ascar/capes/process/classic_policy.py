@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.classic.hyperparameters import DeepQHyperparameters
-    from ascar.capes.knobs import Knob, Setting
     from ascar.capes.policy import TickObservation
     from ascar.capes.process.policies import Expectation
 
@@ -38,7 +38,7 @@ class ClassicPolicy:
     replays = True
 
     def __init__(
-        self, knobs: Sequence[Knob], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
+        self, knobs: Sequence[Axis], width: int, hyper: DeepQHyperparameters, rng: np.random.Generator
     ) -> None:
         self.classic = Classic(knobs, width, hyper, rng)
         self._knobs = tuple(knobs)
@@ -107,7 +107,7 @@ class ClassicPolicy:
         leaves_into(self.classic, about, arrays)
 
 
-def action_between(knobs: Sequence[Knob], before: Setting, after: Setting) -> int | None:
+def action_between(knobs: Sequence[Axis], before: Setting, after: Setting) -> int | None:
     """The discrete action that leads from one setting to another; None where it takes more than one."""
     moved = [at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
     if not moved:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
 
 
 class FallbackState(StrEnum):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.knobs import initial
+from ascar.capes.axes import initial
 from ascar.capes.messages.ticks import performance_of
 from ascar.capes.policy import TickObservation
 from ascar.capes.process.action_queue import ActionQueue
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.capes.messages.ticks import Tick
     from ascar.capes.process.action_queue import ActionRequest, ActionResult
     from ascar.capes.process.learner_file import Plan

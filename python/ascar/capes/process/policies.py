@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from ascar.capes.knobs import units
+from ascar.capes.axes import units
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.stored_models import StoredModels, put_back, taken_from
 from ascar.capes.modern.visit import node_means
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
     from ascar.capes.policy import TickObservation
     from ascar.capes.process.learner_file import Plan
 
@@ -103,7 +103,7 @@ class LearningPolicy(Protocol):
         ...
 
 
-def policy_of(plan: Plan, knobs: Sequence[Knob], width: int, seed: Sequence[int]) -> LearningPolicy:
+def policy_of(plan: Plan, knobs: Sequence[Axis], width: int, seed: Sequence[int]) -> LearningPolicy:
     """The policy that a learner's file asks for.
 
     Args:

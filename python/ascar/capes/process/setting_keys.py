@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.knobs import Knob
+from ascar.capes.axes import Axis
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
 
-Value = float | str | bool
+Value = bool | int | float | str
 """Of a key."""
 
 _STEPS = 50
 _KEYS_MAX = 1_000
 
 
-class InterfaceKnob(msgspec.Struct, frozen=True):
+class InterfaceParameter(msgspec.Struct, frozen=True):
     """A knob in the interface's answer to `status`.
 
     Attributes:
@@ -62,7 +62,7 @@ class SettingKey:
     """
 
     key: str
-    knob: Knob
+    knob: Axis
     choices: tuple[Value, ...] = ()
     change_max: float | None = None
     interval_ticks: int = 0
@@ -70,7 +70,7 @@ class SettingKey:
     def number(self, value: object) -> float | None:
         """The learner's number for a value, within the knob's range; None where it is none of the knob's."""
         if self.choices:
-            same = [at for at, one in enumerate(self.choices) if type(one) is type(value) and one == value]
+            same = [at for at, one in enumerate(self.choices) if _is_same(one, value)]
             return float(same[0]) if same else None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return None
@@ -83,14 +83,19 @@ class SettingKey:
         return int(number) if float(number).is_integer() else number
 
 
-def rules_of(status: Mapping[str, Any]) -> tuple[InterfaceKnob, ...]:
+def _is_same(one: Value, other: object) -> bool:
+    """Whether two values are the same: 64 and 64.0 are, 1 and true are not."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def rules_of(status: Mapping[str, Any]) -> tuple[InterfaceParameter, ...]:
     """The knobs in an answer to `status`.
 
     Raises:
         InputError: they cannot be read.
     """
     try:
-        return msgspec.convert(status.get("knobs"), tuple[InterfaceKnob, ...], strict=False)
+        return msgspec.convert(status.get("knobs"), tuple[InterfaceParameter, ...], strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"the interface's knobs: {error}; is it of this version?") from None
 
@@ -101,7 +106,10 @@ def knob_of(key: str) -> str:
 
 
 def setting_keys_of(
-    rules: Sequence[InterfaceKnob], defaults: Mapping[str, Any], chosen: Sequence[str], ratios: Sequence[str]
+    rules: Sequence[InterfaceParameter],
+    defaults: Mapping[str, Any],
+    chosen: Sequence[str],
+    ratios: Sequence[str],
 ) -> tuple[SettingKey, ...]:
     """The keys that a learner sets, in their order.
 
@@ -143,7 +151,9 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _setting_key(key: str, default: object, rule: InterfaceKnob, ratios: Sequence[str]) -> SettingKey | None:
+def _setting_key(
+    key: str, default: object, rule: InterfaceParameter, ratios: Sequence[str]
+) -> SettingKey | None:
     """The key with its knob; None where it has only one value."""
     group = rule.name if "@" in key else ""  # what the same knob does on another node
     if rule.choices or isinstance(default, bool):
@@ -156,7 +166,7 @@ def _setting_key(key: str, default: object, rule: InterfaceKnob, ratios: Sequenc
                 "to them in the interface's file, or leave the knob out of `knobs`"
             )
         at = float(choices.index(default))
-        knob = Knob(key, at, 0, len(choices) - 1, 1, group=group)
+        knob = Axis(key, at, 0, len(choices) - 1, 1, group=group)
         return SettingKey(key, knob, choices, None, rule.interval_ticks)
     low, high = rule.minimum, rule.maximum
     if low is None or high is None:
@@ -173,5 +183,5 @@ def _setting_key(key: str, default: object, rule: InterfaceKnob, ratios: Sequenc
         step = max(1.0, float(round(step)))
     ratio = low >= 0 and _fits(rule.name, ratios)
     now = min(max(float(default), low), high)
-    knob = Knob(key, now, low, high, min(step, high - low), ratio, group)
+    knob = Axis(key, now, low, high, min(step, high - low), ratio, group)
     return SettingKey(key, knob, (), rule.change_max, rule.interval_ticks)

@@ -59,7 +59,9 @@ class SessionParameter:
     def takes(self, value: object) -> bool:
         """Whether a value is one of those that the session may set."""
         if self.choices:
-            return any(type(one) is type(value) and one == value for one in self.choices)
+            return any(
+                one == value and isinstance(one, bool) == isinstance(value, bool) for one in self.choices
+            )
         low, high = self.bounds or (0.0, 0.0)
         return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ascar.capes.messages.state import SessionState
-    from ascar.results.session import KnobState, Proof
+    from ascar.results.session import ParameterState, Proof
 
 _BARS, _BARS_MAX, _LISTED = "▁▂▃▄▅▆▇█", 60, 5
 
@@ -155,7 +155,7 @@ def _bars(values: list[float]) -> str:
     return "".join(_BARS[round((value - low) / width * (len(_BARS) - 1))] for value in shown)
 
 
-def _range(knob: KnobState) -> str:
+def _range(knob: ParameterState) -> str:
     if knob.choices:
         return " ".join(knob.choices)
     if knob.minimum is None or knob.maximum is None:

@@ -1,4 +1,4 @@
-"""The knobs of an online learner, with ranges and steps, and the discrete actions of CAPES."""
+"""Parameters as an online learner sees them, as axes with a step, and the discrete actions of CAPES."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LEVELS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
-    """One knob.
+class Axis:
+    """A parameter as numbers: one axis of what a learner searches.
 
     Attributes:
-        name: the name of the knob.
-        initial: the initial value of the knob.
+        name: the name of the parameter.
+        initial: the initial value.
         low: the least allowed.
         high: the most allowed.
         step: the change of one discrete action.
@@ -78,12 +78,12 @@ class Knob:
         return min(self.high, self.low + self.step * round(at))
 
 
-def initial(knobs: Sequence[Knob]) -> Setting:
+def initial(knobs: Sequence[Axis]) -> Setting:
     """The initial setting."""
     return tuple(one.initial for one in knobs)
 
 
-def knob_groups(knobs: Sequence[Knob]) -> list[list[int]]:
+def knob_groups(knobs: Sequence[Axis]) -> list[list[int]]:
     """Indices of the knobs of each group; a knob without a group is one by itself."""
     found: dict[str, list[int]] = {}
     for at, knob in enumerate(knobs):
@@ -91,12 +91,12 @@ def knob_groups(knobs: Sequence[Knob]) -> list[list[int]]:
     return list(found.values())
 
 
-def action_count(knobs: Sequence[Knob]) -> int:
+def action_count(knobs: Sequence[Axis]) -> int:
     """The number of actions: up and down for each knob, and nothing (Li 5.1.7)."""
     return 2 * len(knobs) + 1
 
 
-def moved(knobs: Sequence[Knob], setting: Setting, action: int) -> Setting:
+def moved(knobs: Sequence[Axis], setting: Setting, action: int) -> Setting:
     """The setting after a discrete action; a step out of range changes nothing.
 
     Args:
@@ -114,7 +114,7 @@ def moved(knobs: Sequence[Knob], setting: Setting, action: int) -> Setting:
     return (*setting[:at], wanted, *setting[at + 1 :])
 
 
-def checked(knobs: Sequence[Knob], setting: Sequence[float]) -> Setting:
+def checked(knobs: Sequence[Axis], setting: Sequence[float]) -> Setting:
     """The setting, where every value is allowed.
 
     Raises:
@@ -128,12 +128,12 @@ def checked(knobs: Sequence[Knob], setting: Sequence[float]) -> Setting:
     return tuple(float(one) for one in setting)
 
 
-def units(knobs: Sequence[Knob], setting: Setting) -> NDArray[np.float64]:
+def units(knobs: Sequence[Axis], setting: Setting) -> NDArray[np.float64]:
     """(knobs,): each value as a share of its range."""
     return np.array([knob.unit(value) for knob, value in zip(knobs, setting, strict=True)])
 
 
-def levels(knob: Knob) -> NDArray[np.float64]:
+def levels(knob: Axis) -> NDArray[np.float64]:
     """Different values over the range, evenly spaced by share; at most 65, with both ends."""
     count = min(_LEVELS_MAX, max(1, round((knob.high - knob.low) / knob.step)))
     found = {knob.value(share) for share in np.linspace(0, 1, count + 1)}

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascar.capes.knobs import initial, knob_groups, levels, units
+from ascar.capes.axes import initial, knob_groups, levels, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Knob, Setting
+    from ascar.capes.axes import Axis, Setting
 
 _NEAR, _ANYWHERE, _SPREAD, _FEW = 48, 64, 0.2, 3
 _STEPS = np.array([-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
 _DESIGN, _ASIDE = 3, 0.25
 
 
-class KnobLevels:
+class AxisLevels:
     """Levels of some knobs, and settings made of them.
 
-    Knobs of one group (`Knob.group`) move together in the design and on lines of their own.
+    Knobs of one group (`Axis.group`) move together in the design and on lines of their own.
 
     Args:
         knobs: the knobs of the settings.
@@ -33,7 +33,7 @@ class KnobLevels:
         designed: settings that the design has, the initial one included.
     """
 
-    def __init__(self, knobs: Sequence[Knob], rng: np.random.Generator) -> None:
+    def __init__(self, knobs: Sequence[Axis], rng: np.random.Generator) -> None:
         self._knobs, self._rng = tuple(knobs), rng
         self._levels = [levels(one) for one in self._knobs]
         self._shares = [

@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ascar.capes.knobs import Knob
+from ascar.capes.axes import Axis
 from ascar.simulation.scenario import Queue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ascar.capes.knobs import Setting
+    from ascar.capes.axes import Setting
     from ascar.simulation import Cluster, Scenario
 
 CLUSTER_KNOBS: Final = (
-    Knob("window", 8, 1, 256, 1, logarithmic=True),
-    Knob("tau_us", 0, 0, 200_000, 1_000, logarithmic=True),
+    Axis("window", 8, 1, 256, 1, logarithmic=True),
+    Axis("tau_us", 0, 0, 200_000, 1_000, logarithmic=True),
 )
 """max_rpcs_in_flight, and the least gap between requests; as a Lustre client has them at first."""
 
 QUEUE_KNOBS: Final = (
-    Knob("slots", 128, 8, 1_024, 1, logarithmic=True),
-    Knob("device_depth", 31, 1, 64, 1, logarithmic=True),
-    Knob("writes_starved", 2, 0, 16, 1, logarithmic=True),
-    Knob("batch", 1, 1, 64, 1, logarithmic=True),
+    Axis("slots", 128, 8, 1_024, 1, logarithmic=True),
+    Axis("device_depth", 31, 1, 64, 1, logarithmic=True),
+    Axis("writes_starved", 2, 0, 16, 1, logarithmic=True),
+    Axis("batch", 1, 1, 64, 1, logarithmic=True),
 )
 """Of the request queues of all servers; they begin where a scenario has them by default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClusterKnobs:
+class ClusterParameters:
     """Knobs of a cluster.
 
     Attributes:
@@ -42,19 +42,19 @@ class ClusterKnobs:
         queue: whether the last four knobs are those of the servers' queues, and servers are seen, too.
     """
 
-    knobs: tuple[Knob, ...]
+    knobs: tuple[Axis, ...]
     windows: NDArray[np.intp]
     taus: NDArray[np.intp]
     queue: bool = False
 
     @classmethod
-    def shared(cls, scenario: Scenario) -> ClusterKnobs:
+    def shared(cls, scenario: Scenario) -> ClusterParameters:
         """One window and one gap for all streams."""
         streams = scenario.client_count * scenario.server_count
         return cls(CLUSTER_KNOBS, np.zeros(streams, np.intp), np.ones(streams, np.intp))
 
     @classmethod
-    def per_client(cls, scenario: Scenario) -> ClusterKnobs:
+    def per_client(cls, scenario: Scenario) -> ClusterParameters:
         """A window and a gap for each client."""
         clients = scenario.client_count
         knobs = [
@@ -65,7 +65,7 @@ class ClusterKnobs:
         windows = np.repeat(np.arange(clients), scenario.server_count)
         return cls(tuple(knobs), windows, windows + clients)
 
-    def with_queue(self) -> ClusterKnobs:
+    def with_queue(self) -> ClusterParameters:
         """The same, and four knobs of the servers' queues; servers are seen."""
         return replace(self, knobs=(*self.knobs, *QUEUE_KNOBS), queue=True)
 

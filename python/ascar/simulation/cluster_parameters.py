@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterKnob:
+class ClusterParameter:
     """One knob, the same for all streams.
 
     Attributes:
@@ -22,9 +22,9 @@ class ClusterKnob:
     step: float
 
 
-WINDOW = ClusterKnob(8, 1, 256, 4)
+WINDOW = ClusterParameter(8, 1, 256, 4)
 """max_rpcs_in_flight, as CAPES's prototype turns it."""
-TAU = ClusterKnob(0, 0, 400_000, 1_500)
+TAU = ClusterParameter(0, 0, 400_000, 1_500)
 """The least gap between requests in microseconds, as CAPES's prototype turns it, but unpaced at first."""
 
 
