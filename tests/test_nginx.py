@@ -140,11 +140,11 @@ def test_it_is_checked_tuned_exported_applied_and_restored(server: Server) -> No
     assert {one["parameter"]: one["problem"] for one in checked["parameters"]} == dict.fromkeys(
         ("worker_processes", "worker_connections", "multi_accept", "accept_mutex")
     )
-    assert server.is_as_before()
+    server.until(server.is_as_before, "the file and the workers are put back")
 
     tuned = server.ascar("tune", "study.toml")
     assert tuned["counts"].get("failed", 0) == 0
-    assert server.is_as_before()
+    server.until(server.is_as_before, "the file and the workers are put back")
 
     wanted = {"worker_processes": 3, "worker_connections": 256, "multi_accept": True, "accept_mutex": False}
     document = {"schema": "ascar/configuration/1", "configuration": wanted}
@@ -159,7 +159,7 @@ def test_it_is_checked_tuned_exported_applied_and_restored(server: Server) -> No
         "worker_connections": "256",
         "multi_accept": "on",
     }
-    assert server.is_as_before()
+    server.until(server.is_as_before, "the file and the workers are put back")
     server.ascar("apply", "nginx", "--configuration", "wanted.json")
     text = server.config.read_text()
     assert "worker_processes  3;" in text or "worker_processes 3;" in text

@@ -157,7 +157,7 @@ def _bars(values: list[float]) -> str:
 
 def _range(knob: ParameterState) -> str:
     if knob.choices:
-        return " ".join(knob.choices)
+        return " ".join(str(one) for one in knob.choices)
     if knob.minimum is None or knob.maximum is None:
         return ""
     return f"{knob.minimum:g} to {knob.maximum:g}"
