@@ -43,8 +43,8 @@ def test_durations(text, seconds):
         ("nan", "not a duration"),
         ("99999999999 d", "longer than"),
         ("9" * 500 + " s", "too long"),
-        (5, "is no text"),
-        (None, "is no text"),
+        (5, "is not a text"),
+        (None, "is not a text"),
         ("٣ s", "not a duration"),
     ],
 )
@@ -86,7 +86,7 @@ def test_sizes(text, size):
         ("0.3", "not a whole number of bytes"),
         ("8192 PiB", "more than"),
         ("9" * 60, "more than"),
-        (4096, "is no text"),
+        (4096, "is not a text"),
     ],
 )
 def test_wrong_sizes(text, message):

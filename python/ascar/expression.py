@@ -35,7 +35,7 @@ of a parameter that is not active. Semantics, exactly:
 - Every other operation evaluates all its operands, left to right, and is n/a when any of them is.
 - `==`, `!=`, `in` compare values of one kind; values of different kinds are unequal. `<` and its like take
   numbers only. `x in (a, b)` is n/a only where x is n/a, or where no element equals x and one is n/a.
-- `+ - * / **`, unary minus and the functions take numbers only; a boolean is no number. `**` binds tighter
+- `+ - * / **`, unary minus and the functions take numbers only; a boolean is not a number. `**` binds tighter
   than a minus before it and groups to the right: -2**2 is -4. `log` is the natural logarithm.
 - A result that is not finite, or not real, is an error (division by zero, overflow, log(0), (-1)**0.5).
 - A *constraint* holds unless it is false: where it is n/a it is satisfied. A *condition* holds only where it

@@ -76,7 +76,7 @@ class SmallFile:
         """The text of the file.
 
         Raises:
-            InputError: it cannot be read, is too large, or is no text.
+            InputError: it cannot be read, is too large, or is not a text.
         """
         try:
             text = self.content().decode("utf-8")

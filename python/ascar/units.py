@@ -83,7 +83,7 @@ def parse_size(text: str) -> int:
     """
     parts = _parts(text, "a size", "'256 MiB', '4k' or '1G'")
     if len(parts) != 1:
-        raise InputError(f"{text!r} is no size: write one number with one unit, e.g. '256 MiB'")
+        raise InputError(f"{text!r} is not a size: write one number with one unit, e.g. '256 MiB'")
     number, unit = parts[0]
     factor = _BYTES.get(unit.lower())
     if factor is None:
@@ -105,7 +105,7 @@ def format_duration(seconds: float) -> str:
     From two minutes on in whole seconds, in its two largest units. `parse_duration` reads it.
     """
     if not math.isfinite(seconds) or seconds < 0:
-        raise InputError(f"{seconds!r} seconds is no duration; it must be finite and not negative")
+        raise InputError(f"{seconds!r} seconds is not a duration; it must be finite and not negative")
     if seconds < 1e-12:
         return "0 s"
     for unit in ("ns", "us", "ms"):
@@ -126,7 +126,7 @@ def format_duration(seconds: float) -> str:
 def format_size(size_bytes: int) -> str:
     """A size for people: the largest IEC unit that divides it, or three digits of the largest below it."""
     if size_bytes < 0:
-        raise InputError(f"{size_bytes!r} bytes is no size; it must not be negative")
+        raise InputError(f"{size_bytes!r} bytes is not a size; it must not be negative")
     units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
     power = 0
     while power < len(units) - 1 and size_bytes >= 1024 ** (power + 1):
@@ -142,7 +142,7 @@ def format_size(size_bytes: int) -> str:
 def _parts(text: str, kind: str, examples: str) -> list[tuple[str, str]]:
     """The numbers and units of `text`; nothing else may be in it."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(f"{text!r} is no text: write {kind} in quotes, e.g. {examples}")
+        raise InputError(f"{text!r} is not a text: write {kind} in quotes, e.g. {examples}")
     stripped = text.strip()
     if len(stripped) > _TEXT_LENGTH_MAX:
         raise InputError(f"{text[:20]!r}... is too long for {kind}: at most {_TEXT_LENGTH_MAX} characters")

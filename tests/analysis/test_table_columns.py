@@ -46,5 +46,5 @@ def test_wrong_columns_are_refused(table, columns, problem):
 
 def test_a_run_takes_no_option_of_a_table():
     ColumnOptions().refuse()
-    with pytest.raises(InputError, match="--series = 'iops': a run knows that"):
+    with pytest.raises(InputError, match="--series = 'iops': applies only to a --table"):
         ColumnOptions(series="iops").refuse()

@@ -55,7 +55,7 @@ def test_instants_sort_too():
     [
         ({"a": [1, 2], "y": [1.0, 2.0]}, FrameLayout("y", ("a",)), "none of 2 configurations was measured"),
         ({"a": [1, 1], "y": ["fast", "slow"]}, FrameLayout("y", ("a",)), "row 1 holds 'fast'"),
-        ({"a": [1, 1], "y": [1.0, 2.0]}, FrameLayout("z", ("a",)), "column 'z': there is none of that name"),
+        ({"a": [1, 1], "y": [1.0, 2.0]}, FrameLayout("z", ("a",)), "column 'z': does not exist"),
         ({"a": [1, 1], "y": [1.0, 2.0]}, FrameLayout("y", ("a", "y")), "it can be one of them"),
         ({"a": [1, 1], "y": [None, None]}, FrameLayout("y", ("a",)), "column 'y'"),
         ({"a": [1, 1], "y": [1e300, 1.0]}, FrameLayout("y", ("a",)), "use a larger unit"),

@@ -74,15 +74,15 @@ def test_commands_are_compared():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ascar.measure("no-such-program-here"), "is no program that can be run here"),
+        (lambda: ascar.measure("no-such-program-here"), "is not a program that can be run here"),
         (lambda: ascar.measure("echo 'open"), "close the quotes"),
         (
             lambda: ascar.measure("true", preset="quik"),
             "preset = 'quik': must be one of quick, normal, strict",
         ),
         (lambda: ascar.measure("true", budget="soon"), "budget = 'soon'"),
-        (lambda: ascar.measure("dd count=%WORK_AMOUNT%"), "put the amount of work in its place"),
-        (lambda: ascar.measure(sleepy, metrics={"a": "b"}), "metrics: are a command's"),
+        (lambda: ascar.measure("dd count=%WORK_AMOUNT%"), "write the amount of work in its place"),
+        (lambda: ascar.measure(sleepy, metrics={"a": "b"}), "metrics: only a command needs them"),
         (lambda: ascar.measure(lambda: "fast"), "must be a number"),
         (lambda: ascar.compare({"a": "true"}), "give at least two"),
         (lambda: ascar.compare({}), "give at least two"),

@@ -17,7 +17,7 @@ def test_rules_are_made_and_compared(tmp_path):
     assert made.verdict is not None
     assert made.verdict.kind in ("improved", "default-is-fine")
     assert RuleSet.read(out, str(out)).bare().text() == made.found.best.rules.bare().text()
-    with pytest.raises(ascar.InputError, match="is there already"):
+    with pytest.raises(ascar.InputError, match="already exists"):
         ascar.make_rules(scenario, out, evaluations=30, pairs=4, seed=7)
     again = ascar.make_rules(scenario, out, evaluations=30, pairs=4, seed=7, resume=True)
     assert again.found.best.rules.text() == made.found.best.rules.text()

@@ -60,5 +60,5 @@ def test_what_makes_none_is_named(words, named):
 
 def test_a_job_belongs_to_a_workload():
     assert control_request_of("workload", ["start", "web"], job="17").keys["job"] == "17"
-    with pytest.raises(InputError, match="goes with `workload`"):
+    with pytest.raises(InputError, match="applies only to `workload`"):
         control_request_of("kill", [], job="17")

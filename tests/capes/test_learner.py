@@ -406,7 +406,7 @@ def test_a_damaged_state_is_refused(begin, tmp_path, change, words):
 
 
 def test_a_network_needs_something_to_look_at(begin):
-    with pytest.raises(InputError, match=r"indicators = \['none'\]: fit none"):
+    with pytest.raises(InputError, match=r"indicators = \['none'\]: match no indicator"):
         begin(System(70), "algorithm = 'classic'\nindicators = ['none']\n")
     live(System(70), begin(System(70), f"indicators = ['none']\n{QUICK}"), 10)
 

@@ -206,7 +206,7 @@ def test_a_mount_point_in_memory_has_no_device(ascar, keep, tmp_path):
     finally:
         subprocess.run(["umount", str(place)], check=True)
     assert done.status == 2
-    assert "holds a tmpfs, which is on no block device" in done.error
+    assert "holds a tmpfs, which is not on a block device" in done.error
 
 
 def test_an_export_speaks_of_what_was_chosen(ascar, keep):
@@ -233,7 +233,7 @@ def test_another_machine_is_warned_of(ascar, keep, expire):
 @pytest.mark.parametrize(
     ("option", "value", "named"),
     [
-        ("--device", "/dev/null", "no block device"),
+        ("--device", "/dev/null", "is not a block device"),
         ("--device", "/dev/nosuch", "/dev/nosuch"),
         ("--mountpoint", "/usr/share", "nothing is mounted there"),
         ("--trial", "17", "it has 2"),

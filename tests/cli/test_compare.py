@@ -267,7 +267,7 @@ def test_a_recording_without_a_stable_phase_is_no_crash(ascar, recorded, tmp_pat
         (["--preset", "huge", "--", "true", "true"], "quick, normal, strict"),
         (["--label", "a", "--", "true", "true"], "--label is given 1 times for 2"),
         (["--label", "a", "--label", "a", "--", "true", "true"], "--label = 'a' is given twice"),
-        (["--column", "x", "--", "true", "true"], "--column = 'x' is for files"),
+        (["--column", "x", "--", "true", "true"], "--column = 'x' applies only to files"),
         (["--plot", "x.pdf", "--", "true", "true"], "--plot"),
         (["--", "dd count=%WORK_AMOUNT%", "true"], "%WORK_AMOUNT%"),
         (["no-such-file.csv", "other.csv"], "No such file"),

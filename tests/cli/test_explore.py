@@ -108,7 +108,7 @@ def test_a_million_different_texts(ascar, tmp_path):
 def test_nothing_to_explore(ascar):
     assert "name a study, or a table" in ascar("explore").error
     assert "is not in the history" in ascar("explore", "nothing").error
-    assert "a run knows that" in ascar("explore", "nothing", "--parameters", "a").error
+    assert "applies only to a --table" in ascar("explore", "nothing", "--parameters", "a").error
 
 
 def test_a_session_that_runs_is_watched(tmp_path):
@@ -138,12 +138,15 @@ def test_a_session_that_runs_is_watched(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--connection", "x.toml"), "--connection = 'x.toml': goes with --session"),
+        (("--connection", "x.toml"), "--connection = 'x.toml': needs --session"),
         (("--session", "a", "--connection", "/nowhere/x.toml"), "/nowhere/x.toml"),
         (("--session", "/nowhere/nothing"), "session 'nothing': does not run on this machine"),
         (("--session", "no such name"), "session"),
-        (("--session", "a", "disk"), "--session = 'a': is watched by itself; leave studies and tables out"),
-        (("--session", "a", "--objective", "iops"), "leave the options of tables out"),
+        (
+            ("--session", "a", "disk"),
+            "--session = 'a': cannot be shown with studies or tables; leave them out",
+        ),
+        (("--session", "a", "--objective", "iops"), "leave out the options of tables"),
     ],
 )
 def test_no_session_to_watch(ascar, arguments, said):
@@ -186,8 +189,8 @@ def test_a_saved_configuration_is_exported(run, ascar, tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no configuration"),
-        ("[1]", "is no configuration"),
+        ("", "is not a configuration"),
+        ("[1]", "is not a configuration"),
         ('{"configuration": {}}', "schema '': must be 'ascar/configuration/1'"),
         ('{"schema": "ascar/configuration/2", "configuration": {}}', "must be 'ascar/configuration/1'"),
         ('{"schema": "ascar/configuration/1", "configuration": {"fs": "vfat"}}', "'vfat' is not allowed"),

@@ -125,7 +125,7 @@ def test_a_million_categories_are_refused(ascar, tmp_path):
         (("small", "--table", "x.csv"), "one of the two"),
         (("--table", "none.csv", "--objective", "y"), "no such file"),
         (("--table", "none.csv"), "--objective"),
-        (("small", "--objective", "y"), "a run knows that"),
+        (("small", "--objective", "y"), "applies only to a --table"),
         (("--table", "x.csv", "--objective", "y", "--across", "median"), "max or mean"),
         (("--table", "x.csv", "--objective", "y", "--direction", "up"), "min or max"),
     ],

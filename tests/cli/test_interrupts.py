@@ -64,7 +64,7 @@ def test_a_signal_where_nothing_can_be_raised_interrupts_a_moment_later(capfd):
             cleaned.append("done")
     assert cleaned == ["begun", "done"]
     assert capfd.readouterr().err.splitlines() == [
-        "putting everything back; once more to leave that to the keeper"
+        "putting everything back; press ^C again to leave that to the keeper"
     ]
     assert sys.unraisablehook is hook
 

@@ -159,7 +159,7 @@ def test_a_benchmark_is_run_over_its_problems(ascar, table, tmp_path):
     ("more", "message"),
     [
         (("--direction", "up"), "--direction = 'up': must be min or max"),
-        (("--objective", "sped"), "'sped' is no column"),
+        (("--objective", "sped"), "'sped' is not a column"),
         (("--objective", "fs"), "must be numeric"),
         (("--noise", "loud"), "must be 'replicates'"),
         (("--optimizers", "random,genetics"), "did you mean 'genetic'"),
@@ -167,14 +167,14 @@ def test_a_benchmark_is_run_over_its_problems(ascar, table, tmp_path):
         (("--sweep", "genetic.mutation=2"), "optimizer.mutation = 2"),
         (("--sweep", "genetic.mutations=0.1"), "mutations: unknown key"),
         (("--sweep", "genetic"), "KIND.OPTION"),
-        (("--restrict", "z=1"), "'z' is no parameter"),
+        (("--restrict", "z=1"), "'z' is not a parameter"),
         (("--start", "fs=zfs"), "must be one of a, b, c"),
         (("--checkpoints", "0"), "--checkpoints"),
         (("--parameters", "x"), "--parameters and --ignore"),
         (("--budget", "soon"), "--budget"),
         (("--plot-format", "gif"), "must be svg or png"),
-        (("--benchmark", "b.toml"), "leave it out beside --benchmark"),
-        (("--tables", "d"), "belong to --benchmark"),
+        (("--benchmark", "b.toml"), "leave it out with --benchmark"),
+        (("--tables", "d"), "apply only to --benchmark"),
     ],
 )
 def test_bad_input_is_refused(ascar, table, more, message):

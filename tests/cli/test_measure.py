@@ -128,7 +128,7 @@ def test_rounds_too_few_for_a_speed_say_so(ascar):
         *("measure", "--rounds-max", "1", "--work-amount", "1,1", "--", "echo", "%WORK_AMOUNT%"),
     )
     assert done.status == 1
-    assert "1 rounds that count are too few to tell a speed" in done.error
+    assert "1 counted rounds are too few to determine a speed" in done.error
 
 
 def test_people_see_the_speed_and_the_start(capfd):
@@ -248,7 +248,7 @@ def test_fio_is_measured_by_its_json(ascar, tmp_path):
         (["--metric", "duration_s=a", "--", "true"], "measured anyway"),
         (["--kind", "x=ratio", "--", "true"], "--kind 'x': must be one of duration_s"),
         (["--kind", "duration_s=odd", "--", "true"], "ordinary, ratio, binary"),
-        (["--report-only", "duration_s", "--", "true"], "nothing is left that decides"),
+        (["--report-only", "duration_s", "--", "true"], "no metric is left to decide"),
         (["--report-only", "y", "--", "true"], "--report-only 'y'"),
         (["--work-amount", "1,5", "--", "true"], "%WORK_AMOUNT%"),
         (["--", "echo", "%WORK_AMOUNT%"], "--work-amount"),
@@ -282,7 +282,7 @@ def test_wrong_arguments_are_refused_before_anything_runs(ascar, arguments, told
             "found nothing in the 1 lines that echo printed",
         ),
         (["--round-limit", "0.2 s", "--", "sleep", "1000"], "ran longer than its limit of 0.2 s"),
-        (["--budget", "0.3 s", "--", "sleep", "1000"], "not one round ended"),
+        (["--budget", "0.3 s", "--", "sleep", "1000"], "no round ended"),
         (
             [
                 *("--rounds-max", "2", "--work-amount", "1,1000000", "--short-round", "60 s"),

@@ -96,7 +96,7 @@ def test_where_nothing_is_better_nothing_is_kept(ascar: Callable[..., Any], tmp_
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("random-write",), "rules: none are in force; give --rules FILE"),
+        (("random-write",), "rules: no rules are in force; give --rules FILE"),
         (("random-write", "--rules", "RULES", "--fields", "window"), "fields: window; allowed"),
         (("random-write", "--rules", "RULES", "--rule", "2"), "rule 2: there are rules 1 to 1"),
         (

@@ -240,7 +240,7 @@ def test_knobs_of_the_rules_in_force(ascar: Callable[..., Any], served: Served, 
     assert (rule["m_x100"], rule["b_x100"], rule["tau_us"]) == (100, -30, 12_000)
     for wrong, words in (
         ("rule1_tau_us=70001", "rule1_tau_us"),
-        ("rule9_tau_us=1", "is no knob"),
+        ("rule9_tau_us=1", "is not a knob"),
         ("rule1_tau_us", "must be KNOB=VALUE"),
         ("rule1_tau_us=fast", "must be KNOB=VALUE"),
     ):
@@ -252,7 +252,10 @@ def test_numbers_learned_over_the_wire(ascar: Callable[..., Any], served: Served
     """A few quick ticks: what is told fits the schema, and nobody is left on trial."""
     ascar("sharp", "down", "--workload", "writers")
     none = ascar("sharp", "learn", "--workload", "writers")
-    assert (none.status, none.error) == (2, "rules: none are in force; `ascar sharp deploy` some first")
+    assert (none.status, none.error) == (
+        2,
+        "rules: no rules are in force; deploy some with `ascar sharp deploy` first",
+    )
     before = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document
     for wrong, words in (
         (("--objective", "latency:99"), "--objective names 'latency_ms_p99'"),

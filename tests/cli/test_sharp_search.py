@@ -75,7 +75,7 @@ def test_a_killed_search_loses_no_run_and_comes_to_the_same_end(ascar, tmp_path)
 def test_what_is_there_is_kept_unless_asked(ascar, tmp_path):
     out = tmp_path / "rules.txt"
     assert search(ascar, out, "--evaluations", "6").status == 0
-    assert "is there already" in search(ascar, out, "--evaluations", "6").error
+    assert "already exists" in search(ascar, out, "--evaluations", "6").error
     out.unlink()
     assert "go on with --resume" in search(ascar, out, "--evaluations", "6").error
     changed = search(ascar, out, "--evaluations", "6", "--resume", "--objective", "jain")
@@ -96,7 +96,7 @@ def test_what_is_there_is_kept_unless_asked(ascar, tmp_path):
         (("--schedule", "faithful"), "--budget, --evaluations: must be given"),
         (("--patience", "0"), "--budget, --evaluations: must be given"),
         (("--resume", "--force"), "give one of them"),
-        (("--resume",), "there is none to go on with"),
+        (("--resume",), "does not exist; leave --resume out"),
         (("--budget", "soon"), "--budget = 'soon'"),
         (("--budget", "0 s"), "--budget = '0 s'"),
         (("--pairs", "1"), "pairs = 1"),

@@ -174,7 +174,7 @@ def test_a_study_without_repetitions(ascar, space, trial_of):
         (("--order", "when"), "--order = 'when': the table has no such column; it has load, fs"),
         (("--setup", "image"), "--setup = 'image'"),
         (("--series", "iops"), "--series = 'iops': the table has no readings"),
-        (("--by", "nothing", "--ignore", "number"), "--by = 'nothing': is no parameter"),
+        (("--by", "nothing", "--ignore", "number"), "--by = 'nothing': is not a parameter"),
         (("--first-runs", "9", "--ignore", "number"), "--first-runs = 9: no configuration has so many runs"),
         ((), "was measured twice"),
         (("--parameters", "fs", "--ignore", "load"), "give one of the two"),
@@ -194,7 +194,7 @@ def test_what_cannot_be_is_refused(ascar, table, more, said):
         ((), "name a study, or a table"),
         (("small", "--table", "x.csv"), "one of the two"),
         (("--table", "x.csv"), "--objective"),
-        (("small", "--objective", "y"), "a run knows that"),
+        (("small", "--objective", "y"), "applies only to a --table"),
     ],
 )
 def test_contradictions_are_refused(ascar, arguments, said):

@@ -186,7 +186,7 @@ def test_indicators(pilot, session, failed):
         pilot.call("add_indicator", session, name, 0, 1, index)
         assert index.value == number
     for name, kind, said in [
-        (b"a", 0, "is there already"),
+        (b"a", 0, "already exists"),
         (b"", 0, "0 bytes; allowed: 1 to 255"),
         (b"x" * 256, 0, "256 bytes"),
         (b"\xff\xfe", 0, "not UTF-8"),

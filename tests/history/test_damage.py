@@ -30,7 +30,7 @@ def test_a_file_that_is_no_database(path):
     path.write_bytes(random.Random(1).randbytes(8192))
     with pytest.raises(HistoryError) as refused:
         History(path)
-    assert "is no history, or is damaged" in one_line(refused.value)
+    assert "is not a history, or is damaged" in one_line(refused.value)
     assert str(path) in refused.value.message
 
 

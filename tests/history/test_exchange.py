@@ -65,7 +65,7 @@ def test_several_runs_and_an_empty_one(history, full, tmp_path, suffix, same):
             assert copy.state is old.state
             assert {**json_ready(copy.outcome()), "run_id": 0} == {**json_ready(old.outcome()), "run_id": 0}
             assert copy.machine == old.machine
-        with pytest.raises(InputError, match="here already, as run"):
+        with pytest.raises(InputError, match="exists already as run"):
             other.import_runs(file)
         assert len(other.runs()) == 2
 
@@ -188,12 +188,12 @@ def _set(path: str, value: object):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (_set("runs", 3), "no export"),
-        (_set("runs", [3]), "no export"),
-        (_set("runs.0.format", "other"), "no export"),
+        (_set("runs", 3), "is not an export"),
+        (_set("runs", [3]), "is not an export"),
+        (_set("runs.0.format", "other"), "is not an export"),
         (_set("runs.0.version", 2), "newer ascar"),
         (_set("runs.0.version", "1"), "version '1'"),
-        (_set("runs.0.name", "../../etc/passwd"), "no name of a study"),
+        (_set("runs.0.name", "../../etc/passwd"), "is not a name of a study"),
         (_set("runs.0.name", 7), "name"),
         (_set("runs.0.seed", "x"), "seed"),
         (_set("runs.0.objective", "enjoy x"), "objective"),

@@ -139,7 +139,7 @@ def test_fixed_parameters_stay_and_the_whole_table_judges(table):
     assert (regrets(runs, problem, 0) > 0.9).all()
     first = replace(table, fixed=(("fs", ""),)).build()
     assert first.space.default()["fs"] == "a"
-    for wrong, message in (((("y", "1"),), "is no parameter"), ((("fs", "zfs"),), "must be one of a, b")):
+    for wrong, message in (((("y", "1"),), "is not a parameter"), ((("fs", "zfs"),), "must be one of a, b")):
         with pytest.raises(StudyError, match=message):
             replace(table, fixed=wrong).build()
 
@@ -220,7 +220,7 @@ def test_a_benchmark_file_is_read(table, tmp_path):
         ("maximize speed", "speed", "must be 'maximize COLUMN'"),
         ("gaussian:0.1", "gauss", "must be 'replicates'"),
         ("effective = 3", "effective = 9", "effective = 9: must be from 1 to 7"),
-        ('"made-up"', '"one"', "two problems have it"),
+        ('"made-up"', '"one"', "two problems have this name"),
         ("checkpoints", "check points", "is not TOML"),
     ],
 )

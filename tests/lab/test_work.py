@@ -185,7 +185,7 @@ def test_files_that_are_not_ours_are_refused(table, tmp_path):
     with pytest.raises(StudyError, match="cannot be read as Parquet"):
         archive.load(one)
     pl.DataFrame({"seed": [1]}).write_parquet(archive.path(one))
-    with pytest.raises(StudyError, match="has other columns"):
+    with pytest.raises(StudyError, match="does not have the columns"):
         archive.load(one)
     with pytest.raises(StudyError, match="--results = "):
         Archive(archive.path(one))

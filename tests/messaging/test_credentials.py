@@ -157,7 +157,9 @@ def test_who_has_not_is_not(realm: Realm, tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_told_before_anybody_is_asked(realm: Realm) -> None:
     path = realm.creds("open")
     path.chmod(0o644)
-    with pytest.raises(InputError, match="others can read the secret in it; `chmod 600` it|`chmod 600` it"):
+    with pytest.raises(
+        InputError, match="other users can read the secret in it; run `chmod 600` on it|`chmod 600` it"
+    ):
         asyncio.run(connect(realm, path))
     path.chmod(0o600)
     path.write_text("nothing")

@@ -46,7 +46,7 @@ def test_refused_addresses(url: str, words: str) -> None:
     ("settings", "words"),
     [
         (Settings(user="a"), "give both or none"),
-        (Settings(user="a", password="b", token="c"), "user and token: give one way"),
+        (Settings(user="a", password="b", token="c"), "user and token: give only one of these credentials"),
         (Settings(url="tls://a", tls=Tls(certificate="a")), "tls.certificate and tls.key"),
         (Settings(tls=Tls(ca="a")), "write tls://"),
     ],

@@ -103,7 +103,7 @@ def test_failures_do_not_hold_it_up():
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        ({"reformat": 2}, "no change cost"),
+        ({"reformat": 2}, "is not a change cost"),
         ({"reformat-restore": 1}, "from 2 to 1000000"),
         ({"reformat-restore": True}, "from 2 to 1000000"),
         ({"reformat-restore": "2"}, "from 2 to 1000000"),
@@ -123,7 +123,7 @@ def test_a_budget_is_read():
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ({"reformat": 2}, "space.change_cost_s: 'reformat' is no change cost"),
+        ({"reformat": 2}, "space.change_cost_s: 'reformat' is not a change cost"),
         ({"remount": -1}, "space.change_cost_s.remount = -1: must be seconds from 0 to 1e.09"),
         ({"remount": float("nan")}, "must be seconds"),
         ({"remount": 10**400}, "must be seconds"),

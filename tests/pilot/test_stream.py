@@ -63,7 +63,7 @@ def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path):
         ('{"t": 0, "v": 1}\n[1]\n', "line 2: must be a JSON object"),
         ('{"t": 0, "v": 1}\n{"t"\n', "line 2: is not JSON"),
         (b"t,v\n\xff,1\n", "line 2: is not UTF-8"),
-        ('t,v\n"0,1\n', "line 2: is no row"),
+        ('t,v\n"0,1\n', "line 2: is not a row"),
         (b"t,v\n" + b"1" * 2_000_000, "line 2: is longer"),
         (",".join("v" * 20_000) + "\n", "columns: at most"),
         ('{"v":' * 100_000 + "\n", "line 1: is not JSON"),

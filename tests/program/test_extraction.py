@@ -82,7 +82,7 @@ def test_a_path_into_a_list():
         ("", "must be 'regex:EXPRESSION' or 'json:PATH'"),
         ("regex:", "must be 'regex:EXPRESSION' or 'json:PATH'"),
         ("yaml:a.b", "must be 'regex:EXPRESSION' or 'json:PATH'"),
-        ("regex:(", "is no regular expression"),
+        ("regex:(", "is not a regular expression"),
         ("json:a..b", "cannot be read at"),
         ("json:a[x]", "cannot be read at"),
         ("json:a[", "cannot be read at"),

@@ -48,9 +48,9 @@ def test_a_line_cut_off_by_a_kill_is_dropped_and_the_rest_goes_on(path: Path) ->
 
 
 def test_a_journal_there_or_not_there(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is there already; go on with --resume"):
+    with pytest.raises(InputError, match="already exists; go on with --resume"):
         Journal(path, ABOUT)
-    with pytest.raises(InputError, match="none to go on with"):
+    with pytest.raises(InputError, match="does not exist; leave --resume out"):
         Journal(tmp_path / "other", ABOUT, "resume")
     with Journal(path, ABOUT, "anew") as journal:
         assert len(journal) == 0

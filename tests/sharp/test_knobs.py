@@ -46,11 +46,11 @@ def test_any_configuration_of_the_space_is_a_rule_set() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"rule3_m100": 100}, "is no knob"),
-        ({"rule0_m100": 100}, "is no knob"),
-        ({"rule01_m100": 100}, "is no knob"),
-        ({"rule1_window": 100}, "is no knob"),
-        ({"x" * 500: 1}, "is no knob"),
+        ({"rule3_m100": 100}, "is not a knob"),
+        ({"rule0_m100": 100}, "is not a knob"),
+        ({"rule01_m100": 100}, "is not a knob"),
+        ({"rule1_window": 100}, "is not a knob"),
+        ({"x" * 500: 1}, "is not a knob"),
         ({"rule1_tau_us": 70_001}, "rule1_tau_us"),
         ({"rule1_m100": 99.5}, "rule1_m100"),
         ({"rule1_m100": "many"}, "rule1_m100"),

@@ -82,7 +82,10 @@ def test_only_the_numbers_asked_for(tmp_path: Path) -> None:
         ({"trial": "2 h"}, "target.trial = '2 h': must be at most an hour"),
         ({"settle": "soon"}, "target.settle = 'soon'"),
         ({"scenario": "nothing"}, "must be a file or one of"),
-        ({"scenario": "random-write", "workload": "w"}, "target.scenario: with workload"),
+        (
+            {"scenario": "random-write", "workload": "w"},
+            "target.scenario: cannot be given together with workload",
+        ),
         ({"workload": "a b"}, "target.workload"),
         ({"speed": 1}, "speed"),
     ],

@@ -188,7 +188,7 @@ def test_control_reaches_every_group(scenario, tmp_path):
     assert (cluster.step(3)[:, TAU] == 50_000).all()
     with pytest.raises(ScenarioError, match="No such file"):
         with_rules(own, tmp_path / "none.rules")
-    rules.write_text("this is no rule set\n")
+    rules.write_text("this is not a rule set\n")
     with pytest.raises(ScenarioError, match="rules"):
         Cluster(with_rules(own, rules))
 

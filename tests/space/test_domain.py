@@ -25,8 +25,8 @@ ranges = st.builds(
     ("make", "message"),
     [
         (lambda: Choices(()), "the list is empty"),
-        (lambda: Choices((1, 2, 1)), "1 stands twice"),
-        (lambda: Choices((True, 1)), "stands twice"),
+        (lambda: Choices((1, 2, 1)), "1 appears twice"),
+        (lambda: Choices((True, 1)), "appears twice"),
         (lambda: Choices((1, "1")), "written alike"),
         (lambda: Choices((1, math.nan)), "must be finite"),
         (lambda: Choices((2**60,)), "at most 2\\*\\*53"),

@@ -27,7 +27,7 @@ COST = ChangeCost.DYN_KERNEL
         ),
         (
             lambda: boolean("x", default=True, cost=COST, weaker={False: "speed"}),
-            "'speed' is no guarantee",
+            "'speed' is not a guarantee",
         ),
         (lambda: boolean("x", default=True, cost=COST, weaker={False: ()}), "name what it weakens"),
         (

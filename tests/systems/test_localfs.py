@@ -161,7 +161,7 @@ def test_a_restored_image_holds_the_files_as_they_were(tmp_path):
         assert "save" in target.settle()
         (target.workspace.directory / "file").write_text("as the load left it")
         (target.workspace.directory / "more").write_text("x")
-        # A knob is no part of the layout, so the same image serves.
+        # A knob is not a part of the layout, so the same image serves.
         change = target.apply(default.replaced(dirty_ratio_percent=40))
         assert change.filled
         assert "restore" in change.step_s

@@ -35,7 +35,7 @@ def values(space, name):
         ({"memory": "lots"}, "target.memory = 'lots'"),
         (
             {"memory": "1 GiB", "dataset_to_memory": 2.5},
-            "target.memory: stands beside target.dataset_to_memory",
+            "target.memory: cannot be given together with target.dataset_to_memory",
         ),
         ({"dataset_to_memory": 0.0}, "target.dataset_to_memory = 0.0: must be from 0.01 to 1000"),
         ({"dataset_to_memory": float("nan")}, "target.dataset_to_memory = nan"),
@@ -47,11 +47,11 @@ def values(space, name):
             {"file_systems": ["zfs"]},
             "target.file_systems: 'zfs': must be some of ext2, ext3, ext4, xfs, btrfs",
         ),
-        ({"file_systems": []}, r"target.file_systems = \[\]: must name some of"),
+        ({"file_systems": []}, r"target.file_systems = \[\]: must name at least one of"),
         ({"file_systems": "ext4"}, "target.file_systems = 'ext4'"),
         ({"image": ""}, "target.image = '': must be a path"),
         ({"image": "a\0b"}, "target.image = .*: must be a path"),
-        ({"image": "/x", "device": "/dev/x"}, "target.image: stands beside target.device"),
+        ({"image": "/x", "device": "/dev/x"}, "target.image: cannot be given together with target.device"),
         ({"device": "sdb"}, "target.device = 'sdb': must be a path below /dev"),
         ({"device": "/dev/x", "state": "restored"}, "target.state = 'restored': needs an image"),
         ({"confirmed_device": "/dev/x"}, "target.confirmed_device = '/dev/x': confirms nothing"),
@@ -128,7 +128,7 @@ def test_a_missing_program_is_named_with_its_packages(tmp_path, monkeypatch):
 
 def test_a_device_must_be_there_be_one_and_be_confirmed(tmp_path):
     refused(StudyError, "target.device = '/dev/no-such': No such file", device="/dev/no-such")
-    refused(StudyError, "target.device = '/dev/null': is no block device", device="/dev/null")
+    refused(StudyError, "target.device = '/dev/null': is not a block device", device="/dev/null")
     blocks = [path for path in Path("/dev").glob("loop[0-9]*") if path.is_block_device()]
     if blocks:
         device = str(blocks[0])

@@ -73,7 +73,7 @@ def test_interrupted_trials_tell_nothing(tmp_path):
     recording = MeasurementTable.read(written(tmp_path / "t.parquet"), TableColumns(metrics=("ops_per_s",)))
     assert recording.rows(0) == slice(0, 2)
     only = [(*row[:5], 1.0) for row in ROWS if row[0] == "interrupted"]
-    with pytest.raises(StudyError, match="no trial in it came to an end"):
+    with pytest.raises(StudyError, match="no trial in it has ended"):
         MeasurementTable.read(written(tmp_path / "none.parquet", only), TableColumns(metrics=("ops_per_s",)))
 
 

@@ -146,7 +146,7 @@ def test_an_inactive_parameter_is_named_where_a_formula_needs_it():
     [
         ({}, "target.metrics: missing"),
         ({"metrics": {}}, "target.metrics: empty"),
-        ({"metrics": {"no name": "1"}}, "'no name' is no name"),
+        ({"metrics": {"no name": "1"}}, "'no name' is not a name"),
         ({"metrics": {"m": "1 +"}}, "target.metrics.m"),
         (FORMULA | {"fails_when": "("}, "target.fails_when"),
         (FORMULA | {"warm_up": "soon"}, "target.warm_up"),

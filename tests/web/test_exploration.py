@@ -128,7 +128,11 @@ def test_the_bytes_say_all_of_it():
         ({"a": [1, 2], "iops": ["1", "fast"]}, {}, "column 'iops': row 2 holds 'fast'; a metric must hold"),
         ({"a": ["x", "x"], "iops": [1.0, 2.0]}, {}, "no parameter takes two values"),
         ({"a": ["x", "y"], "iops": [None, float("nan")]}, {}, "column 'iops': holds no finite number"),
-        ({"a": ["x", "y"], "iops": [1.0, 2.0]}, {"parameters": ("iops",)}, "set or measured; name it once"),
+        (
+            {"a": ["x", "y"], "iops": [1.0, 2.0]},
+            {"parameters": ("iops",)},
+            "cannot be both a parameter and a metric",
+        ),
         ({"a": [[1], [2]], "iops": [1.0, 2.0]}, {}, "column 'a': holds List(Int64); a parameter must hold"),
     ],
 )

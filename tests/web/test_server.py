@@ -86,7 +86,7 @@ def test_only_the_page_is_served(ask, path):
 def test_errors_are_one_line_of_json(ask):
     status, _, content = ask("/api/metric?name=%3Cb%3E")
     assert status == 400
-    assert json.loads(content) == {"error": "metric '<b>': there is none of that name; there are throughput"}
+    assert json.loads(content) == {"error": "metric '<b>': does not exist; there are throughput"}
     status, _, content = ask("/api/explore?objective=x&file=own.csv", "POST", b"")
     assert (status, "file 'own.csv'" in json.loads(content)["error"]) == (400, True)
 
@@ -108,7 +108,7 @@ def test_a_port_that_is_taken_and_an_address_of_others():
         port = listener.getsockname()[1]
         with pytest.raises(Refused, match=f"--port = {port}: "):
             bound("127.0.0.1", port)
-    with pytest.raises(InputError, match=r"--host = '192\.0\.2\.1': is no address of this machine"):
+    with pytest.raises(InputError, match=r"--host = '192\.0\.2\.1': is not an address of this machine"):
         bound("192.0.2.1", 0)
 
 

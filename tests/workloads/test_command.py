@@ -189,7 +189,7 @@ def test_failures_of_the_program_fail_the_load(place, script, options, problem):
         ({"argv": ["ls"], "metrics": {"x y": "regex:1"}}, "workload.metrics.x y: must be letters"),
         (
             {"argv": ["ls"], "metrics": {"x": "regex:("}},
-            "workload.metrics.x = 'regex:.*is no regular expression",
+            "workload.metrics.x = 'regex:.*is not a regular expression",
         ),
         ({"argv": ["ls"], "metrics": {"x": 1}}, "workload.metrics"),
         ({"argv": ["ls"], "time": "column 1"}, "workload.time = 'column 1'"),

@@ -191,10 +191,10 @@ def _where(process: Path) -> str:
         ({"preset": 1}, "workload.preset = 1: must be"),
         ({"scale": 0}, "workload.scale = 0.0: must be from 0.001 to 10000"),
         ({"scale": float("nan")}, "workload.scale = nan: must be from"),
-        ({"scale": 2, "options": SMALL}, "workload.scale = 2.0: is for presets"),
+        ({"scale": 2, "options": SMALL}, "workload.scale = 2.0: applies only to presets"),
         (
             {"preset": "small-files-fsync", "options": SMALL},
-            "workload.options: stands beside workload.preset",
+            "workload.options: cannot be given together with workload.preset",
         ),
         ({"job": "/nonexistent.fio"}, "workload.job = '/nonexistent.fio': No such file or directory"),
         ({"job": "/etc"}, "workload.job = '/etc': Is a directory"),

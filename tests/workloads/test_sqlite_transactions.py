@@ -89,7 +89,7 @@ def test_pragmas_of_the_workspace_are_in_force(place):
 )
 def test_what_is_no_pragma_is_refused(place, line):
     (place.directory / "connect.sql").write_text(line + "\n")
-    with pytest.raises(StageFailed, match="is no pragma") as failed:
+    with pytest.raises(StageFailed, match="is not a pragma") as failed:
         SqliteTransactions(SMALL).prepare(place)
     assert failed.value.stage == "fill"
 

@@ -29,7 +29,7 @@ impl std::error::Error for Mistake {}
 pub enum Word {
     /// An option that the help describes, by its long name with both dashes.
     Option(&'static str),
-    /// A word that is no option.
+    /// A word that is not an option.
     Value(OsString),
 }
 
@@ -84,7 +84,7 @@ impl Arguments {
     /// The present option's value, which is given once.
     ///
     /// # Errors
-    /// The option has no value after it, or stands twice.
+    /// The option has no value after it, or appears twice.
     pub fn value(&mut self) -> Result<OsString, Mistake> {
         let option = self.present();
         if self.given.contains(&option.name) {

@@ -41,7 +41,7 @@ impl Credentials {
         let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
         let about = file.metadata().map_err(|error| wrong(&error))?;
         if !about.is_file() {
-            return Err(wrong(&"is no file"));
+            return Err(wrong(&"is not a file"));
         }
         if about.permissions().mode() & 0o077 != 0 {
             return Err(wrong(&"others can read the secret in it: `chmod 600` it"));

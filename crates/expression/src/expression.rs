@@ -113,7 +113,7 @@ impl Expression {
     /// Its value, which must be a number.
     ///
     /// # Errors
-    /// As [`Self::evaluate`], and where the result is no number.
+    /// As [`Self::evaluate`], and where the result is not a number.
     pub fn number<E: From<String>>(
         &self,
         lookup: &dyn Fn(&str) -> Result<Value, E>,

@@ -213,7 +213,7 @@ pub unsafe extern "C" fn pilot_add_indicator(
         let known = &mut state.settings.indicators;
         if known.iter().any(|(other, _, _)| other == name) {
             return Err(Failure::argument(format!(
-                "indicator {name:?} is there already; allowed: a name of its own"
+                "indicator {name:?} already exists; give it another name"
             )));
         }
         if known.len() == INDICATORS_MAX {

@@ -117,7 +117,7 @@ impl Forest {
     /// One prediction a row.
     ///
     /// # Errors
-    /// [`Fault::Shape`] where `features` is no whole number of rows.
+    /// [`Fault::Shape`] where `features` is not a whole number of rows.
     pub fn predict(&self, features: &[f64]) -> Result<Vec<Prediction>, Fault> {
         if !features.len().is_multiple_of(self.width) {
             return Err(Fault::Shape);

@@ -34,14 +34,14 @@ struct Kind {
 /// Merges databases, in their order, into a new one.
 ///
 /// # Errors
-/// When one is no replay database, they are of different systems, or the new one is there already or cannot be written.
+/// When one is not a replay database, they are of different systems, or the new one is there already or cannot be written.
 pub fn merge(sources: &[PathBuf], into: &Path) -> Result<Vec<Merged>, String> {
     if sources.len() < 2 {
         return Err("merge: name two databases or more".to_owned());
     }
     if into.exists() {
         return Err(format!(
-            "--into {}: is there already: name a new file",
+            "--into {}: already exists: name a new file",
             into.display()
         ));
     }
@@ -415,7 +415,7 @@ mod tests {
         assert!(
             merge(&[one.clone(), one.clone()], &one)
                 .unwrap_err()
-                .contains("is there already")
+                .contains("already exists")
         );
     }
 }

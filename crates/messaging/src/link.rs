@@ -81,7 +81,7 @@ impl Link {
             }
         };
         let info: Info = serde_json::from_str(&info)
-            .map_err(|error| Fault(format!("the server's greeting is no JSON: {error}")))?;
+            .map_err(|error| Fault(format!("the server's greeting is not JSON: {error}")))?;
         if info.max_payload > 0 {
             link.payload_bytes_max = info.max_payload;
         }

@@ -172,7 +172,7 @@ impl Options {
         let given: Vec<&str> = ways.iter().filter(|it| it.1).map(|it| it.0).collect();
         if given.len() > 1 {
             return wrong(&format!(
-                "{}: give one way to say who we are",
+                "{}: give only one of these credentials",
                 given.join(" and ")
             ));
         }

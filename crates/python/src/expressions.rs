@@ -46,7 +46,7 @@ impl Expression {
         let Some(Ok(text)) = readable else {
             let shown = text.repr()?;
             return Err(ExpressionError::new_err(format!(
-                "{shown} is no formula: write it as a string"
+                "{shown} is not a formula: write it as a string"
             )));
         };
         let formula = Core::parse(&text).map_err(Fault::from)?;

@@ -211,7 +211,7 @@ impl Simulation {
     /// How many streams took it: none of a rogue's.
     ///
     /// # Errors
-    /// There is no such group, or the text is no rule set.
+    /// There is no such group, or the text is not a rule set.
     pub fn deploy(&mut self, group: usize, rules: Option<&str>) -> Result<usize, ScenarioError> {
         self.fresh = false;
         self.cluster.deploy(group, rules)

@@ -33,7 +33,7 @@ def points_of(
         default: the default configuration, whose point is marked; None marks none.
 
     Raises:
-        InputError: an objective names a metric that was not measured, or is no number somewhere.
+        InputError: an objective names a metric that was not measured, or is not a number somewhere.
     """
     known: dict[Configuration, list[Trial]] = {}
     for trial in trials:

@@ -49,9 +49,7 @@ class ColumnOptions:
         for one in fields(self):
             value = getattr(self, one.name)
             if value is not None:
-                raise InputError(
-                    f"--{one.name} = {value!r}: a run knows that; leave it out, or give a --table"
-                )
+                raise InputError(f"--{one.name} = {value!r}: applies only to a --table; leave it out")
 
     def read(
         self, path: Path, is_measured: Callable[[str], bool] = lambda _: False

@@ -224,7 +224,7 @@ def _check_columns(frame: pl.DataFrame, layout: FrameLayout) -> None:
     for name in (layout.objective, *layout.parameters, layout.order, layout.setup):
         if name is not None and name not in frame.columns:
             shown = ", ".join(frame.columns[:_NAMES_SHOWN])
-            raise InputError(f"column {name!r}: there is none of that name; there are {shown}")
+            raise InputError(f"column {name!r}: does not exist; there are {shown}")
     if layout.objective in layout.parameters:
         raise InputError(
             f"column {layout.objective!r}: is the objective and a parameter; it can be one of them"

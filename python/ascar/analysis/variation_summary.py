@@ -106,12 +106,12 @@ def grouped(runs: Runs, by: str | None) -> tuple[tuple[str, ...], NDArray[np.int
         by: a parameter; None: one group.
 
     Raises:
-        InputError: it is no parameter, or has too many values.
+        InputError: it is not a parameter, or has too many values.
     """
     if by is None:
         return _ONE, np.zeros(len(runs), np.intp)
     if by not in runs.names:
-        raise InputError(f"--by = {by!r}: is no parameter; parameters are {', '.join(runs.names[:40])}")
+        raise InputError(f"--by = {by!r}: is not a parameter; parameters are {', '.join(runs.names[:40])}")
     factor = factor_of(runs.values[by], max(2, min(8, len(runs) // ROWS_PER_RANGE)), _VALUES_MAX)
     if len(factor.labels) > _GROUPS_MAX:
         raise InputError(
@@ -172,7 +172,7 @@ class ParameterEffect:
 def linked(runs: Runs, spread: Spread) -> list[ParameterEffect]:
     """Parameters by how surely configurations of different values differ in variation, the surest first.
 
-    A value counts where two configurations have it. What does not apply is no value.
+    A value counts where two configurations have it. What does not apply is not a value.
     """
     found: list[tuple[str, float, int, float]] = []
     for name in runs.varying:

@@ -106,7 +106,7 @@ def initialises_lazily(study: Study) -> bool | None:
 
 
 def readings(seconds: NDArray[np.float64], values: NDArray[np.float64]) -> Series | None:
-    """A series without what is no number; None where the instants do not rise from above 0."""
+    """A series without what is not a number; None where the instants do not rise from above 0."""
     if seconds.shape != values.shape:
         return None
     finite = np.isfinite(seconds) & np.isfinite(values)

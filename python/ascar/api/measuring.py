@@ -87,13 +87,13 @@ def measure(
 
     Raises:
         InputError: an argument is wrong, or a function returned something else.
-        WorkError: the command failed, or not one round ended.
+        WorkError: the command failed, or no round ended.
     """
     goal = Goal.of(preset, interval_width=interval_width, confidence=confidence)
     limits = Limits(duration("budget", budget), rounds_max)
     if callable(what):
         if metrics:
-            raise InputError("metrics: are a command's; a function returns its own by name")
+            raise InputError("metrics: only a command needs them; a function returns its metrics by name")
         command, cost_s = (_name_of(what),), None
         run, names = rounds_of(what)
         runner: Runner = checked(run, names)
@@ -161,7 +161,7 @@ def compare(
     with sampler:
         session = run_contest(runners, plan, partial(_tell_contest, lines, labels))
     if not session.blocks:
-        raise WorkError(f"not one round of each that counts has ended: {session.ended}; raise budget")
+        raise WorkError(f"no counted round of each has ended: {session.ended}; raise budget")
     commands = [(label, _words_of(contestants[label])) for label in labels]
     result = Compared.of(commands, plan, session, confidence, sampler.used).result()
     return Ranking(**{name: getattr(result, name) for name in result.__struct_fields__})
@@ -170,7 +170,9 @@ def compare(
 def _command(what: Sequence[str] | str, metrics: Mapping[str, str]) -> CommandRunner:
     runner = CommandRunner(_split(what), metrics)
     if runner.adjustable:
-        raise InputError(f"{WORK_AMOUNT}: is for `ascar measure`; put the amount of work in its place")
+        raise InputError(
+            f"{WORK_AMOUNT}: only `ascar measure` fills it in; write the amount of work in its place"
+        )
     return runner
 
 
@@ -213,7 +215,7 @@ def _runners(contestants: Mapping[str, What], metric: str | None) -> tuple[list[
         runners.append(runner)
     if len(set(told.values())) > 1:
         shown = ", ".join(f"{label!r} tells {one}" for label, one in told.items())
-        raise InputError(f"{shown}: only what tells the same can be compared")
+        raise InputError(f"{shown}: only runs that report the same metric can be compared")
     return runners, next(iter(told.values()), name)
 
 

@@ -99,7 +99,7 @@ def _study_of(
             raise InputError("space: missing; give the configurations that the function can be called with")
         return Study.of_function(what, space, objective, budget or "1 min", **tables)
     if space is not None or objective != "maximize value":
-        raise InputError("space and objective: are a function's; a study has its own")
+        raise InputError("space and objective: only a function needs them; a study has its own")
     given = dict(tables)
     if budget is not None:
         given["study"] = {**given.get("study", {}), "budget": budget}

@@ -179,8 +179,7 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
             raise
     if not session.blocks:
         raise WorkError(
-            f"not one round of each that counts has ended: {session.ended}; raise --budget, or lower "
-            "--warm-up"
+            f"no counted round of each has ended: {session.ended}; raise --budget, or lower --warm-up"
         )
     compared = Compared.of(contestants, plan, session, wanted.confidence, sampler.used)
     outputs.deliver(CompareOutput(compared))

@@ -36,7 +36,7 @@ def read_configuration(path: Path, space: Space) -> Configuration:
     try:
         found = msgspec.json.decode(file.content(), type=_File)
     except (ValueError, RecursionError) as error:
-        raise file.refused(f"is no configuration: {error}") from error
+        raise file.refused(f"is not a configuration: {error}") from error
     if found.schema != SCHEMA:
         raise file.refused(f"schema {found.schema!r}: must be {SCHEMA!r}")
     strange = sorted(set(found.configuration) - set(space.names))

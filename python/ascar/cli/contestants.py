@@ -85,10 +85,14 @@ def contestants_of(
         )
     if files and BETWEEN not in what:
         if metric is not None:
-            raise InputError(f"--metric = {metric!r} is for commands: name a file's column with --column")
+            raise InputError(
+                f"--metric = {metric!r} applies only to commands; name a file's column with --column"
+            )
         return _recordings(files, names, column)
     if column is not None:
-        raise InputError(f"--column = {column!r} is for files: say what a command's number is with --metric")
+        raise InputError(
+            f"--column = {column!r} applies only to files; name a command's number with --metric"
+        )
     return _contestants(_commands(what), names, metric, round_limit)
 
 

@@ -69,9 +69,9 @@ def explore(
     from ascar.web import application, bound, serve
 
     if capes is not None and (runs or table):
-        raise InputError(f"--session = {capes!r}: is watched by itself; leave studies and tables out")
+        raise InputError(f"--session = {capes!r}: cannot be shown with studies or tables; leave them out")
     if connection is not None and capes is None:
-        raise InputError(f"--connection = {str(connection)!r}: goes with --session; name the session")
+        raise InputError(f"--connection = {str(connection)!r}: needs --session; name the session")
     if not runs and not table and capes is None:
         raise InputError("explore: name a study, or a table with --table, or a session with --session")
     if direction not in (None, "min", "max"):
@@ -92,7 +92,7 @@ def explore(
         )
         _announce(url, whole, as_json=json)
         if address[0] not in ("127.0.0.1", "::1"):
-            say(f"warning: --host = {host!r}: everybody who reaches this address can read what was measured")
+            say(f"warning: --host = {host!r}: whoever reaches this address can read what was measured")
         if browser and not json:
             _open(url)
         with suppress(KeyboardInterrupt):
@@ -171,7 +171,7 @@ def _subject(stack: ExitStack, runs: list[str], tables: list[Path], asked: _Aske
             ("--ignore", asked.ignore),
         ):
             if value is not None:
-                raise InputError(f"{option} = {value!r}: a run knows that; leave it out, or give a --table")
+                raise InputError(f"{option} = {value!r}: applies only to a --table; leave it out")
     parts = [_part(path, asked) for path in tables]
     if not runs:
         return Fixed(Exploration.of(parts, asked.objective or "", asked.minimize))
@@ -185,14 +185,14 @@ def _watched(stack: ExitStack, capes: str, connection: Path | None, asked: _Aske
 
     Raises:
         EnvironmentLacks: it does not run.
-        InputError: it is no name of one, or an option makes no sense with it.
+        InputError: it is not a name of one, or an option makes no sense with it.
     """
     from ascar.errors import InputError
     from ascar.web import OnlineSubject
 
     if asked != _Asked(None, None, None, None, None):
         raise InputError(
-            f"--session = {capes!r}: a session knows its objective; leave the options of tables out"
+            f"--session = {capes!r}: a session has its own objective; leave out the options of tables"
         )
     session, settings = session_at(capes, connection, "viewer")
     return stack.enter_context(OnlineSubject(session, settings))

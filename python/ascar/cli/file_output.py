@@ -44,4 +44,4 @@ def write_new(path: Path, text: str, *, force: bool) -> None:
 
 
 def _there(path: Path) -> InputError:
-    return InputError(f"file {str(path)!r}: is there already; use --force, or name another --out")
+    return InputError(f"file {str(path)!r}: already exists; use --force, or name another --out")

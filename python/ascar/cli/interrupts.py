@@ -81,7 +81,7 @@ class _Asks:
         if self._count == 1 or self._count >= _ASKS_TO_GIVE_UP:
             raise KeyboardInterrupt
         with suppress(RuntimeError):  # it may have come in the middle of another line
-            say("putting everything back; once more to leave that to the keeper")
+            say("putting everything back; press ^C again to leave that to the keeper")
 
     def lose(self, lost: sys.UnraisableHookArgs) -> None:
         """An exception in a `__del__` or a weak reference's callback, where nobody can catch it."""

@@ -136,7 +136,9 @@ def _plan(
 
     indicators = _indicators(asked, goal, adjustable=work is not None)
     if work is None and all(indicator.goal is None for indicator in indicators):
-        raise InputError(f"--report-only {asked.report_only[0]}: nothing is left that decides when to stop")
+        raise InputError(
+            f"--report-only {asked.report_only[0]}: no metric is left to decide when to stop; name fewer"
+        )
     return MeasurementPlan(indicators, goal, work, Limits(duration("--budget", limit), rounds_max))
 
 

@@ -69,7 +69,7 @@ def round_limit_s(text: str | None) -> float | None:
     """Seconds of --round-limit; None where it was not given.
 
     Raises:
-        InputError: it is no duration.
+        InputError: it is not a duration.
     """
     from ascar.study import duration
 

@@ -50,7 +50,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
         ("ascar.workloads", study.workload, "workload.kind"),
         ("ascar.optimizers", study.optimizer, "optimizer.kind"),
     ):
-        if table.get("kind", "function") != "function":  # a Python function is no entry point
+        if table.get("kind", "function") != "function":  # a Python function is not an entry point
             find(group, str(table["kind"]), key)
     with loading_for_one_thread():
         from ascar.campaign import PreparedStudy
@@ -67,7 +67,7 @@ def find_space(named: str) -> Space:
     """The whole space of a preset or of a kind of target, or what a study file leaves of its target's space.
 
     Raises:
-        InputError: no such preset or kind, or the file is no study.
+        InputError: no such preset or kind, or the file is not a study.
     """
     from ascar.extension import kinds
     from ascar.space import Guarantee, preset, space_from_table
@@ -86,7 +86,7 @@ def find_run(history: History, named: str) -> Run:
     """The run that a number, a study's name or a study file means; the latest of a study.
 
     Raises:
-        InputError: there is none, or the file is no study.
+        InputError: there is none, or the file is not a study.
     """
     from ascar.study import Study
 

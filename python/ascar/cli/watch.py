@@ -76,7 +76,7 @@ def watch(
     if columns.every_s is not None and columns.every_s > plan.batch_s:
         raise InputError(f"--every = {every!r}: must be at most a batch, --batch = {batch!r}")
     if limit is not None and not follow:
-        raise InputError(f"--budget = {limit!r}: is for --follow")
+        raise InputError(f"--budget = {limit!r}: applies only to --follow")
     limit_s = None if limit is None else duration("--budget", limit)
     names = _names(files, combine)
     with ExitStack() as stack:

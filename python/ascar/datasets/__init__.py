@@ -32,7 +32,7 @@ def dataset_file(name: str) -> Path:
         InputError: there is none of that name.
     """
     if name not in DATASETS:
-        raise InputError(f"dataset {name!r}: there is none of that name; there are {', '.join(DATASETS)}")
+        raise InputError(f"dataset {name!r}: does not exist; there are {', '.join(DATASETS)}")
     return Path(__file__).parent / f"{name}.parquet"
 
 

@@ -76,7 +76,7 @@ def parse_system_calls(
         sizes: the known sizes in bytes of files when the trace began, by path.
 
     Raises:
-        InputError: no line tells of file I/O.
+        InputError: no line describes file I/O.
     """
     state = _State(None if under is None else under.rstrip("/") + "/", sizes=sizes or {})
     for line in lines:
@@ -97,7 +97,7 @@ def parse_system_calls(
     if not state.rows:
         where = "" if under is None else f" below {under}"
         raise InputError(
-            f"no line tells of file I/O{where}; write the trace with `strace -f -ttt -T -y -s 0 -o FILE`"
+            f"no line describes file I/O{where}; write the trace with `strace -f -ttt -T -y -s 0 -o FILE`"
         )
     names = (*("seconds", "operation", "thread", "file"), *("offset_bytes", "size_bytes", "latency_s"))
     return Trace.of(dict(zip((*names, "start_bytes"), zip(*state.rows, strict=True), strict=True)))

@@ -149,7 +149,7 @@ def configuration_of(text: str, where: str) -> Configuration:
     values = load(text, where)
     if not isinstance(values, dict):
         raise HistoryError(
-            f"{where}: its configuration is no table of values; put back a copy of the history"
+            f"{where}: its configuration is not a table of values; put back a copy of the history"
         )
     return Configuration(cast("dict[str, Any]", values))
 
@@ -168,7 +168,7 @@ def trial_of(
     try:
         purpose, state = Purpose(row.purpose), TrialState(row.state)
     except ValueError as error:
-        raise HistoryError(f"{where}: {error}; it was written by a newer ascar: use that one") from error
+        raise HistoryError(f"{where}: {error}; a newer ascar wrote it; use that version") from error
     return Trial(
         number=row.number,
         configuration=configuration_of(row.configuration, where),

@@ -22,7 +22,7 @@ _BUSY_TIMEOUT_S = 30.0
 
 # What SQLite says, and what it means to the user. The first fragment found in the message decides.
 _CAUSES = (
-    ("not a database", "is no history, or is damaged; move it away, or put back a copy"),
+    ("not a database", "is not a history, or is damaged; move it away, or put back a copy"),
     ("malformed", "is damaged; move it away, or put back a copy"),
     ("disk is full", "cannot be written: the disk is full; free some space, then go on with `--resume`"),
     ("disk i/o error", "cannot be read or written: the disk reports an error; see `dmesg`"),
@@ -39,7 +39,7 @@ class Database:
         location: a file, or a SQLAlchemy URL such as "postgresql+psycopg://user@host/name".
 
     Raises:
-        HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
+        HistoryError: cannot be opened, is damaged, is not a history, or was written by a newer version.
         EnvironmentLacks: the driver of the database is not installed.
     """
 
@@ -151,7 +151,7 @@ def _url(text: str) -> sa.URL:
         url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise HistoryError(
-            f"history {text.partition('@')[2] or text!r}: is no database URL that can be used; "
+            f"history {text.partition('@')[2] or text!r}: is not a database URL that can be used; "
             "give a file, or a URL such as 'postgresql+psycopg://user@host/name'"
         ) from error
     return url

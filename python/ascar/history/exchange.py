@@ -73,7 +73,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     """The runs of a file, as its JSON says them; nothing is checked but that they are objects.
 
     Raises:
-        InputError: it cannot be read, is no export of ours, or names no dataset that there is.
+        InputError: it cannot be read, is not an export of ours, or names no dataset that there is.
     """
     path = located(path)
     suffix, where = suffix_of(path), f"file {str(path)!r}"
@@ -85,7 +85,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         if suffix == ".json":
             runs = _mapping(json.loads(path.read_bytes()), where).get("runs")
             if not isinstance(runs, list):
-                raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+                raise InputError(f"{where}: is not an export of a history; `ascar history export` makes one")
             return [_mapping(run, where) for run in cast("list[Any]", runs)]
         columns = [RUN_COLUMN, RECORD_COLUMN]
         if suffix == ".parquet":
@@ -98,7 +98,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError, PolarsError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(
-            f"{where}: is no export of a history ({reason}); `ascar history export` makes one"
+            f"{where}: is not an export of a history ({reason}); `ascar history export` makes one"
         ) from error
 
 
@@ -144,5 +144,5 @@ def _runs_of(frame: pl.DataFrame, where: str) -> list[dict[str, Any]]:
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+        raise InputError(f"{where}: is not an export of a history; `ascar history export` makes one")
     return cast("dict[str, Any]", value)

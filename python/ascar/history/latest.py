@@ -1,7 +1,7 @@
 """What the trial that is running has read so far, for whoever looks on; gone once it has ended.
 
 A file beside the study's lock, on the machine that runs it: a line a reading, the trial's number in each. It
-is no part of the history: nothing depends on it, and what cannot be written or read is left out.
+is not a part of the history: nothing depends on it, and what cannot be written or read is left out.
 """
 
 from __future__ import annotations

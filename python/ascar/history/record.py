@@ -160,10 +160,10 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
         where: the file, for messages.
 
     Raises:
-        InputError: it is no run of ours, newer than this ascar, or its parts do not fit each other.
+        InputError: it is not a run of ours, newer than this ascar, or its parts do not fit each other.
     """
     if table.get("format") != FORMAT:
-        raise InputError(f"{where}: is no export of a history; `ascar history export` makes one")
+        raise InputError(f"{where}: is not an export of a history; `ascar history export` makes one")
     version = table.get("version")
     if not isinstance(version, int) or version < 1 or version > FORMAT_VERSION:
         raise InputError(
@@ -175,7 +175,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     except (msgspec.ValidationError, ValueError) as error:
         raise InputError(f"{where}: {error}; export it again") from error
     if not _NAME.fullmatch(run.name):
-        raise InputError(f"{where}: name {run.name!r}: is no name of a study; export it again")
+        raise InputError(f"{where}: name {run.name!r}: is not a name of a study; export it again")
     Objective.parse(run.objective)
     space = space_from_document(run.space)
     if run.outcome is not None:
@@ -183,7 +183,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     trials: dict[int, Trial] = {}
     for record in run.trials:
         if record.number in trials:
-            raise InputError(f"{where}: trial {record.number} stands there twice; export it again")
+            raise InputError(f"{where}: trial {record.number} appears twice; export it again")
         try:
             trials[record.number] = record.trial(space.validate(record.configuration))
         except InputError as error:

@@ -89,7 +89,7 @@ class History:
         moment: clock and boot id; None: this machine's.
 
     Raises:
-        HistoryError: cannot be opened, is damaged, is no history, or was written by a newer version.
+        HistoryError: cannot be opened, is damaged, is not a history, or was written by a newer version.
     """
 
     def __init__(self, location: Path | str | None = None, moment: WriteContext | None = None) -> None:
@@ -317,7 +317,7 @@ class History:
         """Add the runs of an export, all of them or none; returns their new ids.
 
         Raises:
-            InputError: it is no export, is damaged, is newer than this ascar, or a run is here already.
+            InputError: it is not an export, is damaged, is newer than this ascar, or a run is here already.
             HistoryError: it cannot be written.
         """
         from ascar.history.exchange import read_runs
@@ -333,7 +333,7 @@ class History:
                 ).scalar()
                 if known is not None:
                     raise InputError(
-                        f"{where}: its run of {run.name!r} is here already, as run {known}; nothing to do"
+                        f"{where}: its run of {run.name!r} exists already as run {known}; nothing to do"
                     )
                 complete = run.state == RunState.COMPLETE.value and run.outcome is not None
                 row = {name: getattr(run, name) for name in _COPIED}

@@ -62,8 +62,8 @@ class Observations:
         assert np.isfinite(self.values).all()
         if np.abs(self.values).max() > MAGNITUDE_MAX:
             raise InputError(
-                f"importance: a measured value is beyond {MAGNITUDE_MAX:g}, so that its square is no number; "
-                "give the objective in a larger unit"
+                f"importance: a measured value is beyond {MAGNITUDE_MAX:g}, so that its square is not a "
+                "number; give the objective in a larger unit"
             )
         for factor in self.factors:
             if len(factor.labels) > VALUES_MAX:

@@ -130,7 +130,7 @@ def _read(path: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StudyError(f"{str(path)!r}: cannot be read as Parquet; remove it to run it again") from error
     if dict(frame.schema) != _SCHEMA:
-        raise StudyError(f"{str(path)!r}: has other columns than results have; remove it to run it again")
+        raise StudyError(f"{str(path)!r}: does not have the columns of results; remove it to run it again")
     return frame
 
 

@@ -129,7 +129,7 @@ def _check(file: _File) -> None:
         raise StudyError("table, synthetic: there is none; a benchmark has one problem at least")
     for name in names:
         if names.count(name) > 1:
-            raise StudyError(f"name = {name!r}: two problems have it; give each its own")
+            raise StudyError(f"name = {name!r}: two problems have this name; give each its own")
     for one in file.synthetic:
         if not 1 <= one.effective <= min(one.parameters, 7):
             raise StudyError(

@@ -260,7 +260,7 @@ def _configuration(space: Space, texts: tuple[tuple[str, str], ...]) -> Configur
     idle = next((name for name in values if name not in found), None)
     if idle is not None:
         raise StudyError(
-            f"start: {idle} = {values[idle]!r} does not apply beside the other values; leave it out"
+            f"start: {idle} = {values[idle]!r} does not apply with the other values; leave it out"
         )
     return found
 
@@ -280,7 +280,7 @@ def _values(space: Space, texts: tuple[tuple[str, str], ...]) -> dict[str, Value
     for name, text in texts:
         key = name_of(name)
         if key not in space.names:
-            raise StudyError(f"{name!r} is no parameter; the table has {', '.join(space.names)}")
+            raise StudyError(f"{name!r} is not a parameter; the table has {', '.join(space.names)}")
         values[key] = _value(space, key, text) if text else space[key].default
     return values
 

@@ -174,7 +174,7 @@ def _table(asked: Asked) -> TableSpecification:
     if asked.table is None:
         raise InputError("what is searched is missing: give --table FILE.csv or --benchmark FILE.toml")
     if asked.tables is not None or asked.problems is not None:
-        raise InputError("--tables and --problems belong to --benchmark; leave them out beside --table")
+        raise InputError("--tables and --problems apply only to --benchmark; leave them out with --table")
     if asked.objective is None:
         raise InputError("--objective is missing: name the table's column that is optimised")
     if asked.direction not in ("min", "max"):
@@ -211,7 +211,7 @@ def _alone(asked: Asked) -> None:
         ("--start", asked.start or None),
     ):
         if value is not None:
-            raise InputError(f"{key}: the benchmark file says that; leave it out beside --benchmark")
+            raise InputError(f"{key}: the benchmark file sets it; leave it out with --benchmark")
 
 
 def _chosen(problems: tuple[Specification, ...], wanted: str | None) -> tuple[Specification, ...]:

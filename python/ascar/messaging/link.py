@@ -254,7 +254,7 @@ class Link:
     async def serve(self, subject: str, kind: type[Kind], handler: Handler[Kind]) -> Subscription:
         """Answer requests, and hear messages that want no answer.
 
-        An AscarError of the handler is answered by a `Refusal` with its words. What is no message of this
+        An AscarError of the handler is answered by a `Refusal` with its words. What is not a message of this
         kind is counted, and answered by a `Refusal` too.
 
         Args:
@@ -356,7 +356,7 @@ async def _next(answers: Subscription, timeout_s: float) -> Msg:
     """The next answer.
 
     Raises:
-        NoRespondersError: nobody listens.
+        NoRespondersError: no process answers.
         TimeoutError: none comes in time.
     """
     with _cancellable():
@@ -373,7 +373,7 @@ def _as_ours(what: str, timeout_s: float | None = None) -> Any:
         with _cancellable():
             yield
     except nats.errors.NoRespondersError:
-        raise MessagingError(f"{what}: nobody listens; is it running, on this server?") from None
+        raise MessagingError(f"{what}: no process answers; is it running, on this server?") from None
     except TimeoutError:
         raise MessagingError(f"{what}: no answer within {timeout_s or 0:g} s") from None
     except (nats.errors.Error, OSError, ValueError) as error:

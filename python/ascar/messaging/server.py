@@ -181,7 +181,7 @@ class MessageServer:
         except OSError:
             os.close(descriptor)
             raise Refused(
-                f"{self.directory}: another message server runs there; stop what has started it, "
+                f"{self.directory}: another message server runs there; stop it, "
                 "or set ASCAR_RUNTIME_DIR to another folder"
             ) from None
         self._lock_fd = descriptor

@@ -73,13 +73,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         _check_url(self.url)
         given = [name for name in ("user", "token", "credentials") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise InputError(f"{' and '.join(given)}: give one way to say who we are")
+            raise InputError(f"{' and '.join(given)}: give only one of these credentials")
         if (self.user is None) != (self.password is None):
             raise InputError("user and password: give both or none")
         if (self.tls.certificate is None) != (self.tls.key is None):
             raise InputError("tls.certificate and tls.key: give both or none")
         if self.tls != Tls() and not self.encrypted:
-            raise InputError(f"tls: is of no use with url = {self.url!r}; write tls:// instead of nats://")
+            raise InputError(
+                f"tls: is has no effect with url = {self.url!r}; write tls:// instead of nats://"
+            )
         return self
 
     def to_toml(self) -> str:
@@ -111,7 +113,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 def _no_passphrase() -> str:
-    raise InputError("tls.key: has a passphrase; nobody is here to type it, so name a key without one")
+    raise InputError("tls.key: has a passphrase; ascar cannot type it; name a key without one")
 
 
 def is_loopback(host: str) -> bool:
@@ -140,7 +142,7 @@ def read_settings(path: Path) -> Settings:
         raise InputError(f"{what}: {str(error)[:300]}; allowed keys: {_keys()}") from None
     secret = settings.password is not None or settings.token is not None
     if secret and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise InputError(f"{what}: others can read the secret in it; `chmod 600` it")
+        raise InputError(f"{what}: other users can read the secret in it; run `chmod 600` on it")
     return _at(settings, path.parent).check()
 
 
@@ -181,13 +183,13 @@ def _check_url(url: str) -> None:
     except ValueError as error:
         raise InputError(f"url = {shown}: {error}; must be nats://HOST:PORT or tls://HOST:PORT") from None
     if parts.username is not None or parts.password is not None:
-        raise InputError("url: has a user or a password in it, where others see it; use a connection file")
+        raise InputError("url: contains a user or a password, which others can see; use a connection file")
     extra = parts.path.strip("/") or parts.query or parts.fragment
     if parts.scheme not in ("nats", "tls") or not host or extra or "," in url or port == 0:
         raise InputError(f"url = {shown}: must be nats://HOST:PORT or tls://HOST:PORT")
     if parts.scheme == "nats" and not is_loopback(host):
         raise InputError(
-            f"url = {shown}: leaves this machine without TLS; write tls://{host}:{port or _PORT}, "
+            f"url = {shown}: would leave this machine without TLS; write tls://{host}:{port or _PORT}, "
             "and name the CA of the server's certificate in tls.ca or ASCAR_NATS_CA"
         )
 

@@ -120,7 +120,7 @@ class Auto(ModelSearch):
         """The next configuration.
 
         Raises:
-            Exhausted: every valid configuration is known or out, and measuring any again promises nothing.
+            Exhausted: every valid configuration is known or out, and measuring one again promises no gain.
         """
         designed = self._designed()
         self.reason = "design" if designed is not None else "search"
@@ -235,7 +235,7 @@ class Auto(ModelSearch):
         if rate.max() > 0:
             return int(np.argmax(rate))
         if (repeats - 1).sum() >= _REPEATS_MIN:
-            raise Exhausted("every valid configuration is known, and measuring any again promises nothing")
+            raise Exhausted("every valid configuration is known, and measuring one again promises no gain")
         best = np.argsort(guide.mean, kind="stable")[:3]
         return int(best[np.argmin(repeats[best])])
 

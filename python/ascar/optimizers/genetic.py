@@ -121,7 +121,7 @@ class GeneticAlgorithm(Stateful):
         return (*self._past, self._snapshot()) if self._population else tuple(self._past)
 
     def learn(self, configuration: Configuration, record: ConfigurationRecord) -> None:
-        """A child of this generation was evaluated; one that failed is no member.
+        """A child of this generation was evaluated; one that failed is not a member.
 
         One that was pruned is: without bad ones a generation of which most are pruned would lose its
         diversity at once (Cao 5.4), and its loss so far says how bad it is.

@@ -47,7 +47,7 @@ def _known(space: Space, values: Mapping[str, Any], key: str) -> Configuration:
     idle = [name for name in values if name not in found]
     if idle:
         raise StudyError(
-            f"{key}.{idle[0]} = {values[idle[0]]!r}: does not apply beside the other values; leave it out, "
+            f"{key}.{idle[0]} = {values[idle[0]]!r}: does not apply with the other values; leave it out, "
             f"or set what it depends on ({space[idle[0]].condition})"
         )
     return found

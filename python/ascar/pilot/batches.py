@@ -79,7 +79,7 @@ class Batches:
             The batches that are complete now, in order; mostly none.
 
         Raises:
-            InputError: the time or the value is no number, or a node's time runs backwards.
+            InputError: the time or the value is not a number, or a node's time runs backwards.
         """
         state = self._states[node]
         whose = f" of node {node!r}" if node else ""

@@ -137,8 +137,8 @@ def _check(argv: Sequence[str]) -> None:
         raise InputError(f"COMMAND: must have at most {_ARGUMENTS_MAX} arguments, none with a zero byte")
     if shutil.which(argv[0]) is None:
         raise EnvironmentLacks(
-            f"COMMAND {argv[0]!r}: is no program that can be run here; install it, or give its full path. No "
-            "shell reads the command: for pipes and the like write -- sh -c '...'"
+            f"COMMAND {argv[0]!r}: is not a program that can be run here; install it, or give its full path. "
+            "No shell reads the command: for pipes and the like write -- sh -c '...'"
         )
 
 

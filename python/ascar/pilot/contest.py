@@ -173,7 +173,7 @@ class Contest:
         """Take in one block: what each contestant that ran read.
 
         Raises:
-            InputError: a reading is no finite number.
+            InputError: a reading is not a finite number.
         """
         for reading in block.values():
             if not math.isfinite(reading):

@@ -123,12 +123,12 @@ class Measured:
                 f"no round was long enough to be used: {session.ended}; allow more work, a longer --budget, "
                 "or a shorter --short-round"
                 if session.rounds
-                else f"not one round ended: {session.ended}; raise --budget"
+                else f"no round ended: {session.ended}; raise --budget"
             )
         if not self.means:
             raise WorkError(
-                f"{len(session.used)} rounds that count are too few to tell a speed: {session.ended}; raise "
-                "that"
+                f"{len(session.used)} counted rounds are too few to determine a speed: {session.ended}; "
+                "raise that limit"
             )
 
     def result(self) -> MeasureResult:

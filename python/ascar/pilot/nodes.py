@@ -75,7 +75,7 @@ def combine(nodes: Mapping[str, Series], how: How = "sum", step_s: float | None 
         total += values
         heard &= known
     if not heard.any():
-        raise InputError(f"at no instant were all {len(nodes)} nodes heard; leave out the silent one")
+        raise InputError(f"at no instant do all {len(nodes)} nodes have readings; leave out the silent one")
     values = total[heard] / (len(nodes) if how == "mean" else 1)
     return Combined(Series(edges[1:][heard], values), len(nodes), int(steps - heard.sum()))
 

@@ -77,7 +77,7 @@ def parse_extractor(key: str, text: str) -> Extractor:
     try:
         return Pattern(re.compile(source))
     except (re.error, RecursionError, OverflowError) as error:
-        raise StudyError(f"{key} = {text!r}: is no regular expression: {error}") from error
+        raise StudyError(f"{key} = {text!r}: is not a regular expression: {error}") from error
 
 
 def number(found: Any) -> float | None:

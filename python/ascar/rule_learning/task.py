@@ -76,8 +76,12 @@ class LearnTask:
         """
         kept = system.in_force()
         if kept is None:
-            where = "give --rules FILE" if self.scenario is not None else "`ascar sharp deploy` some first"
-            raise InputError(f"rules: none are in force; {where}")
+            where = (
+                "give --rules FILE"
+                if self.scenario is not None
+                else "deploy some with `ascar sharp deploy` first"
+            )
+            raise InputError(f"rules: no rules are in force; {where}")
         if self.rules is not None and self.rules != kept.bare():
             raise InputError("--rules: other rules are in force; `ascar sharp deploy` these first")
         return kept.bare()

@@ -102,4 +102,6 @@ def _parsed(name: str, rules: int) -> tuple[int, str]:
     if head.startswith("rule") and digits.isascii() and digits.isdecimal() and len(digits) < 6:  # noqa: SIM102
         if 1 <= int(digits) <= rules and field in FIELDS and str(int(digits)) == digits:
             return int(digits) - 1, field
-    raise InputError(f"{name[:80]!r}: is no knob of these rules; there are rule1_m100 to rule{rules}_tau_us")
+    raise InputError(
+        f"{name[:80]!r}: is not a knob of these rules; there are rule1_m100 to rule{rules}_tau_us"
+    )

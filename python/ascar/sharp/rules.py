@@ -99,7 +99,7 @@ class RuleSet:
             error: the type of the errors.
 
         Raises:
-            InputError: it cannot be read, or is no rule set: the file, the line, the field.
+            InputError: it cannot be read, or is not a rule set: the file, the line, the field.
         """
         advice = "give a rule file of `ascar sharp search`"
         text = SmallFile(path, what, _FILE_BYTES_MAX, advice, error).text()

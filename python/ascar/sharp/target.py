@@ -78,7 +78,7 @@ def read_rules(path: Path, key: str) -> RuleSet:
     """The rules of a file.
 
     Raises:
-        StudyError: it cannot be read, or is no rule set.
+        StudyError: it cannot be read, or is not a rule set.
     """
     return RuleSet.read(path, f"{key} = {str(path)!r}", StudyError).bare()
 
@@ -94,7 +94,7 @@ class RuleParameters(Target):
         options: the study's `[target]` table without its kind.
 
     Raises:
-        StudyError: an option is missing, unknown or out of range, or the file is no rule set.
+        StudyError: an option is missing, unknown or out of range, or the file is not a rule set.
     """
 
     default_workload: str | None = None
@@ -108,7 +108,9 @@ class RuleParameters(Target):
         if not 0 < self._trial_s <= _TRIAL_MAX_S:
             raise StudyError(f"target.trial = {chosen.trial!r}: must be at most an hour")
         if chosen.scenario is not None and (chosen.workload is not None or chosen.connection is not None):
-            raise StudyError("target.scenario: with workload or connection; leave them out, or it")
+            raise StudyError(
+                "target.scenario: cannot be given together with workload or connection; leave out one of them"
+            )
         try:
             if chosen.workload is not None:
                 token("target.workload", chosen.workload)

@@ -173,7 +173,7 @@ class Cluster:
             How many streams took it; those of rogues take nothing.
 
         Raises:
-            InputError: it is no rule set, or there is no such group.
+            InputError: it is not a rule set, or there is no such group.
         """
         groups = range(len(self.scenario.clients)) if group is None else (group,)
         if group is not None and not 0 <= group < len(self.scenario.clients):

@@ -29,7 +29,7 @@ def with_rules(scenario: Scenario, path: Path) -> Scenario:
     """The scenario with all its controls following the rule set of a file.
 
     Raises:
-        ScenarioError: the file cannot be read, or is no rule set.
+        ScenarioError: the file cannot be read, or is not a rule set.
     """
     return with_rule_text(scenario, read_text(path, f"rules {str(path)!r}"))
 
@@ -38,7 +38,7 @@ def with_rule_text(scenario: Scenario, text: str) -> Scenario:
     """The scenario with all its controls following a rule set, given as the text of its file.
 
     Raises:
-        ScenarioError: it is no rule set.
+        ScenarioError: it is not a rule set.
     """
     return _changed(scenario, {"controller": "rules", "rules": text})
 

@@ -80,9 +80,9 @@ def _below(place: dict[str, Any], name: str, index: str, key: str) -> list[dict[
             raise ScenarioError(f"{key}: {name} has {len(members)} members, counted from 0")
         return [members[int(index)]]
     if index:
-        raise ScenarioError(f"{key}: {name} is no list; leave out [{index}]")
+        raise ScenarioError(f"{key}: {name} is not a list; leave out [{index}]")
     if found is None:  # an optional table that the scenario does not have
         place[name] = found = {}
     if not isinstance(found, dict):
-        raise ScenarioError(f"{key}: {name} is no table; it has no keys")
+        raise ScenarioError(f"{key}: {name} is not a table; it has no keys")
     return [cast("dict[str, Any]", found)]

@@ -51,7 +51,7 @@ def read_text(path: Path, what: str) -> str:
         what: the kind of file, for messages.
 
     Raises:
-        ScenarioError: it cannot be read, is too large, or is no text.
+        ScenarioError: it cannot be read, is too large, or is not a text.
     """
     return SmallFile(path, what, FILE_BYTES_MAX, error=ScenarioError).text()
 

@@ -65,7 +65,7 @@ class Choices:
         if len(set(self.values)) < len(self.values):
             twice = next(value for value in self.values if self.values.count(value) > 1)
             raise SpaceError(
-                f"values: {twice!r} stands twice (true equals 1, 1 equals 1.0); each must differ"
+                f"values: {twice!r} appears twice (true equals 1, 1 equals 1.0); each must differ"
             )
         if len({str(value) for value in self.values}) < len(self.values):
             raise SpaceError(
@@ -137,7 +137,8 @@ class Range:
         for value in self.special:
             if self.low <= value <= self.high:
                 raise SpaceError(
-                    f"special: {value} lies inside low = {self.low}, high = {self.high}; it needs no naming"
+                    f"special: {value} lies inside low = {self.low}, high = {self.high}; leave "
+                    "it out of the special values"
                 )
         kind = int if self.integer else float
         object.__setattr__(self, "low", kind(self.low))
@@ -180,7 +181,7 @@ class Range:
         """`value` as the range holds it: an int or a float, on the grid.
 
         Raises:
-            SpaceError: it is no number of the range.
+            SpaceError: it is not a number of the range.
         """
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise SpaceError(f"{value!r} is not allowed; allowed: {self}")

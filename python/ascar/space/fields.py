@@ -30,7 +30,7 @@ class Fields:
         """The fields of a table.
 
         Raises:
-            SpaceError: it is no table, or has an unknown key.
+            SpaceError: it is not a table, or has an unknown key.
         """
         if not isinstance(table, Mapping):
             raise SpaceError(f"{path} = {shown(table)}: must be a table")

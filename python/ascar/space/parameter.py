@@ -275,7 +275,7 @@ def _labels(name: str, domain: Domain, weaker: Mapping[Any, str | Sequence[str]]
         for text in texts:
             if text not in set(Guarantee):
                 allowed = ", ".join(Guarantee)
-                raise SpaceError(f"parameter {name}: weaker: {text!r} is no guarantee; allowed: {allowed}")
+                raise SpaceError(f"parameter {name}: weaker: {text!r} is not a guarantee; allowed: {allowed}")
         guarantees = frozenset(Guarantee(text) for text in texts)
         if not guarantees:
             raise SpaceError(
@@ -305,5 +305,5 @@ def _value_named(name: str, domain: Domain, what: str, key: object) -> Value:
             return domain.canonical(key)
         return domain.canonical(float(key) if isinstance(key, str) else key)
     except (SpaceError, ValueError) as error:
-        problem = error.message if isinstance(error, SpaceError) else f"{key!r} is no number"
+        problem = error.message if isinstance(error, SpaceError) else f"{key!r} is not a number"
         raise SpaceError(f"parameter {name}: {what}: {problem}") from None

@@ -65,7 +65,7 @@ class Space:
         seen: set[str] = set()
         for parameter in self.parameters:
             if parameter.name in seen:
-                raise SpaceError(f"parameter {parameter.name} stands twice; give each its own name")
+                raise SpaceError(f"parameter {parameter.name} appears twice; give each its own name")
             seen.add(parameter.name)
         for parameter in self.parameters:
             if parameter.condition is not None:

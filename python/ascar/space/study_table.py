@@ -97,7 +97,9 @@ def _with_preset(fields: Fields, base: Space) -> Space:
     for parameter in wanted.parameters:
         if parameter.name not in base:
             known = names_near(parameter.name, base.names)
-            raise fields.error("preset", f"has {parameter.name!r}, which this target has not; it has {known}")
+            raise fields.error(
+                "preset", f"has {parameter.name!r}, which this target does not have; it has {known}"
+            )
         if isinstance(parameter.domain, Choices):
             for value in parameter.domain.values:
                 try:

@@ -91,7 +91,7 @@ def narrowed(parameter: Parameter, table: object, path: str) -> Parameter:
     for key in fields.table:
         if key not in _NARROWING:
             raise fields.error(
-                key, f"is the target's to say; a study can give {', '.join(_NARROWING)} of {parameter.name}"
+                key, f"is set by the target; a study can give {', '.join(_NARROWING)} of {parameter.name}"
             )
     try:
         domain = _narrowed_domain(parameter, fields)

@@ -129,7 +129,7 @@ class Study(msgspec.Struct, frozen=True):
         known = study_table(study.text)
         given = {name: known.get(name, {}) | dict(keys) for name, keys in tables.items()}
         changed = cls.parse(_toml_of(known | given))
-        # A Python function is no text, and goes along.
+        # A Python function is not a text, and goes along.
         return msgspec.structs.replace(changed, target={**study.target, **changed.target})
 
     @classmethod
@@ -251,7 +251,7 @@ def study_text(path: Path, advice: str) -> str:
         advice: the advice to give where the file cannot be read.
 
     Raises:
-        StudyError: it cannot be read, is too large, or is no text.
+        StudyError: it cannot be read, is too large, or is not a text.
     """
     return SmallFile(path, f"study file {str(path)!r}", FILE_BYTES_MAX, advice, StudyError).text()
 

@@ -101,7 +101,7 @@ def check_stop(stop: StopSection) -> None:
     """
     for key, table in walk(stop):
         if key.count("[") > _DEPTH_MAX:
-            raise StudyError(f"{key}: any and all stand in each other more than {_DEPTH_MAX} deep")
+            raise StudyError(f"{key}: any and all are nested more than {_DEPTH_MAX} deep")
         if key != "stop" and table == StopSection():
             raise StudyError(f"{key} = {{}}: names no reason to stop; give it one, e.g. trials = 100")
         if table.trials is not None:

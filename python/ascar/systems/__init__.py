@@ -247,7 +247,7 @@ def system_of(options: Mapping[str, Any]) -> type[System]:
         EnvironmentLacks: the package of the kind cannot be imported.
     """
     kind = str(options.get("kind", DEFAULT_KIND))
-    if kind == "function":  # which only Python can name, so that it is no entry point
+    if kind == "function":  # which only Python can name, so that it is not an entry point
         from ascar.systems.function import PythonFunction
 
         return PythonFunction

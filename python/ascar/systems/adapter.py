@@ -101,7 +101,7 @@ def _request(line: bytes) -> dict[str, Any]:
     """A request.
 
     Raises:
-        InputError: it is no JSON object with one key.
+        InputError: it is not JSON object with one key.
     """
     try:
         found = json.loads(line)
@@ -217,7 +217,7 @@ def relay(path: Path, requests: BinaryIO, answers: BinaryIO) -> None:
     """Carry lines to an adapter's socket and back, until either side hangs up.
 
     Raises:
-        InputError: nobody listens there.
+        InputError: no process answers there.
     """
     connection = _connected(path)
     with suppress(OSError), connection, connection.makefile("rwb") as file:
@@ -235,7 +235,7 @@ def follow(path: Path, interval_s: float, answers: BinaryIO) -> None:
     """Write what the system tells as a line of numbers, time after time; counters end in `_total`.
 
     Raises:
-        InputError: nobody listens there.
+        InputError: no process answers there.
     """
     connection = _connected(path)
     with suppress(OSError), connection, connection.makefile("rwb") as file:

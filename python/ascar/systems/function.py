@@ -76,7 +76,7 @@ class PythonFunction(VirtualSystem):
         """Call the function with the configuration in force.
 
         Raises:
-            StageFailed: it raised something, or returned what is no number.
+            StageFailed: it raised something, or returned what is not a number.
         """
         start_s = time.monotonic()
         try:

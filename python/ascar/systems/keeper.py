@@ -159,7 +159,7 @@ class Keeper:
         left alone at the end, and named. Returns the real path.
 
         Raises:
-            InputError: it is no regular file with UTF-8 text of at most 512 KiB.
+            InputError: it is not a regular file with UTF-8 text of at most 512 KiB.
             Refused: it is somebody else's, or another session holds it.
         """
         request = {"path": str(path.absolute()), "content": content}

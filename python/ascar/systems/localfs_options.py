@@ -109,7 +109,7 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
             if fs not in FILE_SYSTEMS:
                 raise StudyError(f"target.file_systems: {fs!r}: must be some of {', '.join(FILE_SYSTEMS)}")
         if options.file_systems is not None and not options.file_systems:
-            raise StudyError(f"target.file_systems = []: must name some of {', '.join(FILE_SYSTEMS)}")
+            raise StudyError(f"target.file_systems = []: must name at least one of {', '.join(FILE_SYSTEMS)}")
         return cls(
             options, size_bytes, _memory(options), _size("saved", options.saved), _limit(options.step_limit)
         )
@@ -161,7 +161,9 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
         except OSError as error:
             raise StudyError(f"target.device = {device!r}: {error.strerror}; name a block device") from error
         if not stat.S_ISBLK(mode):
-            raise StudyError(f"target.device = {device!r}: is no block device; use target.image for a file")
+            raise StudyError(
+                f"target.device = {device!r}: is not a block device; use target.image for a file"
+            )
         if self.options.confirmed_device != device:
             raise Refused(
                 f"target.device = {device!r}: everything on it would be lost; "
@@ -203,7 +205,7 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
 def _check_choice(options: LocalFileSystemOptions) -> None:
     if options.device is not None:
         if options.image is not None:
-            raise StudyError("target.image: stands beside target.device; give one of them")
+            raise StudyError("target.image: cannot be given together with target.device; give one of them")
         if not options.device.startswith("/dev/"):
             raise StudyError(f"target.device = {options.device!r}: must be a path below /dev")
         if options.state == "restored":
@@ -223,7 +225,9 @@ def _memory(options: LocalFileSystemOptions) -> int | None:
     ratio = options.dataset_to_memory
     if ratio is not None:
         if options.memory is not None:
-            raise StudyError("target.memory: stands beside target.dataset_to_memory; give one of them")
+            raise StudyError(
+                "target.memory: cannot be given together with target.dataset_to_memory; give one of them"
+            )
         if not RATIO_MIN <= ratio <= RATIO_MAX:
             raise StudyError(
                 f"target.dataset_to_memory = {ratio!r}: must be from {RATIO_MIN:g} to {RATIO_MAX:g}"

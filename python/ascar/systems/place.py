@@ -37,14 +37,14 @@ class Place:
         """The place that the command line names.
 
         Raises:
-            InputError: it is no block device, nothing is mounted there, or the two do not belong together.
+            InputError: it is not a block device, nothing is mounted there, or the two do not belong together.
         """
         fs = None
         if mountpoint is not None:
             source, fs = _mounted(mountpoint)
             if not source.startswith("/dev/"):
                 raise InputError(
-                    f"--mountpoint = {str(mountpoint)!r}: holds a {fs}, which is on no block device; "
+                    f"--mountpoint = {str(mountpoint)!r}: holds a {fs}, which is not on a block device; "
                     "name the mount point of a file system on a disk, or leave it out"
                 )
             if device is not None and not _same_device(device, source):
@@ -96,7 +96,7 @@ def _kernel_name(device: str) -> str:
         ) from error
     link = Path(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
     if not stat.S_ISBLK(status.st_mode) or not link.exists():
-        raise InputError(f"device {device!r}: is no block device; name one such as /dev/sda")
+        raise InputError(f"device {device!r}: is not a block device; name one such as /dev/sda")
     return link.resolve().name
 
 

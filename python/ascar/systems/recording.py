@@ -109,7 +109,7 @@ class MeasurementTable:
         """From a frame of configurations of a known space; a parameter that does not apply is null.
 
         Raises:
-            StudyError: a row is no configuration of the space.
+            StudyError: a row is not a configuration of the space.
         """
         names = columns.parameters
         distinct, members = _distinct(frame, names)

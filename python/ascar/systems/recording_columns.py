@@ -48,7 +48,7 @@ class TableColumns:
 
 
 def name_of(column: str) -> str:
-    """A column's name as formulas write it: what is no letter, digit or "_" becomes "_"."""
+    """A column's name as formulas write it: what is not a letter, digit or "_" becomes "_"."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", column) or "_"
     return f"_{name}" if name[0].isdigit() else name
 
@@ -86,7 +86,7 @@ def roles_of(
     metrics = asked["metrics"] or tuple(name for name in left if frame[name].dtype.is_numeric())
     if not parameters or not metrics:
         lacking = "metrics" if parameters else "parameters"
-        raise StudyError(f"target.{lacking}: none is left among the columns {all_of_them}")
+        raise StudyError(f"target.{lacking}: no column is left among {all_of_them}")
     for name in (*metrics, *asked["seconds"]):
         if not frame[name].dtype.is_numeric():
             raise StudyError(
@@ -113,7 +113,7 @@ def _known(originals: Mapping[str, str], key: str, name: str) -> str:
     """A column by its name in the file or in formulas."""
     if name_of(name) not in originals:
         raise StudyError(
-            f"{key}: {name!r} is no column; the table has {', '.join(list(originals.values())[:40])}"
+            f"{key}: {name!r} is not a column; the table has {', '.join(list(originals.values())[:40])}"
         )
     return name_of(name)
 
@@ -139,7 +139,7 @@ def ended(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
         return frame
     kept = frame.filter(frame[state].is_in(_UNENDED).fill_null(value=False).not_())
     if not kept.height:
-        raise StudyError(f"table {str(path)!r}: no trial in it came to an end; measure some")
+        raise StudyError(f"table {str(path)!r}: no trial in it has ended; measure some")
     return kept
 
 

@@ -210,7 +210,7 @@ def _check(options: SimulatedOptions) -> None:
     for name in options.metrics:
         if not name.isidentifier():
             raise StudyError(
-                f"target.metrics: {name!r} is no name; use letters, digits and '_', e.g. 'latency_ms_p99'"
+                f"target.metrics: {name!r} is not a name; use letters, digits and '_', e.g. 'latency_ms_p99'"
             )
     for key, value, low, high in (
         ("noise_relative_sd", options.noise_relative_sd, 0.0, 10.0),

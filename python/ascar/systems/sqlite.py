@@ -326,7 +326,7 @@ def _directory(options: SqliteOptions) -> Path:
     path = Path(options.directory).expanduser().absolute()
     if not os.path.isdir(path):  # noqa: PTH112 - False where it may not even be looked at
         raise StudyError(
-            f"target.directory = {options.directory!r}: is no directory; make it, or leave it out"
+            f"target.directory = {options.directory!r}: is not a directory; make it, or leave it out"
         )
     return path
 

@@ -9,7 +9,7 @@ seconds = "evaluation_s"                   # optional: what each evaluation took
 noise_relative_sd = 0.1                    # optional: Gaussian noise on top
 unknown = "snap"                           # what was not measured is the nearest that was; or "refuse"
 
-Names that formulas cannot write are changed: what is no letter, digit or "_" becomes "_".
+Names that formulas cannot write are changed: what is not a letter, digit or "_" becomes "_".
 """
 
 from __future__ import annotations

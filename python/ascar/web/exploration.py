@@ -142,7 +142,7 @@ class Exploration:
             if one.name == name:
                 return one
         known = ", ".join(one.name for one in self.metrics[:40])
-        raise InputError(f"metric {name!r}: there is none of that name; there are {known}")
+        raise InputError(f"metric {name!r}: does not exist; there are {known}")
 
     @classmethod
     def of(cls, parts: Sequence[RowSource], objective: str, minimize: bool | None) -> Exploration:

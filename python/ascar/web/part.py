@@ -138,7 +138,9 @@ def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> RowSource:
                 f"{name}: column {column!r}: {text_in(frame[column])}; a metric must hold numbers"
             )
         if column in roles.parameters:
-            raise InputError(f"{name}: column {column!r}: was either set or measured; name it once")
+            raise InputError(
+                f"{name}: column {column!r}: cannot be both a parameter and a metric; name it once"
+            )
     own = own_space(frame.rename({column: name_of(column) for column in frame.columns}))
     setting = {}
     if "trial.run" in frame.columns and frame["trial.run"].dtype == pl.String:

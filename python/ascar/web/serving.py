@@ -41,7 +41,7 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:
-            raise InputError(f"--host = {host!r}: is no address of this machine") from error
+            raise InputError(f"--host = {host!r}: is not an address of this machine") from error
         raise Refused(
             f"--port = {port}: {error.strerror}; give another, or 0 for any that is free"
         ) from error

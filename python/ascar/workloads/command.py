@@ -158,7 +158,8 @@ def _check_argv(key: str, argv: Sequence[str]) -> None:
         raise StudyError(f"{key}: must be at most {_ARGUMENTS_MAX} arguments, none with a zero byte")
     if shutil.which(argv[0]) is None:
         raise EnvironmentLacks(
-            f"{key}[0] = {argv[0]!r}: is no program that can be run here; install it, or give its full path"
+            f"{key}[0] = {argv[0]!r}: is not a program that can be run here; install it, or give its "
+            "full path"
         )
 
 

@@ -127,7 +127,9 @@ class Filebench:
         """What can be told without the program."""
         given = self.options
         if given.personality is not None and given.wml is not None:
-            raise StudyError("workload.wml: stands beside workload.personality; give one of them")
+            raise StudyError(
+                "workload.wml: cannot be given together with workload.personality; give one of them"
+            )
         if not 1e-9 <= given.scale <= 1e6:
             raise StudyError(f"workload.scale = {given.scale!r}: must be from 1e-9 to 1e6")
         if not 0 <= given.seed < 2**64:
@@ -157,7 +159,7 @@ class Filebench:
             return msgspec.json.decode(answer, type=Description)
         except msgspec.DecodeError as error:
             raise EnvironmentLacks(
-                f"{self._ascard}: describes a workload in a way unknown here ({error}): run `make setup`"
+                f"{self._ascard}: describes a workload in an unknown form ({error}): run `make setup`"
             ) from error
 
     def _ask(self, *words: str) -> bytes:

@@ -204,11 +204,15 @@ def _job(given: FioOptions) -> FioJob:
         if value is not None
     ]
     if len(chosen) > 1:
-        raise StudyError(f"workload.{chosen[1]}: stands beside workload.{chosen[0]}; give one of them")
+        raise StudyError(
+            f"workload.{chosen[1]}: cannot be given together with workload.{chosen[0]}; give one of them"
+        )
     if not 0.001 <= given.scale <= 10_000:
         raise StudyError(f"workload.scale = {given.scale!r}: must be from 0.001 to 10000")
     if given.scale != 1.0 and chosen not in ([], ["preset"]):
-        raise StudyError(f"workload.scale = {given.scale!r}: is for presets; change nrfiles or size instead")
+        raise StudyError(
+            f"workload.scale = {given.scale!r}: applies only to presets; change nrfiles or size instead"
+        )
     if given.options is not None:
         return FioJob(checked_options("workload.options", given.options), {"load": {}})
     if given.job is not None:

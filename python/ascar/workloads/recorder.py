@@ -132,7 +132,7 @@ def _pace(pid: int, recording: RecorderOptions) -> OperationRate | None:
 
 def _check(recording: RecorderOptions) -> None:
     if not recording.seconds > 0:
-        raise InputError(f"seconds = {recording.seconds!r}: must be more than 0")
+        raise InputError(f"seconds = {recording.seconds!r}: must be above 0")
     need_strace()
 
 

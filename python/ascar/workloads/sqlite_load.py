@@ -39,7 +39,7 @@ def connect(database: Path) -> sqlite3.Connection:
     """A connection with the pragmas of the connect.sql beside the database.
 
     Raises:
-        ValueError: a line of it is no pragma.
+        ValueError: a line of it is not a pragma.
     """
     connection = sqlite3.connect(database, isolation_level=None, timeout=30)
     pragmas = database.parent / CONNECT_FILE
@@ -47,7 +47,7 @@ def connect(database: Path) -> sqlite3.Connection:
     for line in lines:
         if not _PRAGMA.fullmatch(line):
             raise ValueError(
-                f"{pragmas}: {line[:80]!r} is no pragma; write e.g. 'PRAGMA synchronous = FULL;'"
+                f"{pragmas}: {line[:80]!r} is not a pragma; write e.g. 'PRAGMA synchronous = FULL;'"
             )
         connection.execute(line)
     return connection

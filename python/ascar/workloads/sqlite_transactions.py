@@ -103,7 +103,7 @@ class SqliteTransactions:
         check(program, ended)
         metrics = whole.metrics()
         if "throughput_ops_per_s" not in metrics:
-            raise StageFailed("load", "sqlite_load: not one transaction ended", ended.stderr)
+            raise StageFailed("load", "sqlite_load: no transaction ended", ended.stderr)
         load_s = metrics["operations"] / metrics["throughput_ops_per_s"]
         return Readings(readings.series(), metrics, load_s, "enough" if ended.interrupted else "time")
 

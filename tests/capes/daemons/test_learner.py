@@ -291,4 +291,4 @@ def test_databases_are_merged_into_one(system, tuned):
     gaps = [after - before for before, after in itertools.pairwise(ticks)]
     assert len(set(ticks)) == len(ticks) > 10 and max(gaps) == 1000
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "is there already" in done.stderr
+    assert done.returncode == 2 and "already exists" in done.stderr

@@ -94,7 +94,7 @@ def test_what_is_measured_follows_the_rules_on_trial(system: ManagedSystem) -> N
 
 def test_a_beat_under_other_rules_is_no_reading(system: ManagedSystem) -> None:
     system.try_out(ONE)
-    with pytest.raises(MessagingError, match="follows other rules than it was asked to"):
+    with pytest.raises(MessagingError, match="follows other rules than those deployed"):
         system.measure(SLOW, 0.0, 2.0)
 
 
@@ -105,7 +105,7 @@ def test_a_silent_controller_is_told(
     system.try_out(ONE)
     assert system.measure(ONE, 0.0, 1.0)["throughput_mb_per_s"] > 0
     background.call(_cancelled(cluster), WAIT_S)
-    with pytest.raises(MessagingError, match=r"client-\d.*: silent for 10 s; is it still there\?"):
+    with pytest.raises(MessagingError, match=r"client-\d.*: silent for 10 s; is its process still running\?"):
         system.measure(ONE, 0.0, 1_000_000.0)
     system.close()
 
@@ -150,7 +150,7 @@ def test_a_trial_can_be_read_on_and_on(system: ManagedSystem) -> None:
 
 
 def test_nobody_there(background: Background, server: MessageServer, cluster: Cluster5) -> None:
-    with pytest.raises(MessagingError, match="controllers of workload nothing: none is there"):
+    with pytest.raises(MessagingError, match="controllers of workload nothing: none answers"):
         ManagedSystem(background, server.settings("manager"), "nothing")
 
 
@@ -160,7 +160,7 @@ def test_metrics_of_an_interval() -> None:
     assert (found["tp"], found["stdev"]) == (25.0, pytest.approx(125**0.5))
     assert found["jain_index"] == pytest.approx(50**2 / (2 * (15**2 + 35**2)))
     for nothing in ({}, {"a": []}):
-        with pytest.raises(InputError, match="there are none"):
+        with pytest.raises(InputError, match="the controllers sent none"):
             interval_metrics(nothing)
 
 

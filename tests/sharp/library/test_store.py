@@ -101,7 +101,7 @@ def test_heads_of_other_formats_and_newer_versions_are_refused(path, tmp_path):
         other.write_text(json.dumps(head) + "\n")
         with pytest.raises(InputError, match=message):
             Library.read(other)
-    with pytest.raises(InputError, match="there is none"):
+    with pytest.raises(InputError, match="does not exist"):
         Library.read(tmp_path / "nothing")
 
 

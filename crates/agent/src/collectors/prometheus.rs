@@ -25,7 +25,7 @@ pub struct Address {
 
 impl Address {
     /// # Errors
-    /// When it is no address of plain HTTP.
+    /// When it is not an address of plain HTTP.
     pub fn parse(url: &str) -> Result<Self, Fault> {
         let wrong = || {
             Fault(format!(

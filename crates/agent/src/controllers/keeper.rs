@@ -115,7 +115,7 @@ impl Keeper {
         value: &Value,
     ) -> Result<Value, String> {
         let options = self.knobs.iter().find(|it| it.name == name).cloned();
-        let options = options.ok_or_else(|| format!("{name}: is no knob of this node"))?;
+        let options = options.ok_or_else(|| format!("{name}: is not a knob of this node"))?;
         let scalar: Scalar = whole(value)
             .and_then(|value| serde_json::from_value(value).ok())
             .ok_or_else(|| {

@@ -219,7 +219,7 @@ impl Controllers {
         }
         let names: Vec<String> = self.states().into_iter().map(|it| it.name).collect();
         Err(format!(
-            "{key} = {value}: is no knob of this node; allowed are {}",
+            "{key} = {value}: is not a knob of this node; allowed are {}",
             names.join(", ")
         ))
     }

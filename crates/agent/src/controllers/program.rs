@@ -61,7 +61,7 @@ impl Program {
 
     pub fn set(&mut self, name: &str, value: &Value) -> Result<Value, String> {
         let knob = self.options.knobs.iter().find(|knob| knob.name == name);
-        let knob = knob.ok_or_else(|| format!("{name}: is no knob of this node"))?;
+        let knob = knob.ok_or_else(|| format!("{name}: is not a knob of this node"))?;
         allowed::check(value, knob.minimum, knob.maximum, &knob.choices)
             .map_err(|allowed| format!("{name} = {value}: this node allows {allowed}"))?;
         let answer = self.ask(&json!({"set": {name: value}}))?;

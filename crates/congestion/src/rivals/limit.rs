@@ -1,4 +1,4 @@
-//! What rivals share: a limit in requests that is no whole number, and rounds of one process time.
+//! What rivals share: a limit in requests that is not a whole number, and rounds of one process time.
 
 use crate::controller::{Reply, Window};
 use crate::window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN};

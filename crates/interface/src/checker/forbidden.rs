@@ -39,7 +39,7 @@ impl Forbidden {
             if let Some(name) = formula.names().iter().find(|name| !known.contains(*name)) {
                 let known: Vec<String> = known.into_iter().collect();
                 return Err(Fault(format!(
-                    "rule.forbid = {:?}: {name:?} is no knob and no metric; allowed are {}",
+                    "rule.forbid = {:?}: {name:?} is not a knob and no metric; allowed are {}",
                     rule.forbid,
                     known.join(", ")
                 )));

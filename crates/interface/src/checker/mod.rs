@@ -109,7 +109,7 @@ impl Checker {
         };
         let knob = self.knobs.iter().find(|it| it.name == key.knob);
         let knob =
-            knob.ok_or_else(|| format!("unknown: {key} is no knob; allowed are {}", names()))?;
+            knob.ok_or_else(|| format!("unknown: {key} is not a knob; allowed are {}", names()))?;
         if knob.scope != key.scope() {
             let form = match knob.scope.word() {
                 "all" => "KNOB",

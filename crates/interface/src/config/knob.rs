@@ -53,7 +53,7 @@ impl ParameterRule {
         }
         for (key, value) in [("change_max", self.change_max), ("step", self.step)] {
             if value.is_some_and(|it| it <= 0.0 || !it.is_finite()) {
-                return Err(Fault(format!("knob {name:?}: {key} must be more than 0")));
+                return Err(Fault(format!("knob {name:?}: {key} must be above 0")));
             }
         }
         if self.scope == Scope::Stream && !name.contains('*') {

@@ -30,7 +30,7 @@ impl Session {
         let group = self.cgroup()?;
         if pid <= 1 || !self.invoker.may_limit(nix::unistd::Pid::from_raw(pid)) {
             return Err(Fault::refused(format!(
-                "pid = {pid}: is no process of yours"
+                "pid = {pid}: is not a process of yours"
             )));
         }
         group.add(pid)?;

@@ -27,7 +27,7 @@ def prefix(session: str) -> str:
     """The first part of all subjects of a session.
 
     Raises:
-        InputError: it is no name of a session.
+        InputError: it is not a name of a session.
     """
     return f"ascar.capes.{token('session', session)}"
 
@@ -73,7 +73,7 @@ class Bus:
         """Another session over the same connection, which stays open as long as this one's.
 
         Raises:
-            InputError: it is no name of a session.
+            InputError: it is not a name of a session.
         """
         return Bus(self._link, session)
 

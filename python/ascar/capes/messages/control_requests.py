@@ -58,7 +58,7 @@ def control_request_of(op: str, words: Sequence[str], *, job: str = "") -> Contr
     if op not in FORMS:
         raise InputError(f"OPERATION = {op!r}: must be one of {', '.join(FORMS)}")
     if job and op != "workload":
-        raise InputError(f"--job = {job!r}: goes with `workload`; leave it out")
+        raise InputError(f"--job = {job!r}: applies only to `workload`; leave it out")
     return ControlRequest(op, _READERS.get(op, _none)(op, words) | ({"job": job} if op == "workload" else {}))
 
 

@@ -68,7 +68,7 @@ async def watch_ticks(settings: Settings, session: str) -> AsyncGenerator[Sessio
                     state = await anext(states)
             except TimeoutError:
                 raise MessagingError(
-                    f"session {session!r}: nothing is heard of it; is its interface running?"
+                    f"session {session!r}: does not answer; is its interface running?"
                 ) from None
             if state.tick == tick:
                 continue

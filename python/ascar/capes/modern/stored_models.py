@@ -69,7 +69,7 @@ def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray
     """Restore the models in a learner of the same knobs; settings that are out of range now are left out.
 
     Raises:
-        InputError: an array is missing, has another shape, or holds what cannot be.
+        InputError: an array is missing, has another shape, or holds impossible values.
     """
     if not memory.workloads:
         raise InputError("it has no workload")
@@ -85,7 +85,7 @@ def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray
         widths = {len(seen.mean) for one in records for seen in one.indicators.values()}
         drift = _array(arrays, "wandered", None)
         if widths - {len(drift)} or memory.drifts < 0 or (drift < 0).any():
-            raise InputError("array wandered has another shape, or holds what cannot be")
+            raise InputError("array wandered has another shape, or holds impossible values")
         learner.workloads.drift, learner.workloads.drifts = drift, memory.drifts
 
 
@@ -104,7 +104,7 @@ def _workload(
     ):
         raise InputError(f"array looks{at:03d} is missing or has another shape")
     if (rows[:, [0, 1, 5]] < 1).any() or (rows[:, 3:5] < -1e-9 * np.abs(rows[:, 2:3])).any():
-        raise InputError(f"array places{at:03d} holds what cannot be")
+        raise InputError(f"array places{at:03d} holds impossible values")
     places: dict[Setting, VisitedSetting] = {}
     for setting, row in zip(map(_setting, settings), rows.tolist(), strict=True):
         if _inside(knobs, setting):

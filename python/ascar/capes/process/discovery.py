@@ -122,11 +122,13 @@ class Discovery:
                 self.known[1]["usual"] if self.known else None,
             )
         if not setting_keys:
-            raise InputError("knobs: there is nothing to turn: each has only one value; name others")
+            raise InputError("knobs: each has only one value, so that there is nothing to learn; name others")
         starts = 1 if state is None else state.starts + 1
         width = len(observer.layout.nodes) * len(observer.layout.names)
         if not width and file.algorithm == "classic":
-            raise InputError(f"indicators = {list(file.indicators)}: fit none of any node; name others")
+            raise InputError(
+                f"indicators = {list(file.indicators)}: match no indicator of any node; name others"
+            )
         policy = policy_of(plan, [one.knob for one in setting_keys], width, (file.seed, starts))
         learner = LearnerProcess(plan, setting_keys, observer, policy, f"learner-{os.urandom(6).hex()}")
         if self.known:

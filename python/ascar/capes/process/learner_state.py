@@ -79,7 +79,7 @@ def read_state(path: Path) -> tuple[LearnerState, dict[str, NDArray[Any]]] | Non
     if usual is None or usual.shape != (len(state.indicators),) or usual.dtype != np.float64:
         raise refused(path, "array usual is missing or has another shape")
     if not np.isfinite(usual).all() or (usual < 0).any():
-        raise refused(path, "array usual holds what cannot be")
+        raise refused(path, "array usual holds impossible values")
     return state, arrays
 
 

@@ -136,7 +136,7 @@ def setting_keys_of(
 
 
 def position(setting_keys: Sequence[SettingKey], setting: Mapping[str, Any]) -> Setting | None:
-    """The learner's numbers for a setting; None where one is missing, or is no value of its knob."""
+    """The learner's numbers for a setting; None where one is missing, or is not a value of its knob."""
     found = [one.number(setting.get(one.key)) for one in setting_keys]
     return None if None in found else tuple(one for one in found if one is not None)
 
@@ -147,7 +147,7 @@ def values_of(setting_keys: Sequence[SettingKey], setting: Setting) -> dict[str,
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern fits a name; the `*` in a knob's own name is no pattern."""
+    """Whether a pattern fits a name; the `*` in a knob's own name is not a pattern."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -221,9 +221,9 @@ def part_of(payload: bytes) -> ReplyPart:
     try:
         decoded = msgspec.json.decode(payload[4 : 4 + size])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _strange("a header is no JSON") from error
+        raise _strange("a header is not JSON") from error
     if not isinstance(decoded, dict):
-        raise _strange("a header is no object")
+        raise _strange("a header is not an object")
     header = cast("dict[str, Any]", decoded)
     if "error" in header:
         raise MessagingError(f"history: the interface says: {str(header['error'])[:300]}")

@@ -163,7 +163,7 @@ class Folder:
         path = self.path / "messages" / f"{user}.toml"
         self.runner()
         if not path.exists():
-            raise EnvironmentLacks(f"session {self.path.name!r}: is just starting; try again in a moment")
+            raise EnvironmentLacks(f"session {self.path.name!r}: is starting; try again in a moment")
         return read_settings(path)
 
     def _release(self) -> None:

@@ -103,5 +103,5 @@ async def _objective(messenger: Messenger) -> Objective:
             return Objective.parse(messenger.state.objective)
     except TimeoutError:
         raise MessagingError(
-            f"session {messenger.state.session!r}: nothing is heard of it; is its interface running?"
+            f"session {messenger.state.session!r}: does not answer; is its interface running?"
         ) from None

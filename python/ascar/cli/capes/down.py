@@ -30,7 +30,9 @@ def down(
     try:
         os.kill(running.pid, signal.SIGTERM)
     except OSError as error:
-        raise WorkError(f"process {running.pid}: {error.strerror}; run this as who started it") from None
+        raise WorkError(
+            f"process {running.pid}: {error.strerror}; run this as the user who started it"
+        ) from None
     start_s = time.monotonic()
     while folder.running() is not None:
         if time.monotonic() - start_s > 180:

@@ -40,7 +40,7 @@ def status(
     from ascar.messaging import run_interruptible
 
     if follow and not json:
-        raise InputError("--follow: goes with --json; without it the screen is refreshed anyway")
+        raise InputError("--follow: needs --json; without it the screen is refreshed anyway")
     name, settings = session_at(session, connection, "viewer")
 
     async def work() -> None:

@@ -35,7 +35,7 @@ def train(
 
     plan = read_plan(config)
     if steps is not None and not (only_history and plan.file.algorithm == "classic"):
-        raise InputError("--steps: is of --only-history with algorithm = 'classic'; leave it out")
+        raise InputError("--steps: applies only to --only-history with algorithm = 'classic'; leave it out")
     if check:
         return 0
     if only_history:

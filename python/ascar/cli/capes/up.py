@@ -85,5 +85,7 @@ def _detach(study: OnlineStudy, folder: object) -> int:
     assert isinstance(folder, Folder)
     words = [word for word in sys.argv[1:] if word != "--detach"]
     log = detach(folder, words)
-    say(f"{study.session}: runs; `ascar capes status {study.session}` shows it, its words are in {log}")
+    say(
+        f"{study.session}: runs; `ascar capes status {study.session}` shows it, and its messages are in {log}"
+    )
     return 0

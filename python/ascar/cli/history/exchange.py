@@ -43,7 +43,7 @@ def export(
     with History.existing() as history:
         if everything == bool(runs):
             raise InputError(
-                f"--all: stands beside {' '.join(runs)!r}; give one of them"
+                f"--all: cannot be given together with {' '.join(runs)!r}; give one of them"
                 if runs
                 else "no run is named; name runs, e.g. the latest of a study, or give --all"
             )

@@ -31,7 +31,7 @@ def purge(
     with History.existing() as history:
         if not yes:
             if json or not sys.stdin.isatty():
-                raise InputError("--yes: missing; without a terminal to ask on, purging needs it")
+                raise InputError("--yes: missing; purging asks on a terminal, and needs --yes without one")
             named = ", ".join(f"{history.run(run).name} (run {run})" for run in runs)
             if not typer.confirm(f"Remove {named} for good?", err=True):
                 return 0

@@ -14,7 +14,7 @@ def read(path: Path) -> RuleSet:
     """The rules of a file, or those of a name that comes with the program; a file of that name goes first.
 
     Raises:
-        InputError: it cannot be read, or is no rule set: the file, the line, the field.
+        InputError: it cannot be read, or is not a rule set: the file, the line, the field.
     """
     from ascar.sharp import RuleSet
 

@@ -52,7 +52,7 @@ def _wanted(values: list[str]) -> dict[str, int]:
     """By knob.
 
     Raises:
-        InputError: one is no KNOB=VALUE, or stands twice.
+        InputError: one is no KNOB=VALUE, or appears twice.
     """
     from ascar.errors import InputError
 

@@ -54,7 +54,7 @@ def numbers(key: str, text: str) -> tuple[float, ...]:
     """Numbers of a list with commas, each once, in their order.
 
     Raises:
-        InputError: one is no number, there is none, or there are too many.
+        InputError: one is not a number, there is none, or there are too many.
     """
     from ascar.errors import InputError
 

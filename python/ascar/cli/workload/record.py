@@ -123,11 +123,11 @@ class _Source:
         if self.trace is None:
             need_strace()
         if self.trace is None and self.form is not None:
-            raise InputError(f"--form = {self.form!r}: goes with --trace")
+            raise InputError(f"--form = {self.form!r}: applies only to --trace")
         if self.trace is not None and (wanted.under or wanted.keep):
-            raise InputError("--under, --strace: go with --pid or -- COMMAND, not with --trace")
+            raise InputError("--under, --strace: apply only to --pid or -- COMMAND")
         if wanted.under is not None and not wanted.under.is_dir():
-            raise InputError(f"--under = {str(wanted.under)!r}: is no directory")
+            raise InputError(f"--under = {str(wanted.under)!r}: is not a directory")
         if wanted.keep is not None and not wanted.keep.parent.is_dir():
             raise InputError(f"--strace = {str(wanted.keep)!r}: its directory does not exist")
 
@@ -149,9 +149,9 @@ class _Source:
         else:
             found = record_command(self.command, recording)
         if found.slowdown is None:
-            say("its pace without tracing is not known: gaps in time are those of the traced process")
+            say("the pace without tracing is unknown; gaps in time are those of the traced process")
         elif found.slowdown > 1:
-            say(f"traced, it went {found.slowdown:.3g} times slower; gaps in time are without that")
+            say(f"tracing made it {found.slowdown:.3g} times slower; the gaps in time are corrected for that")
         return TracedFile(wanted.keep or Path("-"), "strace", found.trace, found.slowdown)
 
 

@@ -50,7 +50,7 @@ def read_trace(path: Path, form: str | None) -> TracedFile:
     """Read a trace.
 
     Raises:
-        InputError: the file cannot be read, is too large, or is no trace; the message names it.
+        InputError: the file cannot be read, is too large, or is not a trace; the message names it.
     """
     from ascar.errors import InputError
     from ascar.features import parse_trace

@@ -73,7 +73,7 @@ def read_all(path: Path, column: str | None = None, time: str | None = None) -> 
     if reader is None:
         raise InputError(f"{str(path)!r}: readings come in files that end in {', '.join(_READERS)}")
     if time is not None and reader not in (read_table, read_json_lines):
-        raise InputError(f"{str(path)!r}: --time = {time!r} is for CSV, TSV and JSON lines")
+        raise InputError(f"{str(path)!r}: --time = {time!r} applies only to CSV, TSV and JSON lines")
     try:
         return reader(path, column, time)
     except (OSError, UnicodeDecodeError, RecursionError) as error:

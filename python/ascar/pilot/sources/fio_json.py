@@ -84,7 +84,7 @@ def _totals(path: Path, document: dict[str, Any], direction: str) -> _Totals:
     """The sums over jobs.
 
     Raises:
-        InputError: a field of fio's is missing or is no number.
+        InputError: a field of fio's is missing or is not a number.
     """
     try:
         jobs = [cast("dict[str, Any]", job[direction]) for job in document["jobs"]]

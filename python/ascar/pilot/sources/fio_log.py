@@ -41,7 +41,7 @@ def read_fio_log(path: Path, column: str | None, time: str | None) -> list[Recor
         raise InputError(f"{str(path)!r}: is empty")
     if frame.width < _CELLS_MIN:
         raise InputError(
-            f"{str(path)!r}: is no log of fio's: its lines are 'time_ms, value, direction, size'"
+            f"{str(path)!r}: is not a log of fio's: its lines are 'time_ms, value, direction, size'"
         )
     at_ms, values, direction, size = (
         numbers_of(path, cells.alias(title), first_line=1)

@@ -154,7 +154,9 @@ class Stream:
         try:
             cells = next(csv.reader([line], delimiter=separator, strict=True))
         except (csv.Error, StopIteration) as error:
-            raise InputError(f"{str(self.path)!r} line {self._line}: is no row of cells: {error}") from error
+            raise InputError(
+                f"{str(self.path)!r} line {self._line}: is not a row of cells: {error}"
+            ) from error
         if self._head is None:
             if len(cells) > _COLUMNS_MAX:
                 raise InputError(

@@ -57,7 +57,7 @@ def numbers_of(path: Path, cells: pl.Series, first_line: int) -> NDArray[np.floa
         first_line: the file's line that the first cell is on.
 
     Raises:
-        InputError: a cell is no finite number; names its line.
+        InputError: a cell is not a finite number; names its line.
     """
     parsed = cells.str.strip_chars().cast(pl.Float64, strict=False)
     bad = (~parsed.is_finite().fill_null(value=False)).arg_true()

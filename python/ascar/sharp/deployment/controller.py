@@ -85,7 +85,7 @@ class ControllerEndpoint:
         plane: the plane on which the rules act.
 
     Raises:
-        InputError: a name is no token.
+        InputError: a name is not a token.
     """
 
     def __init__(self, link: Link, name: str, workload: str, plane: Plane) -> None:
@@ -163,7 +163,7 @@ class ControllerEndpoint:
 
     async def _on_load(self, asked: LoadRules) -> InForce:
         if self._trial is not None and rules_id(self._trial) != asked.rules:
-            raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait for the end of that")
+            raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait until the trial ends")
         _check_within(asked.within_s)
         rules = RuleSet.parse(asked.text).bare()
         if rules_id(rules) != asked.rules:

@@ -79,7 +79,10 @@ class Deployments:
                 raise MessagingError("controllers follow different rules; deploy a rule set first")
             text = shown[0].text if shown else None
             if text is None:
-                raise InputError(f"rules: none are in force for {workload}; `ascar sharp deploy` some first")
+                raise InputError(
+                    f"rules: no rules are in force for {workload}; deploy some with "
+                    "`ascar sharp deploy` first"
+                )
             rules = with_values(RuleSet.parse(text).bare(), values)
             done = await manager.deploy(rules, workload, expected, len(shown))
             self._remember(workload, done)
@@ -124,7 +127,7 @@ class Deployments:
             return token("--workload", workload)
         there = await _workloads(manager) or list(self._roster.workloads())
         if not there:
-            raise EnvironmentLacks("controllers: none is there; start them, then deploy rules")
+            raise EnvironmentLacks("controllers: none answers; start them, then deploy rules")
         if len(there) > 1:
             raise InputError(f"--workload: is missing; controllers run {', '.join(there)}")
         return there[0]
@@ -136,4 +139,4 @@ async def _workloads(manager: Manager) -> list[str]:
 
 async def _running(manager: Manager) -> str:
     there = await _workloads(manager)
-    return f"controllers run {', '.join(there)}" if there else "none is there"
+    return f"controllers run {', '.join(there)}" if there else "none answers"

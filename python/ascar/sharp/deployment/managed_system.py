@@ -114,7 +114,7 @@ class ManagedSystem:
         if not self._asked:
             shown = self._shown()
             if any(one.on_trial for one in shown):
-                raise MessagingError("controllers have rules on trial; wait for the end of that")
+                raise MessagingError("controllers have rules on trial; wait until the trial ends")
             self._kept = _with_use(shown)
             self._asked = True
         return self._kept
@@ -239,7 +239,7 @@ class ManagedSystem:
         if not found:
             await link.close()
             of = "" if self._workload is None else f" of workload {self._workload}"
-            raise MessagingError(f"controllers{of}: none is there; start them, or name another workload")
+            raise MessagingError(f"controllers{of}: none answers; start them, or name another workload")
         await link.serve(beat(ANY), Beat, self._on_beat)
         return link, manager, tuple(one.controller for one in found)
 
@@ -281,9 +281,7 @@ class ManagedSystem:
             taken = [ticks.pop(number) for number in list(ticks)[: left_out + wanted]]
             beats = taken[left_out:]
             if any(one.rules != rules for one in beats) or len({one.instance for one in beats}) > 1:
-                raise MessagingError(
-                    f"{name}: follows other rules than it was asked to; was it started anew?"
-                )
+                raise MessagingError(f"{name}: follows other rules than those deployed; was it restarted?")
             series[name] = [one.mb_per_s for one in beats]
         return series
 
@@ -305,7 +303,7 @@ class ManagedSystem:
         lost = [name for name, silence_s in silent_s.items() if silence_s > self._silence_s]
         if lost:
             raise MessagingError(
-                f"{', '.join(lost[:8])}: silent for {self._silence_s:g} s; is it still there?"
+                f"{', '.join(lost[:8])}: silent for {self._silence_s:g} s; is its process still running?"
             )
         self._came.clear()
         with contextlib.suppress(TimeoutError):
@@ -328,7 +326,7 @@ def interval_metrics(series: Mapping[str, Sequence[float]]) -> dict[str, float]:
         InputError: there is no client or no tick.
     """
     if not series or not all(series.values()):
-        raise InputError("readings: there are none; measure longer than a tick")
+        raise InputError("readings: the controllers sent none; measure longer than a tick")
     shares = [fmean(one) for one in series.values()]
     readings = [value for one in series.values() for value in one]
     tp, stdev = fmean(readings), pstdev(readings)

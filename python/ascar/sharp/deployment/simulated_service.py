@@ -68,6 +68,6 @@ async def _watched(
     while server is None or server.problem is None:
         if controllers.late_s > _LATE_S and not told:
             told = True
-            tell("slower than asked for: this machine cannot keep up; give a lower --speed")
+            tell("this machine cannot keep up with the speed; give a lower --speed")
         await asyncio.sleep(_LOOK_S)
     raise MessagingError(f"nats-server: {server.problem}")

@@ -63,7 +63,7 @@ def features_of_clients(recorded: ControllerTrace, clients: int) -> dict[str, fl
         WorkError: they did nothing.
     """
     if len(recorded.operations) + len(recorded.requests) == 0:
-        raise WorkError("the clients: did nothing; observe them for longer")
+        raise WorkError("the clients did nothing; observe them for longer")
     limit = recorded.dirty_limit_bytes
     seen = WorkloadObservation(
         requests=recorded.requests,

@@ -82,7 +82,7 @@ class Library:
                 library._take_up(file)
         except FileNotFoundError:
             raise InputError(
-                f"rule library {str(path)!r}: there is none; make one with "
+                f"rule library {str(path)!r}: does not exist; make one with "
                 "`ascar sharp library bootstrap` or `ascar sharp library add`, or name another with --library"
             ) from None
         except OSError as error:
@@ -137,7 +137,7 @@ class Library:
             if there.features == known:
                 return there
             raise InputError(
-                f"workload {name!r}: is in the library with other features; give this one another name"
+                f"workload {name!r}: is in the library with different features; give this one another name"
             )
         self._add(entry)
         return entry
@@ -227,7 +227,7 @@ class Library:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(1, str(error)) from None
         if head.format != _FORMAT or head.version < 1:
-            raise self._damaged(1, f"is no head of {_FORMAT}")
+            raise self._damaged(1, f"is not a head of {_FORMAT}")
         if head.version > VERSION:
             raise InputError(
                 f"rule library {str(self.path)!r}: has version {head.version}; this ascar reads up to "

@@ -103,12 +103,12 @@ class Journal:
             self._file = os.fdopen(os.open(path, _FLAGS[begin] | os.O_RDWR | os.O_CLOEXEC, 0o644), "r+b")
         except FileNotFoundError:
             raise InputError(
-                f"journal {str(path)!r}: there is none to go on with; leave --resume out to begin, and check "
+                f"journal {str(path)!r}: does not exist; leave --resume out to begin, and check "
                 "that the directory is there"
             ) from None
         except FileExistsError:
             raise InputError(
-                f"journal {str(path)!r}: is there already; go on with --resume, begin anew with --force, or "
+                f"journal {str(path)!r}: already exists; go on with --resume, begin anew with --force, or "
                 "name another --out"
             ) from None
         except OSError as error:
@@ -189,7 +189,7 @@ class Journal:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(1, str(error)) from None
         if head.format != _FORMAT or head.version != VERSION:
-            raise self._damaged(1, f"is no head of version {VERSION}")
+            raise self._damaged(1, f"is not a head of version {VERSION}")
         for name in About.__struct_fields__:
             was, now = getattr(head.about, name), getattr(about, name)
             if was != now:

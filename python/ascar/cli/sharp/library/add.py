@@ -45,12 +45,12 @@ def add(
     from ascar.sharp.library import GainEntry, Library, gains
 
     if gain is not None and rules is None:
-        raise InputError("--gain: is that of rules; name them with --rules")
+        raise InputError("--gain: belongs to rules; name them with --rules")
     wanted = objective_named(objective)
     given = None if rules is None else read(rules)
     named = seen(workload)
     if gain is not None and named.scenario is not None:
-        raise InputError("--gain: of a scenario it is measured; leave it out")
+        raise InputError("--gain: is measured on a scenario; leave it out")
     with Library.writing(path_of(library)) as kept:
         entry = kept.add_workload(name or named.name, named.features, named.source)
         made = None if given is None else kept.add_rules(given, entry.name, wanted.text, "given")

@@ -84,7 +84,7 @@ def seen(workload: str, library: Library | None = None) -> Named:
     path = Path(workload)
     if not path.exists():
         raise InputError(
-            f"workload {workload[:120]!r}: is no file, and none of the presets {', '.join(PRESETS)}"
+            f"workload {workload[:120]!r}: is not a file, and none of the presets {', '.join(PRESETS)}"
         )
     traced = read_trace(path, None)
     return Named(path.stem, workload_features(traced.trace), f"{traced.form} trace {path.name}")
