@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ascar.cli.connection import roster
+from ascar.errors import MessagingError
 from ascar.messaging import MessageServer
 from ascar.sharp import Action, RuleSet, split
+from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import controller_user, manager_user
 from ascar.simulation import parse_scenario
 from process_state import alive
@@ -199,6 +202,24 @@ def test_a_workload_that_nobody_runs_is_not_taken_down(
     for _ in range(2):  # a workload that runs without rules is as it was asked to be
         done = ascar("sharp", "down", "--workload", "writers", "--json")
         assert (done.status, done.document["controllers"]) == (0, ["client-0", "client-1"])
+
+
+def test_a_controller_that_does_not_answer_is_not_forgotten(
+    ascar: Callable[..., Any], served: Served, rules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--least", "2").status == 0
+    expected = roster().expected("writers")
+    assert expected is not None
+
+    async def silent(*_: object) -> None:
+        raise MessagingError("stop; but not: client-1: does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Manager, "stop", silent)
+        assert ascar("sharp", "down", "--workload", "writers", "--forget").status == 1
+    assert roster().expected("writers") == expected
+    assert ascar("sharp", "down", "--workload", "writers", "--forget").status == 0
+    assert roster().expected("writers") is None
 
 
 def test_rules_that_leave_a_gap_are_refused_before_anybody_hears(

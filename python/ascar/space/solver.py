@@ -118,7 +118,8 @@ class Solver:
         """Pass only where a configuration is valid, as far as the diagram can tell.
 
         Raises:
-            SpaceError: naming a smallest set of constraints that cannot hold together.
+            SpaceError: naming a minimal set of constraints that cannot hold together; any
+                one of them left out, the others can.
         """
         if self.diagram.root.mass:
             return

@@ -157,7 +157,7 @@ class Space:
         """The space itself, once it is known that a configuration is valid, the default among them.
 
         Raises:
-            SpaceError: the constraints cannot be satisfied (naming a smallest set that cannot), a formula
+            SpaceError: the constraints cannot be satisfied (naming a minimal set that cannot), a formula
                 cannot be evaluated, or the default breaks a constraint.
         """
         self.default()

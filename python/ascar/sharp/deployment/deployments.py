@@ -105,8 +105,6 @@ class Deployments:
             name = await self._named(manager, workload)
             known = self._roster.expected(name) is not None
             expected = () if forget else self._expected(name)
-            if forget:
-                self._roster.forget(name)
             done = await manager.stop(name, expected)
             if not done.controllers and not known:
                 raise EnvironmentLacks(f"workload {name!r}: no controller runs it; {await _running(manager)}")
