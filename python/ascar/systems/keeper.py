@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from ascar.nodes import Node
+
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
@@ -61,6 +63,7 @@ class Keeper:
         hold: keep the changes as they are after `close`; `restore_all(everything=True)` undoes them. Such a
             keeper sets knobs and files, and nothing else.
         user: run as the user, and change the user's files; else as root, and change the machine.
+        node: the machine to change; None: this one. When the connection breaks, the keeper there restores.
     """
 
     def __init__(
@@ -71,9 +74,11 @@ class Keeper:
         state_dir: Path | None = None,
         hold: bool = False,
         user: bool = False,
+        node: Node | None = None,
     ) -> None:
         self._owner = owner
         self._ascard = ascard
+        self._node = node
         as_user = ("--user",) if user else ()
         self._arguments = (*as_user, *(("--hold",) if hold else ()), *_state(state_dir))
         self._process: KeeperProcess | None = None
@@ -97,7 +102,7 @@ class Keeper:
             KeeperLost: it does not answer.
         """
         assert self._process is None, "a keeper is started once"
-        self._process = KeeperProcess(command(self._ascard, *self._arguments))
+        self._process = KeeperProcess(command(self._ascard, *self._arguments, node=self._node), self._node)
         try:
             self._hello = self._ask(replies.Hello, "hello", {"version": PROTOCOL, "owner": self._owner})
         except AscarError:

@@ -12,10 +12,13 @@ import time
 from typing import IO, TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, KeeperLost
+from ascar.nodes.local import LocalNode
 from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ascar.nodes import Node
 
 REPLY_BYTES_MAX = 4 << 20
 """Longest reply; the status of a session with thousands of changes stays far below."""
@@ -27,12 +30,20 @@ EXIT_PATIENCE_S = 60.0
 """How long the keeper may take to put everything back and end."""
 
 
-def command(ascard: Path | None, *arguments: str) -> list[str]:
+def command(ascard: Path | None, *arguments: str, node: Node | None = None) -> list[str]:
     """The command that runs `ascard keeper` as root, or with `--user` as the user.
 
+    Args:
+        ascard: the binary; found beside this Python or in PATH when None, and in a node's PATH.
+        arguments: of `ascard keeper`.
+        node: where it is to run; None: here.
+
     Raises:
-        EnvironmentLacks: no binary, or no way to become root.
+        EnvironmentLacks: no binary, no way to become root, or the node cannot be reached.
     """
+    if node is not None:
+        words = [str(ascard or "ascard"), "keeper", *arguments]
+        return words if "--user" in arguments or node.facts().uid == 0 else ["sudo", "-n", "--", *words]
     words = [str(ascard or find_ascard()), "keeper", *arguments]
     if os.geteuid() == 0 or "--user" in arguments:
         return words
@@ -49,22 +60,15 @@ class KeeperProcess:
     good order.
     """
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], node: Node | None = None) -> None:
         self._words = words
         # A file, not a pipe: nobody has to read it for the keeper to go on.
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         try:
-            self._process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                start_new_session=True,
-                cwd="/",
-            )
-        except OSError as error:
+            self._process = (node or LocalNode()).open(words, self._stderr)
+        except EnvironmentLacks:
             self._stderr.close()
-            raise EnvironmentLacks(f"{words[0]}: cannot be started: {error}") from error
+            raise
         self._pending = b""
         self._said = ""
 

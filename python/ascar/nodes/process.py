@@ -1,0 +1,106 @@
+"""Programs of a node as processes here: the program itself, or the `ssh` that runs it there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from typing import IO, TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.nodes import Finished, NodeFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ascar.nodes import Node
+
+OUT_BYTES_MAX = 16 << 20
+_ERR_BYTES_MAX = 4096
+_FACTS_S = 30.0
+# Every word is an argument of `sh`, which reads this text alone.
+_PUT = 'umask 077; cat > "$1.new" && chmod "$2" "$1.new" && mv -f "$1.new" "$1"'
+_FACTS = """
+uname -n; uname -r; uname -m; id -u; getconf _NPROCESSORS_ONLN; getconf _PHYS_PAGES; getconf PAGESIZE
+"""
+
+
+def start(
+    node: str, words: Sequence[str], stderr: IO[bytes] | int, stdin: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """A process with pipes, out of reach of the terminal's signals.
+
+    Raises:
+        EnvironmentLacks: it cannot be started.
+    """
+    try:
+        return subprocess.Popen(
+            list(words), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True, cwd="/"
+        )
+    except (OSError, ValueError) as error:
+        raise EnvironmentLacks(f"node {node}: {words[0]}: cannot be started: {error}") from error
+
+
+def finish(node: str, words: Sequence[str], limit_s: float, stdin: bytes) -> Finished:
+    """Run a process to its end; with all that it started, it is killed when the time is over.
+
+    Raises:
+        EnvironmentLacks: it cannot be started.
+        StageFailed: it does not end in time, or writes without end.
+    """
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        process = start(node, words, said.fileno(), given.fileno())
+        assert process.stdout is not None
+        late = threading.Timer(limit_s, _kill, (process,))
+        late.start()
+        try:
+            out = process.stdout.read(OUT_BYTES_MAX + 1)
+            if len(out) > OUT_BYTES_MAX:
+                _kill(process)
+            status = process.wait()
+        except BaseException:
+            _kill(process)
+            process.wait()
+            raise
+        finally:
+            process.stdout.close()
+            was_late = not late.is_alive()
+            late.cancel()
+        if len(out) > OUT_BYTES_MAX:
+            raise StageFailed("run", f"node {node}: {words[0]} writes more than {OUT_BYTES_MAX} bytes")
+        if was_late and status == -signal.SIGKILL:
+            raise StageFailed("run", f"node {node}: {words[0]} does not end within {limit_s:g} s")
+        end = said.seek(0, os.SEEK_END)
+        said.seek(max(0, end - _ERR_BYTES_MAX))
+        return Finished(status, out, said.read().decode(errors="replace"))
+
+
+def put_by_shell(node: Node, content: bytes, path: str, mode: int) -> None:
+    """See `Node.put`."""
+    done = node.run(["sh", "-c", _PUT, "put", path, f"{mode:o}"], _FACTS_S, content)
+    if done.status != 0:
+        last = (done.err.strip().splitlines() or ["no message"])[-1]
+        raise StageFailed("put", f"node {node.name}: {path}: {last[:300]}")
+
+
+def facts_by_shell(node: Node) -> NodeFacts:
+    """See `Node.facts`."""
+    done = node.run(["sh", "-c", _FACTS], _FACTS_S)
+    lines = done.out.decode(errors="replace").split("\n")
+    try:
+        host, kernel, architecture = lines[:3]
+        uid, cpus, pages, page_bytes = (int(line) for line in lines[3:7])
+    except ValueError:
+        raise EnvironmentLacks(f"node {node.name}: does not say what it is: {done.err[:200]!r}") from None
+    return NodeFacts(host[:200], kernel[:200], architecture[:200], uid, cpus, pages * page_bytes)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
