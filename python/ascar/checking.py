@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ascar.systems import DEFAULT_KIND, system_of
 from ascar.systems.asking import apply_checked, read_checked, sample_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ascar.results.machine import Need
     from ascar.space import Configuration, Space, Value
@@ -54,21 +54,26 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
         Refused: a safety rule said no.
     """
     kind = str(study.target.get("kind", DEFAULT_KIND))
-    missing = tuple(
-        need for need in system_of(study.target).needs() if kind in need.needed_by and not need.found
-    )
+    missing = missing_needs(study.target)
     if missing:
-        return _result(study, kind, missing=missing)
+        return result_without(study.name, kind, missing)
     prepared = PreparedStudy.open(_shortened(study))
     with prepared.target:
         prepared = prepared.entered()
         return _tried(prepared, kind, listener)
 
 
-def _result(study: Study, kind: str, *, missing: tuple[Need, ...]) -> CheckResult:
+def missing_needs(target: Mapping[str, Any]) -> tuple[Need, ...]:
+    """What the kind of a `[target]` table cannot do without, and this machine does not have."""
+    kind = str(target.get("kind", DEFAULT_KIND))
+    return tuple(need for need in system_of(target).needs() if kind in need.needed_by and not need.found)
+
+
+def result_without(study: str, kind: str, missing: tuple[Need, ...]) -> CheckResult:
+    """The result where something is missing, so that nothing was tried."""
     problems = tuple(f"{need.name} is missing: {need.purpose}" for need in missing)
     return CheckResult(
-        study=study.name,
+        study=study,
         kind=kind,
         missing=missing,
         load_metrics={},
@@ -144,7 +149,7 @@ def _changed(prepared: PreparedStudy, name: str) -> CheckedParameter:
     """One parameter set to another value; what the parameter before was set to is put back by that."""
     space, target = prepared.space, prepared.target
     default = space.default()
-    wanted = _another(space, default, name)
+    wanted = another(space, default, name)
     before = default.get(name)
     if wanted is None:
         return CheckedParameter(parameter=name, before=before)
@@ -168,7 +173,7 @@ def _changed(prepared: PreparedStudy, name: str) -> CheckedParameter:
     )
 
 
-def _another(space: Space, default: Configuration, name: str) -> Configuration | None:
+def another(space: Space, default: Configuration, name: str) -> Configuration | None:
     """A valid configuration that gives a parameter another value, with as few other changes as there can be.
 
     A parameter that does not apply in the default configuration is tried where it does.

@@ -85,8 +85,8 @@ def test_only_processes_of_the_user_are_limited(session):
     roots = subprocess.Popen(["sleep", "1000"])
     users = subprocess.Popen(["sleep", "1000"], user=NOBODY)
     try:
-        assert "no process of yours" in refusal(session.ask("cgroup_add", pid=roots.pid))
-        assert "no process of yours" in refusal(session.ask("cgroup_add", pid=os.getpid()))
+        assert "is not a process of yours" in refusal(session.ask("cgroup_add", pid=roots.pid))
+        assert "is not a process of yours" in refusal(session.ask("cgroup_add", pid=os.getpid()))
         assert "ok" in session.ask("cgroup_add", pid=users.pid)
         assert session.ask("cgroup_kill")["ok"]["processes"] == 0
         assert users.wait(100) == -9

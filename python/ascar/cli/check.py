@@ -8,13 +8,15 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
+    from ascar.capes.session.study import OnlineStudy
     from ascar.checking import CheckProgress
     from ascar.results.check import CheckedParameter, CheckResult
+    from ascar.study import Study
 
 EXAMPLES = examples(
     "ascar check study.toml",
@@ -28,15 +30,17 @@ def check(
     """Try a study out: run its load once, and set, read back and put back every parameter once.
 
     It prints every statement that a change takes, and says what is missing. At the end everything is put
-    back. The load runs for at most 3 seconds, unless its program takes longer.
+    back. The load runs for at most 3 seconds, unless its program takes longer. Of a study with an [online]
+    table it tries what a session would use: the message server, the processes' files, every collector, every
+    metric, and the parameters that the session would set.
 
     Exit status: 0 everything works, 1 something does not, 2 something in the study is wrong and nothing was
     touched.
     """
-    from ascar.cli.studies import read_study
+    from ascar.cli.studies import is_online, read_online_study, read_study
 
-    wanted = read_study(study, None, format_device)
-    from ascar.checking import check_study
+    online = is_online(study)
+    wanted = read_online_study(study, format_device) if online else read_study(study, None, format_device)
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people
     from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
@@ -44,7 +48,7 @@ def check(
 
     try:
         with progress_line(_line, first_s=AFTER_TWO_SECONDS, quiet=quiet) as listener:
-            found = check_study(wanted, listener)
+            found = _checked(wanted, listener)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; everything was put back") from None
     if json:
@@ -52,6 +56,18 @@ def check(
     else:
         _print(people(), found, sorted(wanted.objective.formula.names))
     return DONE if found.works else FAILED
+
+
+def _checked(study: Study | OnlineStudy, listener: Callable[[CheckProgress], None]) -> CheckResult:
+    from ascar.study import Study
+
+    if isinstance(study, Study):
+        from ascar.checking import check_study
+
+        return check_study(study, listener)
+    from ascar.capes.session.checking import check_session
+
+    return check_session(study, listener)
 
 
 def _line(progress: CheckProgress) -> str:

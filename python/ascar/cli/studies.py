@@ -10,6 +10,7 @@ import msgspec
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
+    from ascar.capes.session.study import OnlineStudy
     from ascar.history import History, Run
     from ascar.space import Configuration, Space
     from ascar.study import Study
@@ -61,6 +62,35 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
 
     search_optimizer(study, prepared.space)
     return study
+
+
+def is_online(path: Path) -> bool:
+    """Whether a study file has an [online] table.
+
+    Raises:
+        StudyError: the file cannot be read.
+    """
+    from ascar.study import study_table, study_text
+
+    return "online" in study_table(study_text(path, "make one with `ascar init`"))
+
+
+def read_online_study(path: Path, format_device: str | None) -> OnlineStudy:
+    """A study of the online loop.
+
+    Args:
+        path: the study file.
+        format_device: the block device whose formatting the user confirms.
+
+    Raises:
+        InputError: a key is wrong.
+    """
+    from ascar.capes.session.study import OnlineStudy
+
+    study = OnlineStudy.read(path)
+    if format_device is None:
+        return study
+    return msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
 
 
 def find_space(named: str) -> Space:

@@ -43,20 +43,16 @@ def up(
     from ascar.threads import compute_on_one_thread
 
     compute_on_one_thread()
-    import msgspec
-
     from ascar.capes.session.folder import Folder, sessions_folder
     from ascar.capes.session.outcome import SessionRequest
-    from ascar.capes.session.study import OnlineStudy
     from ascar.cli.capes.up_result import deliver
     from ascar.cli.output import say
     from ascar.cli.statuses import FAILED, decided
+    from ascar.cli.studies import read_online_study
     from ascar.loops.online import tune_online
     from ascar.study import duration as seconds_of
 
-    wanted = OnlineStudy.read(study)
-    if format_device is not None:
-        wanted = msgspec.structs.replace(wanted, target={**wanted.target, "confirmed_device": format_device})
+    wanted = read_online_study(study, format_device)
     place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if duration is None else seconds_of("--budget", duration)
     request = SessionRequest(str(study), duration_s, prove, keep)
