@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
     from ascar.results.session import Proof
 
-_READINGS = "load.jsonl"
+READINGS = "load.jsonl"
+"""In the session's folder: the readings of the load."""
 _LOOK_S = 0.2
 _FIRST_TICK_S = 60.0
 _AGENT_S, _OTHERS_S = 60.0, 15.0
@@ -107,7 +108,7 @@ class SessionRun:
     def stages(self, environment: LoadEnvironment, *, has_load: bool) -> Stages:
         """The processes, checked, and the files that they read."""
         path, ascard = self.folder.path, str(find_ascard())
-        readings = path / _READINGS if has_load else None
+        readings = path / READINGS if has_load else None
         write_private(path / "interface.toml", interface_text(self.study, environment))
         write_private(path / "agent.toml", agent_text(self.study, environment, readings))
         write_private(path / "learner.toml", learner_text(self.study, environment))
@@ -126,7 +127,7 @@ class SessionRun:
         """Start the study's load, where it has one."""
         if requested.workload is None or environment.workspace is None:
             return
-        readings = ReadingsFile(self.folder.path / _READINGS)
+        readings = ReadingsFile(self.folder.path / READINGS)
         reading_s = self.study.online.interval_s / 2
         self.load = BackgroundLoad(
             requested.workload, environment.workspace, readings, self.study.load_s, reading_s
