@@ -215,7 +215,7 @@ mod tests {
         assert!(
             Credentials::read(&std::env::temp_dir())
                 .unwrap_err()
-                .contains("no file")
+                .contains("not a file")
         );
     }
 }
