@@ -216,6 +216,8 @@ class AdapterServer:
 def relay(path: Path, requests: BinaryIO, answers: BinaryIO) -> None:
     """Carry lines to an adapter's socket and back, until either side hangs up.
 
+    It returns when the adapter has put back what this client has set.
+
     Raises:
         InputError: no process answers there.
     """
@@ -229,6 +231,8 @@ def relay(path: Path, requests: BinaryIO, answers: BinaryIO) -> None:
                 return
             answers.write(answer)
             answers.flush()
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)  # the adapter hangs up after it has restored the values
 
 
 def follow(path: Path, interval_s: float, answers: BinaryIO) -> None:
