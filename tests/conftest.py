@@ -111,6 +111,12 @@ def _text(path: Path) -> str:
     return "".join(file.read_text("utf-8") for file in files)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Sessions and searches that tests run are not kept in the user's history."""
+    os.environ["ASCAR_HISTORY"] = str(tmp_path_factory.mktemp("history") / "history.sqlite")
+
+
 @pytest.fixture(autouse=True)
 def machine(request: pytest.FixtureRequest) -> Iterator[None]:
     """One at a time of the tests that change the machine, also of those that another checkout runs."""

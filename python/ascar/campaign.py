@@ -16,7 +16,7 @@ from ascar.errors import InputError
 from ascar.evaluation import Clock, Evaluator
 from ascar.events import Event
 from ascar.results.outcome import saved_s
-from ascar.results.trial import Failure, Purpose, Trial, TrialState
+from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.systems import Adopting, Owned, Reusing, open_target
 from ascar.workloads import Workload, open_workload
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ascar.events import Listener
     from ascar.history import History, Run
+    from ascar.optimizers.proposals import Proposal
     from ascar.space import Configuration, Space
     from ascar.study import Study
     from ascar.systems import Target
@@ -130,8 +131,8 @@ class Campaign:
         for trial in self.trials:
             self.listener(Event("trial-recalled", {"trial": trial.number}, trial))
 
-    def attempt(self, configuration: Configuration, purpose: Purpose) -> Trial:
-        """Evaluate one configuration and keep what became of it; an interruption is kept, and goes on up.
+    def attempt(self, proposal: Proposal, purpose: Purpose) -> Trial:
+        """Evaluate a configuration and keep what became of it; an interruption is kept, and goes on up.
 
         Raises:
             InputError: the objective or a constraint names a metric that the load does not report.
@@ -139,10 +140,12 @@ class Campaign:
         prepared = self.prepared
         trial = Trial(
             self.run.next_number(),
-            configuration,
+            proposal.configuration,
             purpose,
             TrialState.RUNNING,
-            metrics=_cost(prepared, configuration),
+            metrics=_cost(prepared, proposal.configuration),
+            origin=proposal.origin,
+            reason=proposal.reason,
         )
         self.run.start_trial(trial)
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
@@ -221,7 +224,9 @@ class Campaign:
     def _quarantine(self, configuration: Configuration) -> None:
         """A configuration during which the machine went down twice is not tried a third time."""
         failure = Failure("machine", "the machine went down twice while this configuration was in force")
-        running = Trial(self.run.next_number(), configuration, Purpose.SEARCH, TrialState.RUNNING)
+        running = Trial(
+            self.run.next_number(), configuration, Purpose.SEARCH, TrialState.RUNNING, origin=Origin.RETRY
+        )
         self.run.start_trial(running)
         self._keep(msgspec.structs.replace(running, state=TrialState.QUARANTINED, failure=failure))
 

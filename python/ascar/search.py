@@ -10,13 +10,14 @@ import numpy as np
 
 from ascar.errors import Exhausted, ExpressionError, StudyError, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
+from ascar.optimizers.proposals import Proposal, Proposals
 from ascar.optimizers.rationing import Rationed
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.several import SeveralObjectives
-from ascar.optimizers.starting import start_configurations
+from ascar.optimizers.starting import start_proposals
 from ascar.optimizers.stopping import criterion_of, progress_of
-from ascar.results.trial import Purpose, TrialState
+from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.space import change_budget
 from ascar.study.stop import walk
 
@@ -37,18 +38,20 @@ _SEARCH_SHARE_MIN = 0.4
 _FAILURES_IN_A_ROW_MAX = 20
 
 
-def search_optimizer(study: Study, space: Space, similar: Sequence[Configuration] = ()) -> Optimizer:
+def search_optimizer(study: Study, space: Space, starts: Sequence[Proposal] | None = None) -> Optimizer:
     """The optimizer that searches for a study: within its change budget, for all of its objectives.
 
     Args:
         study: the study to search for.
         space: the space to search.
-        similar: the best of a similar study.
+        starts: what is tried first; None: what the study says.
 
     Raises:
         StudyError: a key of `[optimizer]` or `[start]` is wrong, or `[stop]` asks for what it cannot tell.
     """
-    start = start_configurations(study.start, space, study.seed, similar)
+    if starts is None:
+        starts = start_proposals(study.start, space, study.seed)
+    start = [one.configuration for one in starts]
 
     def make(space: Space) -> Optimizer:
         valid = tuple(one for one in start if space.is_valid(one))
@@ -68,7 +71,7 @@ def search_optimizer(study: Study, space: Space, similar: Sequence[Configuration
     return Rationed(make, space, limits) if limits else plain
 
 
-def best_of_similar(study: Study, history: History) -> tuple[Configuration, ...]:
+def best_of_similar(study: Study, history: History) -> tuple[Proposal, ...]:
     """The best configurations of the study that `[start] study` names, by the means of their trials.
 
     Raises:
@@ -85,7 +88,10 @@ def best_of_similar(study: Study, history: History) -> tuple[Configuration, ...]
     ranked = sorted(scores, key=lambda one: -sign * float(np.mean(scores[one])))
     # What was verified is known best, however lucky another single trial was.
     recommended = [run.outcome().recommended] if scores else []
-    return tuple(dict.fromkeys((*recommended, *ranked)))[: study.start.study_trials]
+    best = tuple(dict.fromkeys((*recommended, *ranked)))[: study.start.study_trials]
+    return tuple(
+        Proposal(one, Origin.SIMILAR, f"among the best of run {run.id} ({run.name})") for one in best
+    )
 
 
 @dataclass(slots=True)
@@ -96,18 +102,26 @@ class Search:
         campaign: the campaign that carries out the trials.
         similar: the best of a similar study.
         optimizer: proposes.
+        proposals: what is tried next.
         remaining: says what is left to gain; None where the study does not ask.
     """
 
     campaign: Campaign
-    similar: tuple[Configuration, ...] = ()
+    similar: tuple[Proposal, ...] = ()
     optimizer: Optimizer = field(init=False)
+    proposals: Proposals = field(init=False)
     remaining: RemainingGains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Tell the optimizer what is known already."""
         study, space = self.campaign.prepared.study, self.campaign.prepared.space
-        self.optimizer = search_optimizer(study, space, self.similar)
+        starts = start_proposals(study.start, space, study.seed, self.similar)
+        self.optimizer = search_optimizer(study, space, starts)
+        self.proposals = Proposals(self.optimizer, starts)
+        for configuration in self.campaign.retry:
+            self.proposals.put(
+                Proposal(configuration, Origin.RETRY, "the machine went down while it was tried")
+            )
         if any(table.remaining_gain is not None for _, table in walk(study.stop)):
             self.remaining = RemainingGains(space, study.seed)
         for trial in self.campaign.trials:
@@ -119,7 +133,7 @@ class Search:
         Raises:
             WorkError: it cannot be measured.
         """
-        default = self.campaign.prepared.space.default()
+        default = Proposal(self.campaign.prepared.space.default(), Origin.DEFAULT)
         while len(self.campaign.of(Purpose.DEFAULT)) < _DEFAULT_RUNS:
             trial = self.campaign.attempt(default, Purpose.DEFAULT)
             self._tell(trial)
@@ -134,11 +148,10 @@ class Search:
         """Try what the optimizer proposes until there is a reason to end; returns the reason."""
         while not (reason := self._reason_to_end()):
             try:
-                retry = self.campaign.retry
-                configuration = retry.pop() if retry else self.optimizer.ask()
+                proposal = self.proposals.take()
             except Exhausted as exhausted:
                 return exhausted.message
-            self._tell(self.campaign.attempt(configuration, self._purpose(configuration)))
+            self._tell(self.campaign.attempt(proposal, self._purpose(proposal.configuration)))
         return reason
 
     def best(self) -> Trial | None:

@@ -14,9 +14,10 @@ import numpy as np
 from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.errors import InputError
 from ascar.events import Event
+from ascar.optimizers.proposals import Proposal
 from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
+from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.results.verdict import Verdict
 from ascar.space import Choices
 
@@ -264,7 +265,7 @@ def _walk(campaign: Campaign, configurations: list[Configuration]) -> str:
         elif campaign.left_s <= 0:
             return "the time budget is spent"
         else:
-            campaign.attempt(configuration, Purpose.SWEEP)
+            campaign.attempt(Proposal(configuration, Origin.SWEEP), Purpose.SWEEP)
     return ""
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ascar.events import Event
+from ascar.optimizers.proposals import Proposal
 from ascar.pilot import compare
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
 from ascar.render import estimate
-from ascar.results.trial import Purpose, TrialState
+from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
 
@@ -74,7 +75,8 @@ class Pairs:
         """Run pair after pair, without end."""
         while True:
             for configuration in self.turn():
-                self.take(campaign.attempt(configuration, Purpose.VERIFY))
+                proposal = Proposal(configuration, Origin.VERIFICATION)
+                self.take(campaign.attempt(proposal, Purpose.VERIFY))
             yield self.scores[-1]
 
 
@@ -146,7 +148,7 @@ def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verd
         return verdict
     aged: list[float] = []
     for _ in range(campaign.prepared.study.verify.runs_min):
-        trial = campaign.attempt(pairs.default, Purpose.BIAS)
+        trial = campaign.attempt(Proposal(pairs.default, Origin.VERIFICATION), Purpose.BIAS)
         if trial.state is TrialState.COMPLETE and trial.score is not None:
             aged.append(trial.score)
     if len(aged) < 2:

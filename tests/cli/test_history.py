@@ -73,8 +73,8 @@ def test_without_runs_it_says_how_to_get_some(ascar):
 
 def test_ls_lists_the_latest_first(ascar, filled):
     lines = ascar("history", "ls").out.splitlines()
-    assert lines[1].split()[:3] == ["2", "mail", "interrupted"]
-    assert lines[2].split()[:3] == ["1", "mail", "complete"]
+    assert lines[1].split()[:4] == ["2", "study", "mail", "interrupted"]
+    assert lines[2].split()[:3] == ["1", "study", "mail"]
     runs = ascar("history", "ls", "--json").document["runs"]
     assert [run["run_id"] for run in runs] == [2, 1]
     assert runs[1]["best_score"] == 150.0
@@ -276,7 +276,7 @@ def test_an_export_does_not_overwrite_unasked(ascar, filled, tmp_path):
 
 def test_an_unreadable_run_is_left_out_and_named(ascar, filled, tmp_path, own_state):
     with closing(sqlite3.connect(own_state / "ascar" / "history.sqlite")) as connection, connection:
-        connection.execute("UPDATE study SET space = '{}' WHERE id = 2")
+        connection.execute("UPDATE run SET space = '{}' WHERE id = 2")
     done = ascar("history", "export", "--all", "--out", tmp_path / "runs.json", "--json")
     assert done.status == 0
     assert (done.document["runs"], done.document["left_out"]) == ([1], [2])
@@ -286,11 +286,11 @@ def test_an_unreadable_run_is_left_out_and_named(ascar, filled, tmp_path, own_st
 
 def test_a_label_of_a_value_that_a_parameter_does_not_have_is_passed_over(ascar, filled, own_state):
     with closing(sqlite3.connect(own_state / "ascar" / "history.sqlite")) as connection, connection:
-        (text,) = connection.execute("SELECT space FROM study WHERE id = 1").fetchone()
+        (text,) = connection.execute("SELECT space FROM run WHERE id = 1").fetchone()
         space = json.loads(text)
         (mode,) = [one for one in space["parameters"] if one["name"] == "mode"]
         mode["weaker"]["journal"] = "integrity"
-        connection.execute("UPDATE study SET space = ? WHERE id = 1", [json.dumps(space)])
+        connection.execute("UPDATE run SET space = ? WHERE id = 1", [json.dumps(space)])
     assert ascar("history", "show", "1").status == 0
 
 

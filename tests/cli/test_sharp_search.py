@@ -36,6 +36,15 @@ def test_a_search_as_a_document_and_a_rule_file(ascar, tmp_path):
     assert {**again, "elapsed_s": 0} == {**document, "elapsed_s": 0}
     ran = ascar("sim", "run", "random-write", "--rules", str(out), "--duration", "1 s", "--json")
     assert ran.document["controller"] == "rules"
+    kept = ascar("history", "show", "rules.txt", "--json").document
+    assert (kept["kind"], kept["state"], kept["outcome"], kept["trials"]) == ("search", "complete", None, [])
+    assert {**kept["search"], "schema": 0} == {**again, "schema": 0}
+    shown = ascar("history", "show", "rules.txt").out
+    assert "search for random-write, maximize tp - 1 * stdev" in shown
+    assert str(out) in shown.replace("\n", "")
+    refused = ascar("report", kept["run_id"], "--out", tmp_path / "report")
+    assert refused.status == 2
+    assert f"run {kept['run_id']}: is a search, where a study is wanted" in refused.error
 
 
 def test_a_search_in_words(ascar, tmp_path):

@@ -98,7 +98,7 @@ def test_a_run_that_no_version_wrote(history, study, space, column):
     with history.begin(study, space, {}) as run:
         run.finish(run.outcome())
     with history._database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE study SET {column} = '[1]'")
+        connection.exec_driver_sql(f"UPDATE run SET {column} = '[1]'")
     with pytest.raises(HistoryError) as refused:
         found = history.run(run.id)
         _ = found.space, found.outcome()

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ascar.errors import HistoryError
-from ascar.history import SCHEMA_VERSION, History
+from ascar.history import SCHEMA_VERSION, History, RunKind
 from ascar.history.migration import MIGRATIONS
 from ascar.history.schema import metadata
 from ascar.results.trial import TrialState
@@ -124,6 +124,8 @@ def test_a_file_of_version_1_is_brought_up_to_date(old, clock, study, configurat
         assert isinstance(trials[0].configuration, Configuration)
         assert run.crash_count(configuration) == 1
         assert run.machine == {"kernel": "5.10"}
+        assert run.kind is RunKind.STUDY
+        assert [trial.origin for trial in trials] == [None] * 4, "nobody kept who proposed them"
         with history.resume(study) as again:
             assert again.next_number() == 5
     assert version_of(old) == SCHEMA_VERSION

@@ -295,7 +295,7 @@ def test_purge_removes_all_or_nothing(history, study, space, configuration, make
     assert history.purge([ids[0], ids[0]]) == 1
     assert [run.id for run in history.runs()] == [ids[1]]
     with history._database.read() as connection:
-        for table in ("study", "trial", "metric", "reading", "machine"):
+        for table in ("run", "trial", "metric", "reading", "machine"):
             rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
             assert len(rows) == (2 if table == "metric" else 1), table
     with pytest.raises(HistoryError, match="purged"):

@@ -22,7 +22,7 @@ def large(path, clock, study, space, configuration, make):
                 (metric, [row for one in made for row in metric_rows(one)]),
                 (reading, [row for one in made for row in reading_rows(one)]),
             ):
-                connection.execute(table.insert(), [{"study_id": run.id, **row} for row in rows])
+                connection.execute(table.insert(), [{"run_id": run.id, **row} for row in rows])
         yield history
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ascar.errors import StudyError
-from ascar.optimizers.starting import start_configurations
-from ascar.space import Space, categorical, integer, ordinal
+from ascar.optimizers.proposals import Proposal
+from ascar.optimizers.starting import start_proposals
+from ascar.results.trial import Origin
+from ascar.space import Configuration, Space, categorical, integer, ordinal
 from ascar.study import StartSection
 
 
@@ -20,8 +22,13 @@ def space() -> Space:
     ).constrain('fs != "btrfs" or depth <= 32')
 
 
+def proposed(similar=(), **keys):
+    theirs = [Proposal(Configuration(one), Origin.SIMILAR, "run 7") for one in similar]
+    return start_proposals(StartSection(**keys), space(), 1, theirs)
+
+
 def began(similar=(), **keys):
-    return start_configurations(StartSection(**keys), space(), 1, similar)
+    return tuple(one.configuration for one in proposed(similar, **keys))
 
 
 def test_nothing_known_begins_nowhere():
@@ -76,3 +83,14 @@ def test_what_the_space_does_not_have_is_refused_by_its_key(keys, said):
     with pytest.raises(StudyError) as caught:
         began(**keys)
     assert said in caught.value.message
+
+
+def test_each_says_where_it_comes_from():
+    found = proposed(
+        similar=({"fs": "btrfs", "depth": 4},), configurations=({"fs": "xfs"},), preferred={"depth": [1]}
+    )
+    assert [(one.origin, one.reason) for one in found[:3]] == [
+        (Origin.KNOWN, "start.configurations[0]"),
+        (Origin.SIMILAR, "run 7"),
+        (Origin.PREFERRED, "start.preferred"),
+    ]

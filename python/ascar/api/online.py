@@ -9,6 +9,7 @@ from ascar.api.showing import ProgressLines
 from ascar.capes.session.folder import Folder, sessions_folder
 from ascar.capes.session.outcome import SessionRequest
 from ascar.capes.session.study import OnlineStudy
+from ascar.history import History
 from ascar.loops import online
 from ascar.study import duration
 
@@ -49,4 +50,6 @@ def tune_online(
     place = Folder(Path(folder) if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if budget is None else duration("budget", budget)
     lines = ProgressLines(progress)
-    return online.tune_online(wanted, place, SessionRequest(str(study), duration_s, prove, keep), lines.say)
+    request = SessionRequest(str(study), duration_s, prove, keep)
+    with History() as history:
+        return online.tune_online(wanted, place, request, history, lines.say)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.api.showing import ProgressLines
+from ascar.history import History
 from ascar.loops import rules as loop
 from ascar.pilot.turns import PairTest
 from ascar.render import duration as shown_duration
@@ -81,7 +82,7 @@ def make_rules(
         spent = f"{moment.evaluations} runs in {shown_duration(moment.elapsed_s)}"
         lines.say(f"epoch {moment.epoch}, round {moment.round}; best {best}; {spent}", now=False)
 
-    made = loop.make_rules(task, tell)
+    made = loop.make_rules(task, History, tell)
     if made.found.best is not None:
         task.out.write_text(made.found.best.observed.text(), "utf-8")
     return made

@@ -112,15 +112,22 @@ def find_space(named: str) -> Space:
     return space_from_table(space, open_target(target).space)
 
 
-def find_run(history: History, named: str) -> Run:
+def find_run(history: History, named: str, *, of_any_kind: bool = False) -> Run:
     """The run that a number, a study's name or a study file means; the latest of a study.
 
+    Args:
+        history: the history.
+        named: the number, the name or the file.
+        of_any_kind: whether it may be a session or a search for rules.
+
     Raises:
-        InputError: there is none, or the file is not a study.
+        InputError: there is none of that kind, or the file is not a study.
     """
+    from ascar.history import RunKind
     from ascar.study import Study
 
-    return history.run(Study.read(Path(named)).name if is_study_file(named) else named)
+    kind = None if of_any_kind else RunKind.STUDY
+    return history.run(Study.read(Path(named)).name if is_study_file(named) else named, kind)
 
 
 def configuration_of(run: Run, trial: int | None = None, file: Path | None = None) -> Configuration:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ascar.errors import HistoryError
 from ascar.results.measurement import Measurement, Series
-from ascar.results.trial import Abandonment, Change, Failure, Purpose, Trial, TrialState
+from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import Configuration
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def plain(value: Any) -> Any:
 
 
 def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
-    """The columns of a trial, without its study's id."""
+    """The columns of a trial, without its run's id."""
     assert trial.score is None or math.isfinite(trial.score), (
         "a score is a number or None; NaN is a failed trial"
     )
@@ -98,6 +98,8 @@ def trial_row(trial: Trial, boot_id: str) -> dict[str, Any]:
         "abandonment": None if trial.abandonment is None else dump(trial.abandonment),
         "boot_id": boot_id,
         "started_at": trial.started_at,
+        "origin": None if trial.origin is None else trial.origin.value,
+        "reason": trial.reason,
         "crashed": int(_crashed(trial)),
     }
 
@@ -167,6 +169,7 @@ def trial_of(
     """
     try:
         purpose, state = Purpose(row.purpose), TrialState(row.state)
+        origin = None if row.origin is None else Origin(row.origin)
     except ValueError as error:
         raise HistoryError(f"{where}: {error}; a newer ascar wrote it; use that version") from error
     return Trial(
@@ -184,6 +187,8 @@ def trial_of(
         failure=_maybe(row.failure, Failure, where),
         abandonment=_maybe(row.abandonment, Abandonment, where),
         started_at=row.started_at,
+        origin=origin,
+        reason=row.reason,
     )
 
 

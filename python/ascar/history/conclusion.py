@@ -10,13 +10,21 @@ import msgspec
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.results.outcome import Outcome, saved_s
+from ascar.results.session import SessionOutcome
+from ascar.results.sharp import SharpSearchResult
 from ascar.results.trial import Purpose, Trial, TrialState
-from ascar.results.verdict import Verdict
+from ascar.results.verdict import Verdict, VerdictKind
 from ascar.space import Configuration
 
 if TYPE_CHECKING:
     from ascar.history.run import Run
     from ascar.space import Space
+
+
+_CONCLUSIONS: dict[str, type[SessionOutcome | SharpSearchResult]] = {
+    "session": SessionOutcome,
+    "search": SharpSearchResult,
+}
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -43,6 +51,33 @@ def outcome_text(outcome: Outcome) -> str:
         "saved_s": outcome.saved_s,
     }
     return codec.dump(record)
+
+
+def conclusion_text(conclusion: SessionOutcome | SharpSearchResult) -> str:
+    """What a session or a search came to, as JSON text."""
+    return codec.dump(conclusion)
+
+
+def conclusion_of(kind: str, text: str, where: str) -> SessionOutcome | SharpSearchResult | None:
+    """What `conclusion_text` wrote; None for a study.
+
+    Raises:
+        HistoryError: the text is of another shape.
+    """
+    shape = _CONCLUSIONS.get(kind)
+    return None if shape is None else codec.decode(codec.load(text, where), shape, where)
+
+
+def check_conclusion(kind: str, table: dict[str, Any], where: str) -> None:
+    """Refuse what `conclusion_of` could not read.
+
+    Raises:
+        InputError: it is of another shape.
+    """
+    try:
+        codec.decode(table, _CONCLUSIONS[kind], where)
+    except HistoryError as error:
+        raise InputError(error.message) from error
 
 
 def check_outcome(table: dict[str, Any], space: Space, where: str) -> None:
@@ -81,15 +116,25 @@ def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
     )
 
 
-def verdict_of(text: str | None, where: str) -> Verdict | None:
-    """The verdict in what `outcome_text` wrote; None where there is none that can be read."""
+def verdict_of(kind: str, text: str | None, where: str) -> Verdict | None:
+    """The verdict in a conclusion of any kind; None where there is none, or none that can be read."""
     if text is None:
         return None
     try:
-        record: _Record = codec.decode(codec.load(text, where), _Record, where)
+        found = conclusion_of(kind, text, where)
+        if found is None:
+            record: _Record = codec.decode(codec.load(text, where), _Record, where)
+            return record.verdict
     except HistoryError:
         return None
-    return record.verdict
+    if isinstance(found, SharpSearchResult):
+        shown = found.verification
+        return Verdict(shown.kind, gain_relative=shown.gain_relative, difference=shown.difference)
+    proof = found.proof
+    if proof is None:
+        return None
+    kinds: dict[str, VerdictKind] = {"gain": "improved", "loss": "default-is-fine", "none": "not-verified"}
+    return Verdict(kinds[proof.claim], gain_relative=proof.gain, difference=proof.difference)
 
 
 def outcome_so_far(run: Run, trials: list[Trial]) -> Outcome:

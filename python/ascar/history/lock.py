@@ -1,4 +1,4 @@
-"""One process a study: a lock that the kernel gives up when its holder dies, however it dies."""
+"""One process a run: a lock that the kernel gives up when its holder dies, however it dies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ from ascar.errors import HistoryError, Refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Whoever only looks holds the lock for microseconds; it must not look like a running study.
+# Whoever only looks holds the lock for microseconds; it must not look like a run.
 _PATIENCE_S = 0.5
 
 
-class StudyLock:
+def lock_name(kind: str, name: str, digest: str) -> str:
+    """The name of a run's lock: the study's, or the kind and what tells its runs apart.
+
+    No study's name has the character between them.
+    """
+    return name if kind == "study" else f"{kind}@{digest[:24]}"
+
+
+class RunLock:
     """Held from construction until `release`.
 
     The file is left behind on purpose; only whoever holds it may remove it, and whoever gets a lock on a file
@@ -26,15 +34,16 @@ class StudyLock:
 
     Args:
         directory: the directory of the lock files, which is made when missing.
-        name: the study's.
+        name: see `lock_name`.
         since: the start of this run, for the message to whoever is refused.
+        what: what is run, for that message.
 
     Raises:
-        Refused: another process runs this study; names it.
+        Refused: another process runs it; names that.
         HistoryError: the lock file cannot be written.
     """
 
-    def __init__(self, directory: Path, name: str, since: str) -> None:
+    def __init__(self, directory: Path, name: str, since: str, what: str = "this run") -> None:
         self.name = name
         self._path = path = directory / f"{name}.lock"
         try:
@@ -52,9 +61,8 @@ class StudyLock:
                 told = _read(self._descriptor)
                 self.release()
                 raise Refused(
-                    f"study.name = {name!r}: process {told.get('pid', 'unknown')} has been running this "
-                    f"study since {told.get('since', 'an unknown time')}; wait for it, stop it, or give this "
-                    "study another name"
+                    f"{what}: process {told.get('pid', 'unknown')} has been running it since "
+                    f"{told.get('since', 'an unknown time')}; wait for it, stop it, or choose another name"
                 )
             time.sleep(0.02)
         os.ftruncate(self._descriptor, 0)

@@ -26,8 +26,27 @@ def _abandonment_as_column(connection: sa.Connection) -> None:
     connection.execute(sa.text("ALTER TABLE trial ADD COLUMN abandonment TEXT"))
 
 
+def _runs_of_several_kinds(connection: sa.Connection) -> None:
+    """3 -> 4: runs of studies become runs of a kind; what is known of a trial's origin is its purpose."""
+    for statement in (
+        "ALTER TABLE study RENAME TO run",
+        "ALTER TABLE trial RENAME COLUMN study_id TO run_id",
+        "ALTER TABLE metric RENAME COLUMN study_id TO run_id",
+        "ALTER TABLE reading RENAME COLUMN study_id TO run_id",
+        "DROP INDEX ix_study_name",
+        "CREATE INDEX ix_run_name ON run (name)",
+        "ALTER TABLE run ADD COLUMN kind TEXT DEFAULT 'study' NOT NULL",
+        "ALTER TABLE trial ADD COLUMN origin TEXT",
+        "ALTER TABLE trial ADD COLUMN reason TEXT DEFAULT '' NOT NULL",
+        "UPDATE trial SET origin = purpose WHERE purpose IN ('default', 'sweep')",
+        "UPDATE trial SET origin = 'verification' WHERE purpose IN ('verify', 'bias')",
+    ):
+        connection.execute(sa.text(statement))
+
+
 MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {
     1: _crashes_as_column,
     2: _abandonment_as_column,
+    3: _runs_of_several_kinds,
 }
 """From a version to the step that leads to the next one."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.errors import InputError
 from ascar.history import codec
-from ascar.history.conclusion import check_outcome
+from ascar.history.conclusion import check_conclusion, check_outcome
 from ascar.objective import Objective
 from ascar.results.measurement import Measurement, Series
-from ascar.results.trial import Abandonment, Change, Failure, Purpose, Trial, TrialState
+from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
 from ascar.space.document import space_from_document
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 FORMAT = "ascar-history"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # The same as a study file's: it becomes part of a lock file's name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
@@ -60,6 +60,8 @@ class TrialRecord(msgspec.Struct, frozen=True):
     unmet: tuple[str, ...] = ()
     failure: Failure | None = None
     abandonment: Abandonment | None = None
+    origin: Origin | None = None
+    reason: str = ""
 
     def trial(self, configuration: Configuration) -> Trial:
         """The trial itself.
@@ -94,6 +96,8 @@ class TrialRecord(msgspec.Struct, frozen=True):
             failure=self.failure,
             abandonment=self.abandonment,
             started_at=self.started_at,
+            origin=self.origin,
+            reason=self.reason,
         )
 
 
@@ -116,6 +120,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         finished_at: the same; empty where it did not end.
         outcome: the outcome; None where the run did not end.
         trials: the trials by number; empty where they stand in the rows of a table.
+        kind: the loop that made the run; version 1 had studies only.
     """
 
     format: str
@@ -133,6 +138,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     finished_at: str
     outcome: dict[str, Any] | None
     trials: list[TrialRecord] = []
+    kind: Literal["study", "session", "search"] = "study"
 
 
 def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
@@ -143,7 +149,10 @@ def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
         readings: include its unit readings.
     """
     parts = ("number", "purpose", "state", "started_at", "score", "measurement", "metrics", "change")
-    record = {name: getattr(trial, name) for name in (*parts, "stage_s", "unmet", "failure", "abandonment")}
+    record = {
+        name: getattr(trial, name)
+        for name in (*parts, "stage_s", "unmet", "failure", "abandonment", "origin", "reason")
+    }
     record["configuration"] = dict(trial.configuration)
     kept = trial.series.items() if readings else ()
     record["series"] = {
@@ -176,10 +185,13 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
         raise InputError(f"{where}: {error}; export it again") from error
     if not _NAME.fullmatch(run.name):
         raise InputError(f"{where}: name {run.name!r}: is not a name of a study; export it again")
-    Objective.parse(run.objective)
     space = space_from_document(run.space)
-    if run.outcome is not None:
-        check_outcome(run.outcome, space, where)
+    if run.kind == "study":
+        Objective.parse(run.objective)
+        if run.outcome is not None:
+            check_outcome(run.outcome, space, where)
+    elif run.outcome is not None:
+        check_conclusion(run.kind, run.outcome, where)
     trials: dict[int, Trial] = {}
     for record in run.trials:
         if record.number in trials:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
-from ascar.history.conclusion import outcome_of, outcome_so_far, outcome_text
+from ascar.history.conclusion import conclusion_of, conclusion_text, outcome_of, outcome_so_far, outcome_text
 from ascar.history.trials import RunTrials
 from ascar.objective import Objective
 from ascar.results.trial import Failure, Purpose, TrialState
@@ -28,12 +28,22 @@ if TYPE_CHECKING:
 
     from ascar.history.database import Database
     from ascar.history.latest import Latest
-    from ascar.history.lock import StudyLock
+    from ascar.history.lock import RunLock
     from ascar.results.outcome import Outcome
+    from ascar.results.session import SessionOutcome
+    from ascar.results.sharp import SharpSearchResult
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
-_trial, _study = schema.trial, schema.study
+_trial, _run = schema.trial, schema.run
+
+
+class RunKind(StrEnum):
+    """Which loop made a run."""
+
+    STUDY = "study"
+    SESSION = "session"
+    SEARCH = "search"
 
 
 class RunState(StrEnum):
@@ -73,24 +83,27 @@ class BestSoFar:
 
 
 class Run:
-    """One run of a study, in the history.
+    """One run of a study, an online session or a search for rules, in the history.
 
-    Made by `History.begin` and `History.resume`, which hold the study's lock and write, and by `History.run`,
-    which reads.
+    Made by `History.begin`, `begin_run` and `resume`, which hold the run's lock and write, and by
+    `History.run`, which reads. Trials, their space and an `Outcome` belong to a study; what a session or a
+    search came to is its `conclusion`.
 
     Attributes:
         id: the run's id.
-        name: the study's name.
+        kind: the loop that made the run.
+        name: the name of the study, the session or the rules' file.
         machine: the machine that the result is valid for, as the target described it.
         versions: the versions of the programs that took part.
         started_at: ISO 8601, UTC.
-        text: the study file.
+        text: the study file; empty for a search.
     """
 
     def __init__(
-        self, database: Database, row: Any, lock: StudyLock | None, moment: WriteContext, latest: Latest, /
+        self, database: Database, row: Any, lock: RunLock | None, moment: WriteContext, latest: Latest, /
     ) -> None:
         self.id: int = row.id
+        self.kind = RunKind(row.kind)
         self.name: str = row.name
         self.started_at: str = row.started_at
         self._where = f"history {database.name}: run {self.id} ({self.name})"
@@ -162,6 +175,11 @@ class Run:
         return Objective.parse(self._objective)
 
     @property
+    def objective_text(self) -> str:
+        """What was to be reached, in the words of the run's kind."""
+        return self._objective
+
+    @property
     def objectives(self) -> tuple[Objective, ...]:
         """All objectives of the study; their compromise alone where its file cannot be read any more."""
         try:
@@ -172,7 +190,7 @@ class Run:
     @property
     def state(self) -> RunState:
         """How the run stands now."""
-        return RunState(self._column(_study.c.state))
+        return RunState(self._column(_run.c.state))
 
     # Writing.
 
@@ -213,14 +231,25 @@ class Run:
         self._latest.remove()
 
     def finish(self, outcome: Outcome) -> None:
-        """Put on disk what the run came to.
+        """Put on disk what the run of a study came to.
 
         Raises:
             HistoryError: it cannot be written.
         """
+        self._finish(outcome_text(outcome))
+
+    def conclude(self, conclusion: SessionOutcome | SharpSearchResult) -> None:
+        """Put on disk what a session or a search came to.
+
+        Raises:
+            HistoryError: it cannot be written.
+        """
+        self._finish(conclusion_text(conclusion))
+
+    def _finish(self, text: str) -> None:
         self._assert_owned()
         with self._database.write() as connection:
-            self._set_state(connection, RunState.COMPLETE, self._moment.now(), outcome_text(outcome))
+            self._set_state(connection, RunState.COMPLETE, self._moment.now(), text)
 
     # Reading.
 
@@ -279,15 +308,24 @@ class Run:
 
     def outcome(self) -> Outcome:
         """What the run came to; for one that did not end, what it came to so far, not verified."""
-        text = self._column(_study.c.outcome)
+        text = self._column(_run.c.outcome)
         trials = self.trials(readings=False)
         return outcome_so_far(self, trials) if text is None else outcome_of(self, text, trials, self._where)
+
+    def conclusion(self) -> SessionOutcome | SharpSearchResult | None:
+        """What a session or a search came to; None before its end, and for a study.
+
+        Raises:
+            HistoryError: it is damaged, or was written by a newer version.
+        """
+        text = self._column(_run.c.outcome)
+        return None if text is None else conclusion_of(self.kind, text, self._where)
 
     # What the rest is made of.
 
     def _column(self, column: sa.Column[Any]) -> Any:
         with self._database.read() as connection:
-            found = connection.execute(sa.select(column).where(_study.c.id == self.id)).all()
+            found = connection.execute(sa.select(column).where(_run.c.id == self.id)).all()
         if not found:
             raise HistoryError(f"{self._where}: is no longer in the history; it was purged")
         return found[0][0]
@@ -299,13 +337,13 @@ class Run:
         self, connection: sa.Connection, state: RunState, finished_at: str, outcome: str | None = None
     ) -> None:
         ended = {"state": state.value, "finished_at": finished_at, "outcome": outcome}
-        connection.execute(_study.update().where(_study.c.id == self.id).values(**ended))
+        connection.execute(_run.update().where(_run.c.id == self.id).values(**ended))
 
     def _interrupt(self) -> None:
         """End what is still running."""
         with self._database.write() as connection:
             self._end_running(connection)
-            state = connection.execute(sa.select(_study.c.state).where(_study.c.id == self.id)).scalar()
+            state = connection.execute(sa.select(_run.c.state).where(_run.c.id == self.id)).scalar()
             if state == RunState.RUNNING.value:
                 self._set_state(connection, RunState.INTERRUPTED, self._moment.now())
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 metadata = MetaData()
 
@@ -30,10 +30,10 @@ machine = Table(
     Column("description", Text, nullable=False),
 )
 
-# One row a run of a study; the same study may be run many times. Ids are never given twice, so that one
-# written down somewhere never comes to mean another run after a purge.
-study = Table(
-    "study",
+# One row a run; the same study may be run many times. Ids are never given twice, so that one written down
+# somewhere never comes to mean another run after a purge.
+run = Table(
+    "run",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, index=True),
@@ -48,13 +48,15 @@ study = Table(
     Column("started_at", Text, nullable=False),
     Column("finished_at", Text, nullable=False),
     Column("outcome", Text),
+    # Since version 4: "study", "session" or "search"; earlier ones kept studies only.
+    Column("kind", Text, nullable=False, server_default="study"),
     sqlite_autoincrement=True,
 )
 
 trial = Table(
     "trial",
     metadata,
-    Column("study_id", Integer, ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
+    Column("run_id", Integer, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("configuration_key", Text, nullable=False),
     Column("configuration", Text, nullable=False),
@@ -73,19 +75,22 @@ trial = Table(
     Column("crashed", Integer, nullable=False, server_default="0"),
     # Since version 3: why the load was ended early, JSON; NULL unless pruned.
     Column("abandonment", Text),
-    Index("trial_by_configuration", "study_id", "configuration_key"),
-    Index("trial_by_score", "study_id", "state", "number", "purpose", "score", "duration_s"),
+    # Since version 4: who proposed the configuration, NULL where that was not kept; and why.
+    Column("origin", Text),
+    Column("reason", Text, nullable=False, server_default=""),
+    Index("trial_by_configuration", "run_id", "configuration_key"),
+    Index("trial_by_score", "run_id", "state", "number", "purpose", "score", "duration_s"),
 )
 
 # SQLite keeps NaN as NULL, so a value that is NULL is a metric that was NaN.
 metric = Table(
     "metric",
     metadata,
-    Column("study_id", Integer, primary_key=True),
+    Column("run_id", Integer, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
     Column("value", Float(53)),
-    ForeignKeyConstraint(["study_id", "number"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
+    ForeignKeyConstraint(["run_id", "number"], ["trial.run_id", "trial.number"], ondelete="CASCADE"),
     sqlite_with_rowid=False,
 )
 
@@ -94,11 +99,11 @@ metric = Table(
 reading = Table(
     "reading",
     metadata,
-    Column("study_id", Integer, primary_key=True),
+    Column("run_id", Integer, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
     Column("count", Integer, nullable=False),
     Column("seconds_f64", LargeBinary, nullable=False),
     Column("values_f64", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["study_id", "number"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
+    ForeignKeyConstraint(["run_id", "number"], ["trial.run_id", "trial.number"], ondelete="CASCADE"),
 )

@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 import tomllib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,15 +20,15 @@ from ascar.history import codec, schema
 from ascar.history.conclusion import verdict_of
 from ascar.history.database import Database
 from ascar.history.latest import Latest
-from ascar.history.lock import StudyLock, holder
+from ascar.history.lock import RunLock, holder, lock_name
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
-from ascar.history.run import Run, RunState, WriteContext
+from ascar.history.run import Run, RunKind, RunState, WriteContext
 from ascar.history.trials import RunTrials
 from ascar.results.trial import TrialState
 from ascar.space.document import space_to_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
     from types import TracebackType
 
     from ascar.results.trial import Trial
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ascar.space import Space
     from ascar.study import Study
 
-_study, _trial, _machine = schema.study, schema.trial, schema.machine
+_run, _trial, _machine = schema.run, schema.trial, schema.machine
 # Columns of a run that an export holds as they are.
-_COPIED = ("name", "digest", "state", "objective", "seed", "text", "started_at", "finished_at")
+_COPIED = ("kind", "name", "digest", "state", "objective", "seed", "text", "started_at", "finished_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class RunSummary:
         counts: trials by how they ended.
         best_score: the best usable trial's, verification left out; None where there is none.
         verdict: the verdict of the last comparison; None while the run has not ended.
+        kind: the loop that made the run.
     """
 
     id: int
@@ -68,6 +69,35 @@ class RunSummary:
     counts: Mapping[TrialState, int]
     best_score: float | None
     verdict: Verdict | None = None
+    kind: RunKind = RunKind.STUDY
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """What is known of a run when it begins.
+
+    Attributes:
+        kind: the loop that makes the run.
+        name: the name of the study, the session or the rules' file.
+        digest: the same for runs of the same thing.
+        objective: the objective, as text.
+        seed: the seed of every random choice.
+        text: the study file; empty for a search.
+        space: the parameters that may change.
+    """
+
+    kind: RunKind
+    name: str
+    digest: str
+    objective: str
+    seed: int
+    text: str
+    space: Space
+
+    @property
+    def title(self) -> str:
+        """What is run, for messages."""
+        return f"study.name = {self.name!r}" if self.kind is RunKind.STUDY else f"{self.kind} {self.name!r}"
 
 
 def default_path() -> Path | str:
@@ -154,27 +184,84 @@ class History:
             Refused: another process runs a study of this name.
             HistoryError: it cannot be written.
         """
+        begun = BegunRun(
+            kind=RunKind.STUDY,
+            name=study.name,
+            digest=study.digest,
+            objective=f"{study.objective.direction} {study.objective.formula}",
+            seed=study.seed,
+            text=study.text,
+            space=space,
+        )
+        return self.begin_run(begun, machine, versions)
+
+    @contextmanager
+    def recording(
+        self, begun: BegunRun, machine: Mapping[str, Any], *, go_on: bool = False
+    ) -> Generator[Run]:
+        """A session or a search while it runs; bad input leaves no run.
+
+        Args:
+            begun: what is known of it.
+            machine: the machine that the results are valid for; JSON-ready.
+            go_on: whether an interrupted run of the same goes on.
+
+        Raises:
+            Refused: another process runs it.
+            HistoryError: it cannot be written.
+        """
+        left = self._interrupted(begun) if go_on else None
+        run = self.begin_run(begun, machine) if left is None else self._taken_up(left, begun)
+        try:
+            with run:
+                yield run
+        except InputError:
+            if left is None:
+                self.purge([run.id])
+            raise
+
+    def begin_run(
+        self, begun: BegunRun, machine: Mapping[str, Any], versions: Mapping[str, str] | None = None
+    ) -> Run:
+        """A new run of any kind, locked against a second one.
+
+        Args:
+            begun: what is known of it.
+            machine: the machine that the results are valid for; JSON-ready.
+            versions: the versions of programs that take part, beside ascar's and Python's.
+
+        Raises:
+            Refused: another process runs something of this kind and name.
+            HistoryError: it cannot be written.
+        """
         now = self._moment.now()
-        lock = StudyLock(self._locks, study.name, now)
+        name = lock_name(begun.kind, begun.name, begun.digest)
+        lock = RunLock(self._locks, name, now, begun.title)
         try:
             with self._database.write() as connection:
                 # The lock is ours: whoever left a run of this name as running is gone.
-                left = sa.and_(_study.c.name == study.name, _study.c.state == RunState.RUNNING.value)
-                connection.execute(_study.update().where(left).values(state=RunState.INTERRUPTED.value))
+                same = _run.c.name if begun.kind is RunKind.STUDY else _run.c.digest
+                left = sa.and_(
+                    _run.c.kind == begun.kind.value,
+                    same == (begun.name if begun.kind is RunKind.STUDY else begun.digest),
+                    _run.c.state == RunState.RUNNING.value,
+                )
+                connection.execute(_run.update().where(left).values(state=RunState.INTERRUPTED.value))
                 row = {
-                    "name": study.name,
-                    "digest": study.digest,
+                    "kind": begun.kind.value,
+                    "name": begun.name,
+                    "digest": begun.digest,
                     "state": RunState.RUNNING.value,
-                    "objective": f"{study.objective.direction} {study.objective.formula}",
-                    "seed": study.seed,
-                    "text": study.text,
-                    "space": codec.dump(space_to_document(space), ordered=True),
+                    "objective": begun.objective,
+                    "seed": begun.seed,
+                    "text": begun.text,
+                    "space": codec.dump(space_to_document(begun.space), ordered=True),
                     "versions": codec.dump({**_versions(), **(versions or {})}),
                     "machine_id": _machine_id(connection, machine),
                     "started_at": now,
                     "finished_at": "",
                 }
-                inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
+                inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
             return self._open(inserted[0], lock)
         except BaseException:
@@ -189,7 +276,7 @@ class History:
             Refused: another process runs it.
             HistoryError: it cannot be read or written.
         """
-        lock = StudyLock(self._locks, study.name, self._moment.now())
+        lock = RunLock(self._locks, study.name, self._moment.now(), f"study.name = {study.name!r}")
         try:
             run = self._open(self._unfinished(study), lock)
             run.take_up()
@@ -208,38 +295,44 @@ class History:
         """
         with self._database.read() as connection:
             rows = connection.execute(
-                sa.select(_study)
-                .where(*([_study.c.name == name] if name else []))
-                .order_by(_study.c.id.desc())
+                sa.select(_run).where(*([_run.c.name == name] if name else [])).order_by(_run.c.id.desc())
             ).all()
             counts: dict[int, dict[TrialState, int]] = {}
             usable = (_trial.c.state == TrialState.COMPLETE.value) & (_trial.c.purpose != "verify")
             scores: dict[int, tuple[float | None, float | None]] = {}
-            grouped = sa.select(_trial.c.study_id, _trial.c.state, sa.func.count()).group_by(
-                _trial.c.study_id, _trial.c.state
+            grouped = sa.select(_trial.c.run_id, _trial.c.state, sa.func.count()).group_by(
+                _trial.c.run_id, _trial.c.state
             )
-            for study_id, state, count in connection.execute(grouped):
-                counts.setdefault(study_id, {})[TrialState(state)] = count
+            for run_id, state, count in connection.execute(grouped):
+                counts.setdefault(run_id, {})[TrialState(state)] = count
             extremes = (
-                sa.select(_trial.c.study_id, sa.func.min(_trial.c.score), sa.func.max(_trial.c.score))
+                sa.select(_trial.c.run_id, sa.func.min(_trial.c.score), sa.func.max(_trial.c.score))
                 .where(usable, _trial.c.unmet == "[]")
-                .group_by(_trial.c.study_id)
+                .group_by(_trial.c.run_id)
             )
-            for study_id, low, high in connection.execute(extremes):
-                scores[study_id] = (low, high)
+            for run_id, low, high in connection.execute(extremes):
+                scores[run_id] = (low, high)
         return [self._summary(row, counts.get(row.id, {}), scores.get(row.id, (None, None))) for row in rows]
 
-    def run(self, which: int | str) -> Run:
-        """A run for reading: by its id, or the latest of a study's name.
+    def run(self, which: int | str, kind: RunKind | None = RunKind.STUDY) -> Run:
+        """A run for reading: by its id, or the latest of a name.
+
+        Args:
+            which: the run.
+            kind: the kind that it must be of; None: any.
 
         Raises:
-            InputError: there is none; names those there are.
+            InputError: there is none of that kind; names those there are.
         """
         with self._database.read() as connection:
-            conditions = [_study.c.name == which] if isinstance(which, str) else []
+            kinds = tuple(RunKind) if kind is None else (kind,)
+            of_kind = _run.c.kind.in_([one.value for one in kinds])
+            conditions: list[sa.ColumnElement[bool]] = []
+            if isinstance(which, str):
+                conditions.append((_run.c.name == which) & of_kind)
             if isinstance(which, int) or (which.isdecimal() and len(which) < 10):
-                conditions.insert(0, _study.c.id == int(which))
-            latest = sa.select(sa.func.max(_study.c.id))
+                conditions.insert(0, _run.c.id == int(which))
+            latest = sa.select(sa.func.max(_run.c.id))
             found = next(
                 (
                     run_id
@@ -249,12 +342,18 @@ class History:
                 None,
             )
             if found is None:
-                names = connection.execute(sa.select(_study.c.name).distinct().limit(20)).scalars().all()
+                names = connection.execute(sa.select(_run.c.name).distinct().limit(20)).scalars().all()
                 known = ", ".join(sorted(names)) or "nothing yet"
                 raise InputError(
                     f"run {which!r}: is not in the history {self._database.name}; it holds: {known}"
                 )
-        return self._open(found, None)
+        run = self._open(found, None)
+        if kind is not None and run.kind is not kind:
+            raise InputError(
+                f"run {run.id}: is a {run.kind.value}, where a {kind.value} is wanted; "
+                f"`ascar history show {run.id}` shows it"
+            )
+        return run
 
     def purge(self, ids: Iterable[int]) -> int:
         """Remove runs with all their trials and readings, for good; returns how many there were.
@@ -265,9 +364,7 @@ class History:
         """
         wanted = sorted(set(ids))
         with self._database.write() as connection:
-            found = {
-                row.id: row for row in connection.execute(sa.select(_study).where(_study.c.id.in_(wanted)))
-            }
+            found = {row.id: row for row in connection.execute(sa.select(_run).where(_run.c.id.in_(wanted)))}
             for run_id in wanted:
                 if run_id not in found:
                     raise InputError(
@@ -278,13 +375,14 @@ class History:
                     raise Refused(
                         f"run {run_id} ({summary.name}): process {summary.pid} is running it; stop that first"
                     )
-            connection.execute(_study.delete().where(_study.c.id.in_(wanted)))
-            in_use = sa.select(_study.c.machine_id)
+            connection.execute(_run.delete().where(_run.c.id.in_(wanted)))
+            in_use = sa.select(_run.c.machine_id)
             connection.execute(_machine.delete().where(_machine.c.id.not_in(in_use)))
-            kept = set(connection.execute(sa.select(_study.c.name).distinct()).scalars())
-        for name in {row.name for row in found.values()} - kept:
+            locks = sa.select(_run.c.kind, _run.c.name, _run.c.digest).distinct()
+            kept = {lock_name(*row) for row in connection.execute(locks)}
+        for name in {lock_name(row.kind, row.name, row.digest) for row in found.values()} - kept:
             with suppress(Refused):  # a run of this name is just beginning
-                StudyLock(self._locks, name, "").remove()
+                RunLock(self._locks, name, "").remove()
         return len(wanted)
 
     # Runs out and in.
@@ -305,9 +403,9 @@ class History:
 
         runs: list[tuple[dict[str, Any], list[Trial]]] = []
         for run_id in ids:
-            run = self.run(run_id)
+            run = self.run(run_id, None)
             with self._database.read() as connection:
-                row = connection.execute(sa.select(_study).where(_study.c.id == run_id)).one()
+                row = connection.execute(sa.select(_run).where(_run.c.id == run_id)).one()
             runs.append((_record(row, run), run.trials(readings=readings)))
         if not runs:
             raise InputError("history export: names no run; `ascar history ls` lists them")
@@ -327,10 +425,8 @@ class History:
         ids: list[int] = []
         with self._database.write() as connection:
             for run, space, trials in runs:
-                same = (_study.c.digest == run.digest) & (_study.c.started_at == run.started_at)
-                known = connection.execute(
-                    sa.select(_study.c.id).where(same, _study.c.name == run.name)
-                ).scalar()
+                same = (_run.c.digest == run.digest) & (_run.c.started_at == run.started_at)
+                known = connection.execute(sa.select(_run.c.id).where(same, _run.c.name == run.name)).scalar()
                 if known is not None:
                     raise InputError(
                         f"{where}: its run of {run.name!r} exists already as run {known}; nothing to do"
@@ -342,7 +438,7 @@ class History:
                 row["versions"] = codec.dump(run.versions)
                 row["machine_id"] = _machine_id(connection, run.machine)
                 row["outcome"] = codec.dump(run.outcome) if complete else None
-                inserted = connection.execute(_study.insert().values(**row)).inserted_primary_key
+                inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])
                 rows = RunTrials(inserted[0], where)
@@ -352,13 +448,32 @@ class History:
 
     # What the rest is made of.
 
+    def _interrupted(self, begun: BegunRun) -> int | None:
+        """The latest run of the same, where it has not ended."""
+        same = (_run.c.kind == begun.kind.value) & (_run.c.digest == begun.digest)
+        latest = sa.select(_run.c.id, _run.c.state).where(same).order_by(_run.c.id.desc()).limit(1)
+        with self._database.read() as connection:
+            row = connection.execute(latest).first()
+        return None if row is None or row.state == RunState.COMPLETE.value else row.id
+
+    def _taken_up(self, run_id: int, begun: BegunRun) -> Run:
+        name = lock_name(begun.kind, begun.name, begun.digest)
+        lock = RunLock(self._locks, name, self._moment.now(), begun.title)
+        try:
+            run = self._open(run_id, lock)
+            run.take_up()
+        except BaseException:
+            lock.release()
+            raise
+        return run
+
     def _unfinished(self, study: Study) -> int:
         """The latest run of this very study, which has not ended."""
         with self._database.read() as connection:
             row = connection.execute(
-                sa.select(_study.c.id, _study.c.digest, _study.c.text, _study.c.state)
-                .where(_study.c.name == study.name)
-                .order_by(_study.c.id.desc())
+                sa.select(_run.c.id, _run.c.digest, _run.c.text, _run.c.state)
+                .where(_run.c.name == study.name, _run.c.kind == RunKind.STUDY.value)
+                .order_by(_run.c.id.desc())
                 .limit(1)
             ).first()
         if row is None:
@@ -383,7 +498,11 @@ class History:
         self, row: Any, counts: Mapping[TrialState, int], scores: tuple[float | None, float | None]
     ) -> RunSummary:
         state = RunState(row.state)
-        pid = holder(self._locks, row.name) if state is RunState.RUNNING else None
+        pid = (
+            holder(self._locks, lock_name(row.kind, row.name, row.digest))
+            if state is RunState.RUNNING
+            else None
+        )
         return RunSummary(
             id=row.id,
             name=row.name,
@@ -394,17 +513,24 @@ class History:
             finished_at=row.finished_at,
             counts=counts,
             best_score=scores[0] if row.objective.startswith("minimize") else scores[1],
-            verdict=verdict_of(row.outcome, f"run {row.id}"),
+            verdict=verdict_of(row.kind, row.outcome, f"run {row.id}"),
+            kind=RunKind(row.kind),
         )
 
-    def _open(self, run_id: int, lock: StudyLock | None) -> Run:
+    def _open(self, run_id: int, lock: RunLock | None) -> Run:
         with self._database.read() as connection:
             row = connection.execute(
-                sa.select(_study, _machine.c.description)
-                .select_from(_study.join(_machine))
-                .where(_study.c.id == run_id)
+                sa.select(_run, _machine.c.description)
+                .select_from(_run.join(_machine))
+                .where(_run.c.id == run_id)
             ).one()
-        run = Run(self._database, row, lock, self._moment, Latest(self._locks, row.name))
+        run = Run(
+            self._database,
+            row,
+            lock,
+            self._moment,
+            Latest(self._locks, lock_name(row.kind, row.name, row.digest)),
+        )
         self._runs.append(run)
         return run
 

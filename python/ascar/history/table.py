@@ -25,6 +25,8 @@ OWN_COLUMNS: dict[str, type[pl.DataType]] = {
     "trial.unmet": pl.String,
     "trial.change_category": pl.Int64,
     "trial.change_s": pl.Float64,
+    "trial.origin": pl.String,
+    "trial.reason": pl.String,
     "trial.failure_stage": pl.String,
     "trial.failure": pl.String,
 }
@@ -70,6 +72,8 @@ def _own(trial: Trial) -> dict[str, Any]:
         "trial.unmet": _storable("; ".join(trial.unmet)),
         "trial.change_category": change and change.category,
         "trial.change_s": change and change.total_s,
+        "trial.origin": trial.origin and trial.origin.value,
+        "trial.reason": _storable(trial.reason),
         "trial.failure_stage": failure and _storable(failure.stage),
         "trial.failure": failure and _storable(failure.message),
     }

@@ -31,11 +31,11 @@ class RunTrials:
     @property
     def mine(self) -> sa.ColumnElement[bool]:
         """Rows of `trial` that belong to this run."""
-        return _trial.c.study_id == self.run_id
+        return _trial.c.run_id == self.run_id
 
     def start(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial that is about to begin; its number must be new."""
-        connection.execute(_trial.insert().values(study_id=self.run_id, **codec.trial_row(trial, boot_id)))
+        connection.execute(_trial.insert().values(run_id=self.run_id, **codec.trial_row(trial, boot_id)))
 
     def put(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial with its metrics and readings, in place of what was there under its number."""
@@ -43,7 +43,7 @@ class RunTrials:
         self.start(connection, trial, boot_id)
         for table, rows in ((_metric, codec.metric_rows(trial)), (_reading, codec.reading_rows(trial))):
             if rows:
-                connection.execute(table.insert(), [{"study_id": self.run_id, **row} for row in rows])
+                connection.execute(table.insert(), [{"run_id": self.run_id, **row} for row in rows])
 
     def read(
         self, connection: sa.Connection, condition: sa.ColumnElement[bool], *, readings: bool

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ascar.capes.session.environment import RequestedEnvironment, prepared
 from ascar.capes.session.parameters import check_in_force
-from ascar.capes.session.session_run import SessionRun, check_request, messages_of
+from ascar.capes.session.session_run import SessionRun, begun_session, check_request, messages_of
 from ascar.messaging import run_until_asked
 
 if TYPE_CHECKING:
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from ascar.capes.session.messenger import Messenger
     from ascar.capes.session.outcome import SessionRequest
     from ascar.capes.session.study import OnlineStudy
+    from ascar.history import History
     from ascar.results.session import SessionOutcome
 
 
 def tune_online(
-    study: OnlineStudy, folder: Folder, request: SessionRequest, tell: Callable[[str], None]
+    study: OnlineStudy,
+    folder: Folder,
+    request: SessionRequest,
+    history: History,
+    tell: Callable[[str], None],
 ) -> SessionOutcome:
     """Tune this machine, and put everything back at the end.
 
@@ -38,6 +43,7 @@ def tune_online(
         study: says what is tuned.
         folder: belongs to the session; nobody has taken it yet.
         request: is the user's.
+        history: keeps what the session came to.
         tell: hears in a line what is being done.
 
     Raises:
@@ -47,7 +53,7 @@ def tune_online(
     """
     check_request(study, request)
     requested = RequestedEnvironment.of(study)
-    with folder:
+    with folder, history.recording(*begun_session(study, folder)) as kept:
         running = folder.begin(study.session, request.file)
         with (
             prepared(requested, folder.path, tell) as environment,
@@ -64,7 +70,9 @@ def tune_online(
             finally:
                 run.end()
             ended = run.compared_with_before(ended, environment)
-        return run.kept_where_wanted(ended, environment)
+        ended = run.kept_where_wanted(ended, environment)
+        kept.conclude(ended)
+        return ended
 
 
 async def _followed(run: SessionRun, asked: asyncio.Event) -> SessionOutcome:

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 
 from ascar.sharp.rehearsal import rehearse
 from ascar.sharp.rule_search import search
+from ascar.sharp.search_result import begun_search, search_result
 from ascar.sharp.trials.judge import Judge
 from ascar.sharp.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ascar.history import History
     from ascar.pilot.turns import InTurns
+    from ascar.results.sharp import SharpSearchResult
     from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
     from ascar.sharp.trials.judge import SearchProgress
@@ -32,20 +35,23 @@ class Made:
         judge: holds the course of the search.
         found: the best rule set, and why the search ended.
         verdict: the last comparison; None: nothing was found to compare.
-        first_evaluations: runs in the simulation that the search began in.
+        result: all of it, as it is kept and printed.
     """
 
     judge: Judge
     found: Found
     verdict: InTurns | None
-    first_evaluations: int = 0
+    result: SharpSearchResult
 
 
-def make_rules(task: Task, listener: Callable[[SearchProgress], None]) -> Made:
+def make_rules(
+    task: Task, open_history: Callable[[], History], listener: Callable[[SearchProgress], None]
+) -> Made:
     """Search for rules, and compare the best of them with the system as it is.
 
     Args:
         task: says what is asked for.
+        open_history: opens the history that keeps what the search came to, once the task is known to be good.
         listener: hears of every run.
 
     Raises:
@@ -54,10 +60,16 @@ def make_rules(task: Task, listener: Callable[[SearchProgress], None]) -> Made:
     """
     with task.bench() as bench:
         rehearsal = rehearse(task, listener)
-        with task.journal(bench, rehearsal) as journal:
+        with (
+            task.journal(bench, rehearsal) as journal,
+            open_history() as history,
+            history.recording(*begun_search(task), go_on=task.begin == "resume") as kept,
+        ):
             judge = Judge(bench, task.objective, journal, task.limits(rehearsal), listener=listener)
             found = search(judge, rehearsal.plan)
             verdict = None
             if found.best is not None:
                 verdict = verify(judge, found.best.rules, task.test, task.budget_s(rehearsal))
-    return Made(judge, found, verdict, rehearsal.evaluations)
+            result = search_result(task, judge, found, verdict, rehearsal.evaluations)
+            kept.conclude(result)
+    return Made(judge, found, verdict, result)

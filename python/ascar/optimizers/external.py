@@ -23,6 +23,7 @@ from ascar.errors import Exhausted, SpaceError, StageFailed, StudyError
 from ascar.optimizers.ledger import Ledger
 from ascar.optimizers.options import OptimizerTable
 from ascar.program.lines import LineProgram
+from ascar.results.trial import Origin
 from ascar.space import space_to_document
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class External:
 
     Attributes:
         reason: why the program proposed its last configuration; empty where it does not say.
+        origin: what the history says of its proposals.
 
     Raises:
         StudyError: an option is missing, unknown or out of range.
@@ -80,6 +82,7 @@ class External:
             raise StudyError("optimizer.command: must name a program")
         self.ledger = Ledger(space, seed, start)
         self.reason = ""
+        self.origin = Origin.EXTERNAL
         self._space, self._seed, self._start = space, seed, start
         self._program: LineProgram | None = None
         self._untold: list[Evaluation] = []

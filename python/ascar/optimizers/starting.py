@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ascar.errors import SpaceError, StudyError
+from ascar.optimizers.proposals import Proposal
+from ascar.results.trial import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,9 +18,9 @@ if TYPE_CHECKING:
     from ascar.study import StartSection
 
 
-def start_configurations(
-    start: StartSection, space: Space, seed: int, similar: Sequence[Configuration] = ()
-) -> tuple[Configuration, ...]:
+def start_proposals(
+    start: StartSection, space: Space, seed: int, similar: Sequence[Proposal] = ()
+) -> tuple[Proposal, ...]:
     """What a search proposes first: known good configurations, a similar study's best, preferred values.
 
     Args:
@@ -27,15 +30,25 @@ def start_configurations(
         similar: the best of a similar study, the best first; what is not valid here gives way to the nearest.
 
     Returns:
-        Each one once, in this order, all valid.
+        Each configuration once, in this order, all valid.
 
     Raises:
         StudyError: a known configuration or a preferred value is none of this space.
     """
-    known = [_known(space, one, f"start.configurations[{at}]") for at, one in enumerate(start.configurations)]
-    adapted = [space.nearest(one) for one in similar]
-    preferred = _preferred(start, space, np.random.default_rng([seed, 0x9FEF]))
-    return tuple(dict.fromkeys((*known, *adapted, *preferred)))
+    keys = [f"start.configurations[{at}]" for at in range(len(start.configurations))]
+    known = [
+        Proposal(_known(space, one, key), Origin.KNOWN, key)
+        for key, one in zip(keys, start.configurations, strict=True)
+    ]
+    adapted = [replace(one, configuration=space.nearest(one.configuration)) for one in similar]
+    preferred = [
+        Proposal(one, Origin.PREFERRED, "start.preferred")
+        for one in _preferred(start, space, np.random.default_rng([seed, 0x9FEF]))
+    ]
+    first: dict[Configuration, Proposal] = {}
+    for one in (*known, *adapted, *preferred):
+        first.setdefault(one.configuration, one)
+    return tuple(first.values())
 
 
 def _known(space: Space, values: Mapping[str, Any], key: str) -> Configuration:

@@ -396,3 +396,10 @@ def mean_at_any_time(values: Sequence[float], level: float) -> tuple[float, floa
     runs = np.asarray(values, np.float64)
     found = _tested(runs, np.zeros_like(runs), level)
     return (found.ci_low, found.ci_high) if np.isfinite([found.ci_low, found.ci_high]).all() else None
+
+
+def estimates_of(found: InTurns | None) -> dict[str, float | None]:
+    """The gain that a comparison shows, with its limits; all None where it shows none."""
+    if found is None or found.gain is None:
+        return dict.fromkeys(ESTIMATES)
+    return found.gain.estimates()

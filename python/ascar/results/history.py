@@ -9,6 +9,8 @@ import msgspec
 from ascar.results.measurement import Count
 from ascar.results.outcome import Counts, Outcome
 from ascar.results.pareto import ParetoPoint
+from ascar.results.session import SessionOutcome
+from ascar.results.sharp import SharpSearchResult
 from ascar.results.trial import Trial
 
 
@@ -17,7 +19,8 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run_id: the number of the run.
-        study: the name of the study.
+        kind: the loop that made the run.
+        study: the name of the study, the session or the rules' file.
         state: the state of the run.
         pid: the process that executes the run now; null if none does.
         objective: the objective of the study.
@@ -32,6 +35,7 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     run_id: Count
+    kind: Literal["study", "session", "search"]
     study: str
     state: Literal["running", "complete", "interrupted"]
     pid: Count | None
@@ -72,24 +76,30 @@ class HistoryShowResult(
 
     Attributes:
         run_id: the number of the run.
-        study: the name of the study.
+        kind: the loop that made the run.
+        study: the name of the study, the session or the rules' file.
         state: the state of the run.
-        objective: the objective of the study.
+        objective: the objective of the run.
         started_at: the start of the run: ISO 8601, UTC.
         versions: the versions of ascar and of the programs that it used.
         machine: the description of the machine.
-        outcome: the outcome of the run.
-        trials: the trials, in order.
+        outcome: the outcome of a study's run; null for another kind.
+        session: the outcome of a session; null for another kind, and before the end.
+        search: the result of a search for rules; null for another kind, and before the end.
+        trials: the trials of a study, in order.
     """
 
     run_id: Count
+    kind: Literal["study", "session", "search"]
     study: str
     state: Literal["running", "complete", "interrupted"]
     objective: str
     started_at: str
     versions: dict[str, str]
     machine: dict[str, Any]
-    outcome: Outcome
+    outcome: Outcome | None
+    session: SessionOutcome | None
+    search: SharpSearchResult | None
     trials: tuple[Trial, ...]
 
 

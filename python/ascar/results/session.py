@@ -280,6 +280,7 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
         restarts: the number of restarts of each process.
         verdicts: the number of actions by verdict.
         refusals: the number of refused actions by kind.
+        first_tick: the first tick with a node in the folder's replay database; null if there was none.
         last_tick: the last tick; null if there was none.
         problem: the reason of an early end; null without one.
     """
@@ -297,5 +298,6 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     restarts: dict[str, Count]
     verdicts: dict[str, Count]
     refusals: dict[str, Count]
+    first_tick: int | None = None
     last_tick: int | None
     problem: str | None = None

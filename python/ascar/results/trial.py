@@ -44,6 +44,25 @@ class Purpose(StrEnum):
         return self in (Purpose.SEARCH, Purpose.REMEASURE)
 
 
+class Origin(StrEnum):
+    """Who proposed a trial's configuration."""
+
+    DEFAULT = "default"
+    KNOWN = "known"
+    """The study, in `[start] configurations`."""
+    SIMILAR = "similar"
+    """The best of the study that `[start] study` names."""
+    PREFERRED = "preferred"
+    """The study, in `[start] preferred`."""
+    OPTIMIZER = "optimizer"
+    EXTERNAL = "external"
+    """A program of the user."""
+    RETRY = "retry"
+    """The loop: the machine went down while the configuration was in force."""
+    VERIFICATION = "verification"
+    SWEEP = "sweep"
+
+
 class Failure(msgspec.Struct, frozen=True):
     """Why a trial failed.
 
@@ -124,6 +143,8 @@ class Trial(msgspec.Struct, frozen=True):
         failure: why it failed; None unless failed or quarantined.
         abandonment: why its load was ended early; None unless pruned.
         started_at: the start of the trial: ISO 8601, UTC.
+        origin: who proposed the configuration; null in runs of versions that did not keep it.
+        reason: why, in the proposer's words.
     """
 
     not_in_document: ClassVar = ("series",)
@@ -142,6 +163,8 @@ class Trial(msgspec.Struct, frozen=True):
     failure: Failure | None = None
     abandonment: Abandonment | None = None
     started_at: str = ""
+    origin: Origin | None = None
+    reason: str = ""
 
     @property
     def total_s(self) -> float:

@@ -1,7 +1,7 @@
 """The page of `ascar explore`: what it shows, and the read-only server that it comes from."""
 
 from ascar.web.application import application
-from ascar.web.exploration import Dimension, Exploration, Metric, NothingYet, Origin
+from ascar.web.exploration import Dimension, Exploration, Metric, NothingYet, RowOrigin
 from ascar.web.part import Roles, RowSource, of_run, of_table
 from ascar.web.serving import bound, serve
 from ascar.web.session import OnlineSubject
@@ -15,8 +15,8 @@ __all__ = [
     "Metric",
     "NothingYet",
     "OnlineSubject",
-    "Origin",
     "Roles",
+    "RowOrigin",
     "RowSource",
     "Subject",
     "application",

@@ -84,7 +84,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RowOrigin:
     """Where rows come from.
 
     Attributes:
@@ -121,7 +121,7 @@ class Exploration:
     objective: str
     minimize: bool
     configurations: NDArray[np.uint32]
-    origins: tuple[Origin, ...]
+    origins: tuple[RowOrigin, ...]
     origin: NDArray[np.uint16]
     trials: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())

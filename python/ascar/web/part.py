@@ -17,7 +17,7 @@ from ascar.errors import AscarError, InputError
 from ascar.results.trial import TrialState
 from ascar.study import Study
 from ascar.systems.recording_columns import name_of, own_space
-from ascar.web.exploration import NothingYet, Origin
+from ascar.web.exploration import NothingYet, RowOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ class RowSource:
             default; None: unknown.
     """
 
-    origin: Origin
+    origin: RowOrigin
     frame: pl.DataFrame
     dimensions: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -101,7 +101,7 @@ def of_run(run: Run) -> RowSource:
     left_out = frame.filter(pl.col("trial.state") == pruned).height
     notes = (f"{left_out} trials that were ended early are not shown",) if left_out else ()
     setting = _setting(run.text, run.machine) | {"study": run.name}
-    origin = Origin(f"{run.name} (run {run.id})", run.id)
+    origin = RowOrigin(f"{run.name} (run {run.id})", run.id)
     formula = str(run.objective.formula)
     objective = formula if formula in frame.columns else SCORE
     part = _part(origin, whole, run.space, setting, objective)
@@ -148,7 +148,7 @@ def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> RowSource:
     if "trial.state" in frame.columns:
         frame = ended_trials(frame)
     kept = frame.drop(list(roles.ignore))
-    origin = Origin(name)
+    origin = RowOrigin(name)
     if own is not None and not roles.parameters:
         return _part(origin, kept, own, setting, roles.objective)
     apart = {roles.objective, *roles.metrics}
@@ -168,7 +168,7 @@ def looks_measured(column: pl.Series) -> bool:
 
 
 def _part(
-    origin: Origin, frame: pl.DataFrame, space: Space, setting: Mapping[str, str], objective: str
+    origin: RowOrigin, frame: pl.DataFrame, space: Space, setting: Mapping[str, str], objective: str
 ) -> RowSource:
     """Of a run, or of a table that says from which space it is."""
     names = tuple(name for name in space.names if name in frame.columns)

@@ -268,6 +268,16 @@ def test_the_comparison_and_keeping_what_was_learnt(tmp_path, knob):
         assert ended["proof"]["claim"] == "none"
         wanted = ended["setting"]["vm.page-cluster"]
         assert ended["kept"] == ({} if wanted == knob.default else {"vm.page-cluster": wanted})
+        shown = subprocess.run(
+            knob.words(sys.executable, "-P", "-m", "ascar", "history", "show", ended["session"], "--json"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        kept = document(shown)
+        assert (kept["kind"], kept["state"], kept["outcome"]) == ("session", "complete", None)
+        assert {key: ended[key] for key in kept["session"]} == kept["session"]
+        assert kept["session"]["first_tick"] <= kept["session"]["last_tick"]
         assert knob.read() == wanted
     finally:
         restore = knob.words(sys.executable, "-P", "-m", "ascar", "restore")

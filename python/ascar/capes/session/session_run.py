@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import sys
 import time
 from dataclasses import dataclass, field
@@ -29,9 +30,12 @@ from ascar.capes.session.phase_turns import Alternation, PhaseTurns
 from ascar.capes.session.processes import ManagedProcess
 from ascar.capes.session.proof import line_of
 from ascar.errors import AscarError, InputError, WorkError
+from ascar.history import BegunRun, RunKind
 from ascar.messaging import MessageServer, end_tasks
 from ascar.program.node_binary import find_ascard
 from ascar.results.session import SessionOutcome, Stopped
+from ascar.space import Space
+from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
@@ -74,6 +78,24 @@ def messages_of(study: OnlineStudy, folder: Folder) -> MessageServer:
     return MessageServer(folder.path / "messages", users(study.session, study.online.node))
 
 
+def begun_session(study: OnlineStudy, folder: Folder) -> tuple[BegunRun, dict[str, Any]]:
+    """What the history notes when a session begins: the run, and what its result is valid for.
+
+    The raw ticks stay in the replay database of the session's folder, which the description names.
+    """
+    begun = BegunRun(
+        kind=RunKind.SESSION,
+        name=study.session,
+        digest=hashlib.sha256(str(folder.path).encode()).hexdigest(),
+        objective=study.objective.text,
+        seed=study.seed,
+        text=study.text,
+        space=Space(name=str(study.target.get("kind", ""))),
+    )
+    valid_for = {"target": study.target.get("kind", ""), **describe_machine(), "folder": str(folder.path)}
+    return begun, valid_for
+
+
 @dataclass(frozen=True, slots=True)
 class Stages:
     """The processes of the loop.
@@ -103,6 +125,7 @@ class SessionRun:
     load: BackgroundLoad | None = None
     alternation: Alternation | None = None
     started_s: float | None = None
+    first_tick_number: int | None = None
     _restarts: int = 0
 
     def stages(self, environment: LoadEnvironment, *, has_load: bool) -> Stages:
@@ -184,6 +207,7 @@ class SessionRun:
                 f"no node was heard within {_FIRST_TICK_S:g} s; see the logs in {self.folder.path}"
             ) from None
         self.started_s = time.monotonic()
+        self.first_tick_number = messenger.state.tick
         duration_s = self.request.duration_s
         messenger.until_s = None if duration_s is None else time.time() + duration_s
         self.folder.announce(
@@ -276,6 +300,7 @@ class SessionRun:
             restarts={name: one["restarts"] for name, one in self._standing().items()},
             verdicts=state.verdicts,
             refusals=state.refusals,
+            first_tick=self.first_tick_number,
             last_tick=state.tick,
             problem=problem,
         )

@@ -173,6 +173,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         after_s: the time before the first phase of the proof.
         phase_s: the length of a phase.
         settle_s: the warm-up of a phase.
+        text: the study file.
     """
 
     name: str
@@ -191,6 +192,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
     after_s: float
     phase_s: float
     settle_s: float
+    text: str = ""
 
     @classmethod
     def read(cls, path: Path) -> OnlineStudy:
@@ -268,6 +270,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
             after_s=duration("online.proof.after", proof.after),
             phase_s=phase_s,
             settle_s=settle_s,
+            text=text,
         )
 
 

@@ -49,6 +49,7 @@ def up(
     from ascar.cli.output import say
     from ascar.cli.statuses import FAILED, decided
     from ascar.cli.studies import read_online_study
+    from ascar.history import History
     from ascar.loops.online import tune_online
     from ascar.study import duration as seconds_of
 
@@ -63,7 +64,8 @@ def up(
         if not quiet:
             say(f"{wanted.session}: {line}")
 
-    ended = tune_online(wanted, place, request, tell)
+    with History() as history:
+        ended = tune_online(wanted, place, request, history, tell)
     deliver(ended, as_json=json)
     if ended.problem is not None or ended.left_changed:
         return FAILED

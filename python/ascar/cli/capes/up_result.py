@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ascar.render import compact, count, duration, plain
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ascar.results.session import Proof, SessionOutcome
 
 
@@ -19,24 +21,28 @@ def deliver(ended: SessionOutcome, *, as_json: bool) -> None:
     if as_json:
         emit("capes-up", extended(CapesUpResult, ended))
     else:
-        out = people()
-        out.print(f"session {ended.session} ran for {duration(ended.seconds)}", markup=False)
-        changed = {key: value for key, value in ended.setting.items() if ended.defaults.get(key) != value}
-        for key, value in sorted(changed.items()):
-            out.print(f"  {key} = {plain(value)}   before: {plain(ended.defaults.get(key))}", markup=False)
-        if not changed:
-            out.print("  no setting did better than the one before", markup=False)
-        for line in proof_lines(ended.proof):
-            out.print(line, markup=False)
-        if ended.kept is not None:
-            names = ", ".join(f"{key} = {plain(value)}" for key, value in ended.kept.items()) or "nothing"
-            out.print(f"kept until `ascar restore`: {names}", markup=False)
-        elif not ended.left_changed:
-            out.print("every knob was put back", markup=False)
+        print_session(people(), ended)
     for key, value in ended.left_changed.items():
         say(f"{key} is {plain(value)} now, not {plain(ended.defaults.get(key))}; run `ascar restore`")
     if ended.problem is not None:
         say(f"the session ended early: {ended.problem}")
+
+
+def print_session(out: Console, ended: SessionOutcome) -> None:
+    """Its result for people."""
+    out.print(f"session {ended.session} ran for {duration(ended.seconds)}", markup=False)
+    changed = {key: value for key, value in ended.setting.items() if ended.defaults.get(key) != value}
+    for key, value in sorted(changed.items()):
+        out.print(f"  {key} = {plain(value)}   before: {plain(ended.defaults.get(key))}", markup=False)
+    if not changed:
+        out.print("  no setting did better than the one before", markup=False)
+    for line in proof_lines(ended.proof):
+        out.print(line, markup=False)
+    if ended.kept is not None:
+        names = ", ".join(f"{key} = {plain(value)}" for key, value in ended.kept.items()) or "nothing"
+        out.print(f"kept until `ascar restore`: {names}", markup=False)
+    elif not ended.left_changed:
+        out.print("every knob was put back", markup=False)
 
 
 def proof_lines(proof: Proof | None) -> list[str]:

@@ -68,13 +68,16 @@ def export(
 def _readable(history: History) -> tuple[list[int], dict[int, str]]:
     """The runs that can be read, and why the others cannot."""
     from ascar.errors import AscarError
+    from ascar.history import RunKind
 
     ids: list[int] = []
     left_out: dict[int, str] = {}
     for summary in history.runs():
         try:
-            run = history.run(summary.id)
-            _ = run.space, run.objective, run.trials(readings=False)
+            run = history.run(summary.id, None)
+            _ = run.space, run.trials(readings=False), run.conclusion()
+            if run.kind is RunKind.STUDY:
+                _ = run.objective
         except AscarError as error:
             left_out[summary.id] = error.message
         else:

@@ -20,11 +20,12 @@ EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
 
 def ls(
     study: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="List only runs of this study.")
+        str | None,
+        typer.Argument(metavar="[STUDY]", help="List only runs of this study, session or file of rules."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """List every run, the latest first."""
+    """List every run of a study, a session or a search for rules, the latest first."""
     from ascar.cli.output import emit, people
     from ascar.errors import InputError
     from ascar.history import History
@@ -33,7 +34,7 @@ def ls(
     with History.existing() as history:
         runs = history.runs(study)
         if study is not None and not runs:
-            history.run(study)  # says which there are
+            history.run(study, None)  # says which there are
             raise InputError(
                 f"study {study!r}: is the number of a run; `ascar history show {study}` shows it"
             )
@@ -51,6 +52,7 @@ def _listed(run: RunSummary) -> RunListed:
 
     return RunListed(
         run_id=run.id,
+        kind=run.kind.value,
         study=run.name,
         state=run.state.value,
         pid=run.pid,
@@ -74,7 +76,7 @@ def _table(runs: Sequence[RunSummary]):
     table = Table(box=None, pad_edge=False)
     right = {"run", "trials", "failed", "best trial"}
     for heading in (
-        *("run", "study", "state", "started (UTC)", "trials", "failed", "best trial", "verdict"),
+        *("run", "kind", "name", "state", "started (UTC)", "trials", "failed", "best trial", "verdict"),
         "objective",
     ):
         table.add_column(heading, justify="right" if heading in right else "left")
@@ -85,6 +87,7 @@ def _table(runs: Sequence[RunSummary]):
         trials = sum(run.counts.values())
         table.add_row(
             str(run.id),
+            run.kind.value,
             run.name,
             state,
             started,
@@ -99,11 +102,11 @@ def _table(runs: Sequence[RunSummary]):
 
 def _verdict(run: RunSummary) -> str:
     """What the last comparison came to, in a few words."""
-    from ascar.objective import Objective
-
     verdict = run.verdict
     if verdict is None:
         return "-"
     if verdict.kind == "improved":
+        from ascar.objective import Objective
+
         return Objective.parse(run.objective).gained(verdict) or "improved"
     return "default is fine" if verdict.kind == "default-is-fine" else "not verified"

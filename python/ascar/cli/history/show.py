@@ -27,15 +27,21 @@ def show(
     top: Top = 10,
     json: Json = False,
 ) -> int:
-    """Show what a run came to and its best trials; with --json all of its trials."""
+    """Show what a run came to: a study with its best trials, a session, or a search for rules.
+
+    With --json all trials are printed.
+    """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import find_run
     from ascar.cli.summary import print_outcome
     from ascar.errors import InputError
-    from ascar.history import History
+    from ascar.history import History, RunKind
 
     with History.existing() as history:
-        found = find_run(history, run)
+        found = find_run(history, run, of_any_kind=True)
+        if found.kind is not RunKind.STUDY and not json:
+            _print_conclusion(people(), found)
+            return 0
         if trial is not None:
             one = found.trial(trial)
             if one is None:
@@ -55,19 +61,44 @@ def show(
 
 
 def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
+    from ascar.history import RunKind
     from ascar.results.history import HistoryShowResult
+    from ascar.results.session import SessionOutcome
+    from ascar.results.sharp import SharpSearchResult
 
+    conclusion = run.conclusion()
     return HistoryShowResult(
         run_id=run.id,
+        kind=run.kind.value,
         study=run.name,
         state=run.state.value,
-        objective=f"{run.objective.direction} {run.objective.formula}",
+        objective=run.objective_text,
         started_at=run.started_at,
         versions=dict(run.versions),
         machine=dict(run.machine),
-        outcome=run.outcome(),
+        outcome=run.outcome() if run.kind is RunKind.STUDY else None,
+        session=conclusion if isinstance(conclusion, SessionOutcome) else None,
+        search=conclusion if isinstance(conclusion, SharpSearchResult) else None,
         trials=tuple(trials),
     )
+
+
+def _print_conclusion(console: Console, run: Run) -> None:
+    """What a session or a search came to."""
+    from ascar.cli.capes.up_result import print_session
+    from ascar.cli.sharp.found import print_search
+    from ascar.results.session import SessionOutcome
+
+    conclusion = run.conclusion()
+    if conclusion is None:
+        console.print(f"{run.kind.value} {run.name} (run {run.id}): {run.state.value}; it has no result")
+    elif isinstance(conclusion, SessionOutcome):
+        print_session(console, conclusion)
+        folder = run.machine.get("folder", "")
+        if conclusion.last_tick is not None:
+            console.print(f"ticks up to {conclusion.last_tick}: replay.sqlite in {folder}", soft_wrap=True)
+    else:
+        print_search(console, conclusion)
 
 
 def _best(trials: list[Trial], run: Run, top: int) -> list[Trial]:
@@ -84,7 +115,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
     if not trials:
         return
     table = Table(box=None, pad_edge=False, title="best trials", title_justify="left", title_style="")
-    for heading in ("trial", "for", "score", "took", "differs from the default in"):
+    for heading in ("trial", "for", "from", "score", "took", "differs from the default in"):
         table.add_column(heading, justify="right" if heading in {"trial", "took"} else "left")
     for trial in trials:
         # What no longer applies follows from the rest: that the format is xfs says it of ext4's parameters.
@@ -96,6 +127,7 @@ def _print_trials(console: Console, trials: list[Trial], run: Run) -> None:
         table.add_row(
             str(trial.number),
             trial.purpose.value,
+            "" if trial.origin is None else trial.origin.value,
             score(trial, ""),
             seconds(sum(trial.stage_s.values())),
             differs,
@@ -110,6 +142,9 @@ def _print_trial(console: Console, trial: Trial, run: Run) -> None:
     console.print(
         f"trial {trial.number} of {run.name} (run {run.id}): {trial.purpose.value}, {trial.state.value}"
     )
+    if trial.origin is not None:
+        reason = f": {trial.reason}" if trial.reason else ""
+        console.print(f"proposed by: {trial.origin.value}{reason}", soft_wrap=True, markup=False)
     if trial.score is not None:
         console.print(f"score: {score(trial, run.objective.unit)}", soft_wrap=True)
     if trial.abandonment is not None:

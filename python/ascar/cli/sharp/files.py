@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ascar.pilot.turns import InTurns
     from ascar.sharp import RuleSet
 
 
@@ -28,12 +27,3 @@ def located(path: Path) -> Path:
     if str(path) in rulesets.RULESETS and not path.exists():
         return Path(rulesets.__file__).with_name(f"{path}.rules")
     return path
-
-
-def estimates_of(found: InTurns | None) -> dict[str, float | None]:
-    """The gain that a comparison shows, with its limits; all None where it shows none."""
-    from ascar.pilot.turns import ESTIMATES
-
-    if found is None or found.gain is None:
-        return dict.fromkeys(ESTIMATES)
-    return found.gain.estimates()

@@ -1,24 +1,19 @@
-"""What a search for rules came to, as tables for people and as a document."""
+"""What a search for rules came to, as tables for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.cli.sharp.files import estimates_of
-from ascar.render import duration, number, p_value
-from ascar.results.encode import extended
-from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
-from ascar.sharp.rule_results import rule_set_result
-from ascar.simulation.spread import estimate
+from ascar.render import count, duration, number, p_value
+from ascar.sharp.search_result import TOO_FEW
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from ascar.loops.rules import Made
     from ascar.pilot.turns import InTurns
-    from ascar.sharp import Judge, Judged, RuleSet
+    from ascar.results.sharp import SharpSearchResult
+    from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
 
 _STOPPED = {
@@ -27,37 +22,8 @@ _STOPPED = {
     "no-gain": "epochs brought nothing more",
     "rules": "no more rules are allowed",
 }
-_TOO_FEW = "too few runs to judge one rule set"
 _INFINITE = 2_147_483_647
 _RULES_SHOWN = 64
-
-
-def result_of(task: Task, made: Made, out: Path) -> SharpSearchResult:
-    """The result of a search.
-
-    Args:
-        task: the task of the search.
-        made: the rules that it made.
-        out: the file of the best rule set.
-    """
-    judge, found = made.judge, made.found
-    return SharpSearchResult(
-        scenario=task.system.name,
-        also=len(task.also),
-        first_in=None if task.first_in is None else task.first_in.name,
-        first_evaluations=made.first_evaluations,
-        objective=judge.objective.text,
-        schedule=task.plan.schedule,
-        stopped=found.stopped,
-        evaluations=judge.evaluations,
-        epochs=judge.epoch,
-        rounds=judge.round,
-        elapsed_s=judge.elapsed_s,
-        best=None if found.best is None else _best(judge, found.best),
-        course=tuple(CoursePoint(evaluations=at, score=score) for at, score in judge.course),
-        verification=_verification(made.verdict),
-        out=str(out),
-    )
 
 
 def print_found(console: Console, task: Task, made: Made) -> None:
@@ -67,7 +33,8 @@ def print_found(console: Console, task: Task, made: Made) -> None:
     judge, found = made.judge, made.found
     if found.best is not None:
         console.print(rules_table(found.best.observed))
-    before = f"{made.first_evaluations} runs in simulation first; " if made.first_evaluations else ""
+    first = made.result.first_evaluations
+    before = f"{first} runs in simulation first; " if first else ""
     console.print(
         f"{before}{judge.evaluations} runs, {judge.epoch} epochs, {judge.round} rounds in "
         f"{duration(judge.elapsed_s)}; {_STOPPED[found.stopped]}",
@@ -78,37 +45,35 @@ def print_found(console: Console, task: Task, made: Made) -> None:
     console.print(_words(judge, made.verdict, pairs), soft_wrap=True, markup=False)
 
 
-def _best(judge: Judge, best: Judged) -> BestRules:
-    finite = [judge.objective.sign * one for one in best.scores if abs(one) != float("inf")]
-    score = estimate(finite) if finite else None
-    return extended(
-        BestRules,
-        rule_set_result(best.observed),
-        score=None if score is None else score.mean,
-        score_low=None if score is None else score.ci_low,
-        score_high=None if score is None else score.ci_high,
-        runs=len(best.scores),
+def print_search(console: Console, result: SharpSearchResult) -> None:
+    """A search of the history."""
+    shown = result.verification
+    rules = "no rules" if result.best is None else count(len(result.best.rules), "rule")
+    console.print(
+        f"search for {result.scenario}, {result.objective}: {rules} after {result.evaluations} runs in "
+        f"{duration(result.elapsed_s)}; {_STOPPED[result.stopped]}",
+        soft_wrap=True,
+        markup=False,
     )
-
-
-def _verification(verdict: InTurns | None) -> RuleVerification:
-    means = None if verdict is None or verdict.kind == "not-verified" else verdict.means
-    gain = None if verdict is None or means is None else verdict.gain
-    return RuleVerification(
-        kind="not-verified" if verdict is None else verdict.kind,
-        best_mean=None if means is None else means[1],
-        default_mean=None if means is None else means[0],
-        **estimates_of(None if gain is None else verdict),
-        p_value=None if gain is None else gain.p_value,
-        pairs=0 if gain is None else gain.pairs,
-        note=_TOO_FEW if verdict is None else verdict.note,
-    )
+    if shown.difference is None:
+        console.print(f"not verified: {shown.note}", soft_wrap=True, markup=False)
+    else:
+        head = "improved" if shown.kind == "improved" else "the default is fine"
+        limits = f"{number(shown.difference_low)} to {number(shown.difference_high)}"
+        console.print(
+            f"{head}: {number(shown.best_mean)} against {number(shown.default_mean)}, "
+            f"{number(shown.difference)} ({limits}); "
+            f"{p_value(shown.p_value)}, {count(shown.pairs, 'pair')}; {shown.note}",
+            soft_wrap=True,
+            markup=False,
+        )
+    console.print(f"rules: {result.out}", soft_wrap=True, markup=False)
 
 
 def _words(judge: Judge, verdict: InTurns | None, pairs: str) -> str:
     """The verdict in one line."""
     if verdict is None:
-        return f"not verified: {_TOO_FEW}"
+        return f"not verified: {TOO_FEW}"
     if verdict.kind == "not-verified" or verdict.gain is None or verdict.means is None:
         return f"not verified: {verdict.note}"
     head, gain = "improved" if verdict.improved else "the default is fine", verdict.gain

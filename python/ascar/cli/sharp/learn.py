@@ -110,7 +110,7 @@ def learn(
 
 
 def _result(objective: str, found: Learned) -> SharpLearnResult:
-    from ascar.cli.sharp.files import estimates_of
+    from ascar.pilot.turns import estimates_of
     from ascar.results.sharp import SharpLearnResult
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.rule_results import rule_set_result

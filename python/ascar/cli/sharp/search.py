@@ -88,12 +88,13 @@ def search(
     from ascar.cli.file_output import check_new, write_new
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.found import print_found, result_of
+    from ascar.cli.sharp.found import print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
     from ascar.cli.sharp.system import scenario_or_live
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
+    from ascar.history import History
     from ascar.loops.rules import make_rules
     from ascar.pilot.turns import PairTest
     from ascar.sharp import objective_of
@@ -132,7 +133,7 @@ def search(
     check_new(task.out, force=task.begin != "new")
     try:
         with showing(quiet=quiet) as listener:
-            made = make_rules(task, listener)
+            made = make_rules(task, History, listener)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted; the runs that have ended are kept in {task.journal_path().name}; "
@@ -141,7 +142,7 @@ def search(
     if made.found.best is not None:
         write_new(out, made.found.best.observed.text(), force=True)
     if json:
-        emit("sharp-search", result_of(task, made, out))
+        emit("sharp-search", made.result)
     else:
         print_found(people(), task, made)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)

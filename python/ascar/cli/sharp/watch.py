@@ -145,7 +145,7 @@ def _line(event: WatchEvent) -> str:
 
 
 def _result(event: WatchEvent) -> WatchedEvent:
-    from ascar.cli.sharp.files import estimates_of
+    from ascar.pilot.turns import estimates_of
     from ascar.results.sharp import WatchedEvent
 
     shown, estimates = event.shown, estimates_of(event.shown)

@@ -1,0 +1,99 @@
+"""What a search for rules came to, as one value for the history, people and programs."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from ascar.history import BegunRun, RunKind
+from ascar.pilot.turns import estimates_of
+from ascar.results.encode import extended
+from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
+from ascar.sharp.rule_results import rule_set_result
+from ascar.simulation import Scenario
+from ascar.simulation.spread import estimate
+from ascar.space import Space
+from ascar.systems.machine import describe_machine
+
+if TYPE_CHECKING:
+    from ascar.pilot.turns import InTurns
+    from ascar.sharp.rule_search import Found
+    from ascar.sharp.task import Task
+    from ascar.sharp.trials.judge import Judge, Judged
+
+TOO_FEW = "too few runs to judge one rule set"
+
+
+def begun_search(task: Task) -> tuple[BegunRun, dict[str, Any]]:
+    """What the history notes when a search begins: the run, and what its result is valid for."""
+    simulated = isinstance(task.system, Scenario)
+    begun = BegunRun(
+        kind=RunKind.SEARCH,
+        name=task.out.name,
+        digest=hashlib.sha256(str(task.out.absolute()).encode()).hexdigest(),
+        objective=task.objective.text,
+        seed=task.system.seed if isinstance(task.system, Scenario) else 0,
+        text="",
+        space=Space(name=task.system.name),
+    )
+    target = "simulated cluster" if simulated else "controllers"
+    valid_for: dict[str, Any] = {"target": target, "scenario" if simulated else "workload": task.system.name}
+    return begun, valid_for if simulated else {**valid_for, **describe_machine()}
+
+
+def search_result(
+    task: Task, judge: Judge, found: Found, verdict: InTurns | None, first_evaluations: int
+) -> SharpSearchResult:
+    """The result of a search.
+
+    Args:
+        task: the task of the search.
+        judge: the judge of the search, which holds its course.
+        found: the best rule set, and why the search ended.
+        verdict: the last comparison.
+        first_evaluations: runs in the simulation in which the search began.
+    """
+    return SharpSearchResult(
+        scenario=task.system.name,
+        also=len(task.also),
+        first_in=None if task.first_in is None else task.first_in.name,
+        first_evaluations=first_evaluations,
+        objective=judge.objective.text,
+        schedule=task.plan.schedule,
+        stopped=found.stopped,
+        evaluations=judge.evaluations,
+        epochs=judge.epoch,
+        rounds=judge.round,
+        elapsed_s=judge.elapsed_s,
+        best=None if found.best is None else _best(judge, found.best),
+        course=tuple(CoursePoint(evaluations=at, score=score) for at, score in judge.course),
+        verification=_verification(verdict),
+        out=str(task.out),
+    )
+
+
+def _best(judge: Judge, best: Judged) -> BestRules:
+    finite = [judge.objective.sign * one for one in best.scores if abs(one) != float("inf")]
+    score = estimate(finite) if finite else None
+    return extended(
+        BestRules,
+        rule_set_result(best.observed),
+        score=None if score is None else score.mean,
+        score_low=None if score is None else score.ci_low,
+        score_high=None if score is None else score.ci_high,
+        runs=len(best.scores),
+    )
+
+
+def _verification(verdict: InTurns | None) -> RuleVerification:
+    means = None if verdict is None or verdict.kind == "not-verified" else verdict.means
+    gain = None if verdict is None or means is None else verdict.gain
+    return RuleVerification(
+        kind="not-verified" if verdict is None else verdict.kind,
+        best_mean=None if means is None else means[1],
+        default_mean=None if means is None else means[0],
+        **estimates_of(None if gain is None else verdict),
+        p_value=None if gain is None else gain.p_value,
+        pairs=0 if gain is None else gain.pairs,
+        note=TOO_FEW if verdict is None else verdict.note,
+    )
