@@ -19,6 +19,7 @@ from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.systems import Adopting, Owned, Reusing, open_target
+from ascar.systems.asking import entering
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def take_up(
             removed again.
         Refused: a safety rule said no.
     """
-    with prepared.target:
+    with entering(prepared.target):
         entered = prepared.entered()
         study = prepared.study
         run = history.resume(study) if resume else history.begin(study, entered.space, entered.valid_for())

@@ -15,7 +15,7 @@ from ascar.results.check import CheckedParameter, CheckResult
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.study import duration
 from ascar.systems import DEFAULT_KIND, system_of
-from ascar.systems.asking import apply_checked, read_checked, sample_checked
+from ascar.systems.asking import apply_checked, entering, read_checked, sample_checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
     if missing:
         return result_without(study.name, kind, missing)
     prepared = PreparedStudy.open(_shortened(study))
-    with prepared.target:
+    with entering(prepared.target):
         prepared = prepared.entered()
         return _tried(prepared, kind, listener)
 

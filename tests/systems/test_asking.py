@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import select
+import signal
+import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +18,8 @@ from ascar.results.trial import Change, TrialState
 from ascar.space import ChangeCost, Space, integer
 from ascar.study import Study
 from ascar.systems import Sample
-from ascar.systems.asking import apply_checked, sample_checked
+from ascar.systems.asking import apply_checked, entering, sample_checked
+from ascar.systems.limit import OverLimit, time_limit
 from ascar.systems.simulated import SimulatedSystem
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ BAD_DEPTH = 3
 class Wicked(SimulatedSystem):
     """A system with one bad setting; what is bad about it, `evil` says."""
 
+    call_max_s = 0.5
     evil = ""
     left = 0
 
@@ -43,6 +50,11 @@ class Wicked(SimulatedSystem):
 
     def apply(self, configuration: Configuration) -> Change:
         change = super().apply(configuration)
+        if self.evil == "hangs" and self._is_bad():
+            time.sleep(60)
+        while self.evil == "insists" and self._is_bad():
+            with suppress(Exception):
+                time.sleep(60)
         if self.evil == "dies" and self._is_bad():
             raise OSError("the socket is gone")
         return change
@@ -61,12 +73,17 @@ class Wicked(SimulatedSystem):
     def sample(self) -> Sample:
         if self.evil == "garbage" and self._is_bad():
             return Sample({"read_bytes": "many"})  # type: ignore[dict-item]
+        if self.evil == "silent" and self._is_bad():
+            select.select([], [], [])
         if self.evil == "nan" and self._is_bad():
             return Sample(gauges={"dirty_bytes": float("nan")})
         return Sample({"read_bytes": 1.0})
 
 
 EVILS = [
+    ("hangs", "apply() of the system took longer than 0.5 s and was interrupted"),
+    ("insists", "apply() of the system took longer than 0.5 s and was interrupted"),
+    ("silent", "sample() of the system took longer than 0.5 s and was interrupted"),
     ("dies", "apply() of the system raised OSError: the socket is gone"),
     ("lies", "depth = 3 was set, but the system reads back 2"),
     ("babbles", "read() of the system returns 'breadth', which was not asked for"),
@@ -105,3 +122,59 @@ def test_what_is_in_force_is_said_without_an_error() -> None:
     with Wicked({}) as system:
         apply_checked(system, system.space.default())
         assert sample_checked(system).counters == {"read_bytes": 1.0}
+
+
+class Stuck(Wicked):
+    """It can be entered, and hangs when it is left."""
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        time.sleep(60)
+
+
+def test_one_that_hangs_when_it_is_left_is_interrupted_and_what_to_do_is_said() -> None:
+    with pytest.raises(StageFailed) as told, entering(Stuck({})):
+        pass
+    assert told.value.message == (
+        "exit: __exit__() of the system took longer than 0.5 s and was interrupted; `ascar restore` puts back what "
+        "the keeper changed"
+    )
+
+
+def test_an_error_inside_reaches_the_system_and_goes_on() -> None:
+    Wicked.left = 0
+    with pytest.raises(KeyError), entering(Wicked({})):
+        raise KeyError
+    assert Wicked.left == 1
+
+
+def test_a_limit_leaves_the_timer_and_the_handler_of_others_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 30)
+        with time_limit(5):
+            pass
+        left_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        assert 25 < left_s <= 30
+        with pytest.raises(OverLimit), time_limit(0.05):
+            time.sleep(5)
+        assert heard == []
+        signal.raise_signal(signal.SIGALRM)
+        assert heard == [1]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_in_another_thread_there_is_no_limit() -> None:
+    ended: list[bool] = []
+
+    def work() -> None:
+        with time_limit(0.01):
+            time.sleep(0.1)
+        ended.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ended == [True]

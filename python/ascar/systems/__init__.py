@@ -72,6 +72,9 @@ class System(Protocol):
     initialises_lazily: ClassVar[bool | None] = None
     """Whether work that the change left behind disturbs the load; None: not known."""
 
+    call_max_s: float = 1800.0
+    """How long one call to it may take, e.g. to format a large device; what takes longer is interrupted."""
+
     keeps: bool = False
     """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before."""
 

@@ -11,7 +11,7 @@ from ascar.errors import StudyError
 from ascar.space import Configuration, Space, study_space
 from ascar.systems import Adopting, Target, open_target, system_of
 from ascar.systems.adapter import Adapter, AdapterServer, in_force
-from ascar.systems.asking import apply_checked, sample_checked, settle_checked
+from ascar.systems.asking import apply_checked, entering, sample_checked, settle_checked
 from ascar.workloads import open_workload
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def prepared(
     """
     study, target, workload = requested.study, requested.target, requested.workload
     with ExitStack() as held:
-        held.enter_context(target)
+        held.enter_context(entering(target))
         space = study_space(study, target.space)
         if isinstance(target, Adopting):
             target.adopt(space)
