@@ -136,8 +136,8 @@ def test_one_that_hangs_when_it_is_left_is_interrupted_and_what_to_do_is_said() 
     with pytest.raises(StageFailed) as told, entering(Stuck({})):
         pass
     assert told.value.message == (
-        "exit: __exit__() of the system took longer than 0.5 s and was interrupted; `ascar restore` puts back what "
-        "the keeper changed"
+        "exit: __exit__() of the system took longer than 0.5 s and was interrupted; `ascar restore` puts "
+        "back what the keeper changed"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -90,6 +90,27 @@ def test_what_is_measured_follows_the_rules_on_trial(system: ManagedSystem) -> N
     assert slow["throughput_mb_per_s"] == pytest.approx(2 * 20 * 1.048576, rel=0.1)
     assert fast["throughput_mb_per_s"] > 100
     assert again["throughput_mb_per_s"] == pytest.approx(fast["throughput_mb_per_s"], rel=0.3)
+
+
+def test_an_interruption_while_rules_are_put_on_trial_takes_them_back(
+    system: ManagedSystem, background: Background, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system.try_out(ONE)
+    system.keep()
+    call = background.call
+
+    def interrupted(work: Any, timeout_s: float) -> Any:
+        call(work, timeout_s)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(background, "call", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            system.try_out(SLOW)
+    system.back()
+    used = system.used()
+    assert used is not None
+    assert used.bare() == ONE
 
 
 def test_a_beat_under_other_rules_is_no_reading(system: ManagedSystem) -> None:

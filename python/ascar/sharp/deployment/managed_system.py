@@ -137,8 +137,13 @@ class ManagedSystem:
         if kept is not None and kept.bare() == rules.bare():
             self.back()
             return
-        self._call(self._manager.try_out(rules, self.controllers, self._trial_s))
-        self._trial = rules
+        # Noted before it is done: an interruption may come when controllers follow them already.
+        before, self._trial = self._trial, rules
+        try:
+            self._call(self._manager.try_out(rules, self.controllers, self._trial_s))
+        except MessagingError:
+            self._trial = before
+            raise
 
     def back(self) -> None:
         """End the trial: what was kept is in force.
