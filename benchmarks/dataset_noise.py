@@ -165,7 +165,7 @@ def extremes(measured: Sequence[Measured]) -> list[list[str]]:
             said = ", ".join(
                 f"{name}={one.values[name]}"
                 for name in varying
-                if one.values[name] is not None and name not in ("fs", "atime", "scheduler")
+                if one.values[name] is not None and name not in ("fs", "atime", "block_scheduler")
             )
             rows.append([f"{fs}, {label}", f"{one.operations.mean() / WINDOWS_S[-1]:,.0f}", said])
     return rows

@@ -119,7 +119,12 @@ def _queue(device: Path) -> dict[str, str]:
 
 @pytest.mark.root
 def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
-    keep(scheduler="kyber", nr_requests=64, dirty_expire_centisecs=expire, ext4_inode_readahead_blocks=128)
+    keep(
+        block_scheduler="kyber",
+        block_nr_requests=64,
+        vm_dirty_expire_centisecs=expire,
+        ext4_inode_readahead_blks=128,
+    )
     device, mountpoint = disk
     before = _queue(device)
     document = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document
@@ -141,11 +146,11 @@ def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
 
 
 def test_what_needs_a_place_says_so(ascar, keep, expire):
-    keep(scheduler="bfq", dirty_expire_centisecs=expire, atime="noatime")
+    keep(block_scheduler="bfq", vm_dirty_expire_centisecs=expire, atime="noatime")
     document = ascar("apply", "disk", "--dry-run", "--json").document
-    assert [setting["parameter"] for setting in document["settings"]] == ["dirty_expire_centisecs"]
+    assert [setting["parameter"] for setting in document["settings"]] == ["vm_dirty_expire_centisecs"]
     homeless, remount = document["left_to_you"]
-    assert set(homeless["parameters"]) == {"scheduler", "nr_requests"}
+    assert set(homeless["parameters"]) == {"block_scheduler", "block_nr_requests"}
     assert "--mountpoint" in homeless["why"]
     assert remount["commands"][0].startswith("mount -o remount,")
     assert any("none was named" in warning for warning in document["warnings"])
@@ -153,7 +158,7 @@ def test_what_needs_a_place_says_so(ascar, keep, expire):
 
 @pytest.mark.root
 def test_a_new_file_system_is_printed_and_never_made(ascar, keep, disk):
-    keep(fs="xfs", scheduler="kyber")
+    keep(fs="xfs", block_scheduler="kyber")
     device, mountpoint = disk
     (mountpoint / "precious").write_text("data")
     document = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document
@@ -197,7 +202,7 @@ def test_a_mounted_device_is_said_to_be_in_use(ascar, keep, disk):
 
 @pytest.mark.root
 def test_a_mount_point_in_memory_has_no_device(ascar, keep, tmp_path):
-    keep(read_ahead_kb=512)
+    keep(block_read_ahead_kb=512)
     place = tmp_path / "memory"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], check=True)
@@ -210,9 +215,9 @@ def test_a_mount_point_in_memory_has_no_device(ascar, keep, tmp_path):
 
 
 def test_an_export_speaks_of_what_was_chosen(ascar, keep):
-    keep(read_ahead_kb=512)
+    keep(block_read_ahead_kb=512)
     document = ascar("export", "disk", "--json").document
-    assert document["chosen"] == ["read_ahead_kb"]
+    assert document["chosen"] == ["block_read_ahead_kb"]
     assert document["lines"] == ["echo 512 > /sys/block/DEVICE/queue/read_ahead_kb"]
     assert ascar("export", "disk", "--as", "sysctl").out.startswith("# nothing in this configuration")
     assert (
@@ -223,7 +228,7 @@ def test_an_export_speaks_of_what_was_chosen(ascar, keep):
 
 def test_another_machine_is_warned_of(ascar, keep, expire):
     known = {"kernel": "2.6.32", "cpus": 4096, "device": {"kind": "image", "iops_max": 500}}
-    keep(machine=known, dirty_expire_centisecs=expire)
+    keep(machine=known, vm_dirty_expire_centisecs=expire)
     done = ascar("apply", "disk", "--dry-run")
     assert "warning: kernel: the result is valid for 2.6.32, this machine has " in done.out
     assert "number of processors" in done.out
@@ -240,7 +245,7 @@ def test_another_machine_is_warned_of(ascar, keep, expire):
     ],
 )
 def test_a_place_that_is_none(ascar, keep, option, value, named):
-    keep(scheduler="kyber")
+    keep(block_scheduler="kyber")
     done = ascar("apply", "disk", option, value)
     assert done.status == 2
     assert named in done.error
@@ -248,7 +253,7 @@ def test_a_place_that_is_none(ascar, keep, option, value, named):
 
 @pytest.mark.root
 def test_a_device_that_is_not_mounted_there(ascar, keep, disk):
-    keep(scheduler="kyber")
+    keep(block_scheduler="kyber")
     done = ascar("apply", "disk", "--dry-run", "--mountpoint", disk[1], "--device", "/dev/zero")
     assert done.status == 2
     assert "--device" in done.error
@@ -257,7 +262,9 @@ def test_a_device_that_is_not_mounted_there(ascar, keep, disk):
 @pytest.mark.root
 def test_it_stays_until_it_is_restored(ascar, keep, disk):
     device, mountpoint = disk
-    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512, ext4_inode_readahead_blocks=128)
+    keep(
+        block_scheduler="kyber", block_nr_requests=64, block_read_ahead_kb=512, ext4_inode_readahead_blks=128
+    )
     before = _queue(device)
     readahead = Path("/sys/fs/ext4", device.name, "inode_readahead_blks")
     document = ascar("apply", "disk", "--mountpoint", mountpoint, "--json").document
@@ -282,8 +289,8 @@ def test_it_stays_until_it_is_restored(ascar, keep, disk):
 def test_applying_twice_and_restoring_leads_back_to_the_start(ascar, keep, disk):
     device, mountpoint = disk
     before = _queue(device)
-    first = keep(read_ahead_kb=512)
-    second = keep(read_ahead_kb=2048)
+    first = keep(block_read_ahead_kb=512)
+    second = keep(block_read_ahead_kb=2048)
     assert ascar("apply", first, "--mountpoint", mountpoint).status == 0
     assert ascar("apply", second, "--mountpoint", mountpoint).status == 0
     assert _queue(device)["read_ahead_kb"] == "2048"
@@ -295,7 +302,7 @@ def test_applying_twice_and_restoring_leads_back_to_the_start(ascar, keep, disk)
 @pytest.mark.root
 def test_what_somebody_else_changed_since_is_left_alone_and_named(ascar, keep, disk):
     device, mountpoint = disk
-    keep(read_ahead_kb=512)
+    keep(block_read_ahead_kb=512)
     assert ascar("apply", "disk", "--mountpoint", mountpoint).status == 0
     Path("/sys/block", device.name, "queue", "read_ahead_kb").write_text("96")
     done = ascar("restore", "--json")
@@ -308,7 +315,7 @@ def test_what_somebody_else_changed_since_is_left_alone_and_named(ascar, keep, d
 @pytest.mark.root
 def test_a_knob_that_a_running_study_holds_is_refused_and_nothing_is_set(ascar, keep, disk):
     device, mountpoint = disk
-    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512)
+    keep(block_scheduler="kyber", block_nr_requests=64, block_read_ahead_kb=512)
     before = _queue(device)
     with Keeper("the other study") as keeper:
         keeper.lock(f"block.{device.name}.read_ahead_kb")
@@ -322,7 +329,7 @@ def test_a_knob_that_a_running_study_holds_is_refused_and_nothing_is_set(ascar, 
 def test_a_trials_values_are_not_taken_for_the_machines(ascar, keep, disk):
     """While a study runs, what is in force is a trial's: even a dry run names the study instead."""
     device, mountpoint = disk
-    keep(scheduler="kyber", nr_requests=64, read_ahead_kb=512)
+    keep(block_scheduler="kyber", block_nr_requests=64, block_read_ahead_kb=512)
     with Keeper("study 'nightly'") as keeper:
         keeper.knob_write(f"block.{device.name}.scheduler", "kyber")
         done = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint)

@@ -133,5 +133,5 @@ def test_the_machine_is_as_before(check: Callable[..., Any]) -> None:
     tried = {
         one["parameter"]: one["read_back"] for one in done.document["parameters"] if one["tried"] is not None
     }
-    assert tried["dirty_ratio_percent"] not in (None, int(before[0]))
+    assert tried["vm_dirty_ratio"] not in (None, int(before[0]))
     assert [path.read_text() for path in knobs] == before

@@ -175,7 +175,7 @@ def test_a_run_that_was_interrupted_can_be_explored(run):
 
 
 def test_a_saved_configuration_is_exported(run, ascar, tmp_path):
-    values = dict(run.nearest({**run.default(), "fs": "xfs", "read_ahead_kb": 512}))
+    values = dict(run.nearest({**run.default(), "fs": "xfs", "block_read_ahead_kb": 512}))
     path = tmp_path / "configuration.json"
     document = {"schema": "ascar/configuration/1", "configuration": {**values, "workload": "mailserver"}}
     path.write_text(json.dumps(document))

@@ -197,11 +197,11 @@ def test_its_configurations_can_be_exported(ascar, study):
     trials = ascar("history", "show", "small", "--json").document["trials"]
     number = next(trial["number"] for trial in trials if trial["purpose"] == "search")
     signs = (
-        ("shell", "dirty_ratio_percent", "sysctl -w vm.dirty_ratio="),
-        ("sysctl", "dirty_ratio_percent", "vm.dirty_ratio = "),
-        ("udev", "scheduler", "ATTR{queue/scheduler}"),
+        ("shell", "vm_dirty_ratio", "sysctl -w vm.dirty_ratio="),
+        ("sysctl", "vm_dirty_ratio", "vm.dirty_ratio = "),
+        ("udev", "block_scheduler", "ATTR{queue/scheduler}"),
         ("fstab", "atime", "atime"),
-        ("tuned", "dirty_ratio_percent", "vm.dirty_ratio="),
+        ("tuned", "vm_dirty_ratio", "vm.dirty_ratio="),
     )
     for form, parameter, sign in signs:
         document = ascar("export", "small", "--as", form, "--trial", number, "--json").document

@@ -191,7 +191,7 @@ def _set(path: str, value: object):
         (_set("runs", 3), "is not an export"),
         (_set("runs", [3]), "is not an export"),
         (_set("runs.0.format", "other"), "is not an export"),
-        (_set("runs.0.version", 3), "newer ascar"),
+        (_set("runs.0.version", 4), "newer ascar"),
         (_set("runs.0.version", "1"), "version '1'"),
         (_set("runs.0.name", "../../etc/passwd"), "is not a name of a study"),
         (_set("runs.0.name", 7), "name"),

@@ -65,7 +65,7 @@ def test_the_key_stands_for_what_is_valid():
     assert space_key(space) == space_key(space_from_json(space_to_json(space)))
     assert space_key(space.pin({"fs": "xfs"})) != space_key(space)
     assert space_key(space.permit_weaker([])) != space_key(space)
-    assert space_key(space.constrain("nr_requests < 500")) != space_key(space)
+    assert space_key(space.constrain("block_nr_requests < 500")) != space_key(space)
     assert len({space_key(preset(name)) for name in PRESETS}) == len(PRESETS)
 
 

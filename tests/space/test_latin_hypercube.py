@@ -59,7 +59,13 @@ def test_storage_v5_is_even_among_the_samples_in_which_a_parameter_is_active():
     space = preset("storage-v5").permit_weaker(Guarantee)
     sample = space.latin_hypercube(np.random.default_rng(2), 60)
     assert counts(sample, "fs") == dict.fromkeys(space["fs"].domain.values, 12)
-    for name in ("xfs_log_buffers", "btrfs_data_mode", "ext_commit_interval_s", "read_ahead_kb", "scheduler"):
+    for name in (
+        "xfs_log_buffers",
+        "btrfs_data_mode",
+        "ext_commit_interval_s",
+        "block_read_ahead_kb",
+        "block_scheduler",
+    ):
         assert even(counts(sample, name), space[name].domain.values), name
 
 

@@ -96,7 +96,7 @@ def test_v4_by_block_size():
 
 def test_table_9_1s_labels():
     v3, v4, v2 = whole("storage-v3"), whole("storage-v4"), whole("storage-v2")
-    assert v3["scheduler"].cost is v3["dirty_ratio_percent"].cost is ChangeCost.DYN_KERNEL
+    assert v3["block_scheduler"].cost is v3["vm_dirty_ratio"].cost is ChangeCost.DYN_KERNEL
     assert v3["inode_readahead_blocks"].cost is ChangeCost.REMOUNT
     assert v3["journal_option"].cost is ChangeCost.UMOUNT_MOUNT
     assert v4["log_buffers"].cost is v4["allocation_size_kib"].cost is ChangeCost.REMOUNT
@@ -117,16 +117,16 @@ def test_v5s_default_is_ext4s():
             "ext_journal_mode": "ordered",
             "ext_commit_interval_s": 5,
             "ext4_delayed_allocation": True,
-            "ext4_inode_readahead_blocks": 32,
+            "ext4_inode_readahead_blks": 32,
             "write_barrier": True,
             "atime": "relatime",
-            "scheduler": "none",
-            "nr_requests": 128,
-            "read_ahead_kb": 128,
-            "dirty_background_ratio_percent": 10,
-            "dirty_ratio_percent": 20,
-            "dirty_expire_centisecs": 3000,
-            "vfs_cache_pressure_percent": 100,
+            "block_scheduler": "none",
+            "block_nr_requests": 128,
+            "block_read_ahead_kb": 128,
+            "vm_dirty_background_ratio": 10,
+            "vm_dirty_ratio": 20,
+            "vm_dirty_expire_centisecs": 3000,
+            "vm_vfs_cache_pressure": 100,
         }
     )
 
@@ -142,7 +142,7 @@ def test_v5_without_permission_keeps_every_promise():
     assert left["ext_journal_mode"] == ("journal", "ordered")
     assert max(left["ext_commit_interval_s"]) == 5
     assert max(left["btrfs_commit_interval_s"]) == 30
-    assert max(left["dirty_expire_centisecs"]) == 3000
+    assert max(left["vm_dirty_expire_centisecs"]) == 3000
     assert 128 not in left["ext_inode_size_bytes"]
     assert space["write_barrier"].weakens(False) == {Guarantee.DURABILITY, Guarantee.CONSISTENCY}
 

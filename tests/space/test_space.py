@@ -417,15 +417,17 @@ def test_forbidding_takes_away_just_the_combination(space):
 
 
 def test_only_keeps_order_and_kind():
-    space = preset("storage-v5").only("scheduler", ["bfq", "none"])
-    assert space.domain("scheduler").values == ("none", "bfq")
-    assert space["scheduler"].kind == "categorical"
+    space = preset("storage-v5").only("block_scheduler", ["bfq", "none"])
+    assert space.domain("block_scheduler").values == ("none", "bfq")
+    assert space["block_scheduler"].kind == "categorical"
 
 
 def test_with_defaults_takes_what_a_machine_has():
-    space = preset("storage-v5").with_defaults({"read_ahead_kb": 2560, "dirty_expire_centisecs": 6000})
-    assert space.default()["read_ahead_kb"] == 2560
-    assert space.domain("read_ahead_kb").values == (0, 16, 64, 128, 512, 2048, 2560)
+    space = preset("storage-v5").with_defaults(
+        {"block_read_ahead_kb": 2560, "vm_dirty_expire_centisecs": 6000}
+    )
+    assert space.default()["block_read_ahead_kb"] == 2560
+    assert space.domain("block_read_ahead_kb").values == (0, 16, 64, 128, 512, 2048, 2560)
     assert space.permit_weaker([]).is_valid(space.default())
 
 
@@ -491,11 +493,11 @@ def test_nearest_is_valid_and_leaves_valid_ones_alone(space, other):
 
 def test_nearest_keeps_what_it_can():
     space = preset("storage-v5")
-    configuration = space.default().replaced(fs="xfs", block_size_bytes=1024, read_ahead_kb=300)
+    configuration = space.default().replaced(fs="xfs", block_size_bytes=1024, block_read_ahead_kb=300)
     nearest = space.nearest(configuration)
     assert nearest["fs"] == "xfs"
     assert nearest["block_size_bytes"] == 1024
-    assert nearest["read_ahead_kb"] == 128
+    assert nearest["block_read_ahead_kb"] == 128
     assert nearest["xfs_inode_size_bytes"] == 512
     assert "ext_journal_mode" not in nearest
 

@@ -289,17 +289,19 @@ def test_a_remount_suffices_exactly_where_the_category_says_so(fs, device):
 
 def test_kernel_parameters_of_the_block_device(device):
     offered = (device.queue / "scheduler").read_text().replace("[", "").replace("]", "").split()
-    for scheduler in SPACE["scheduler"].domain.values:
+    for scheduler in SPACE["block_scheduler"].domain.values:
         if scheduler not in offered:
             continue
         (device.queue / "scheduler").write_text(scheduler)
         assert f"[{scheduler}]" in (device.queue / "scheduler").read_text()
-        for number in SPACE["nr_requests"].domain.values:
-            allowed = SPACE.is_valid(SPACE.default().replaced(scheduler=scheduler, nr_requests=number))
+        for number in SPACE["block_nr_requests"].domain.values:
+            allowed = SPACE.is_valid(
+                SPACE.default().replaced(block_scheduler=scheduler, block_nr_requests=number)
+            )
             if allowed:
                 (device.queue / "nr_requests").write_text(str(number))
                 assert int((device.queue / "nr_requests").read_text()) == number
-    for kib in SPACE["read_ahead_kb"].domain.values:
+    for kib in SPACE["block_read_ahead_kb"].domain.values:
         (device.queue / "read_ahead_kb").write_text(str(kib))
         assert int((device.queue / "read_ahead_kb").read_text()) == kib
 
@@ -307,7 +309,7 @@ def test_kernel_parameters_of_the_block_device(device):
 def test_kernel_parameters_of_ext4(device):
     device.put(of("ext4").default())
     knob = Path("/sys/fs/ext4") / device.name / "inode_readahead_blks"
-    for blocks in SPACE["ext4_inode_readahead_blocks"].domain.values:
+    for blocks in SPACE["ext4_inode_readahead_blks"].domain.values:
         knob.write_text(str(blocks))
         assert int(knob.read_text()) == blocks
     device.unmount()
@@ -316,10 +318,10 @@ def test_kernel_parameters_of_ext4(device):
 @pytest.mark.parametrize(
     ("name", "knob"),
     [
-        ("dirty_background_ratio_percent", "dirty_background_ratio"),
-        ("dirty_ratio_percent", "dirty_ratio"),
-        ("dirty_expire_centisecs", "dirty_expire_centisecs"),
-        ("vfs_cache_pressure_percent", "vfs_cache_pressure"),
+        ("vm_dirty_background_ratio", "dirty_background_ratio"),
+        ("vm_dirty_ratio", "dirty_ratio"),
+        ("vm_dirty_expire_centisecs", "dirty_expire_centisecs"),
+        ("vm_vfs_cache_pressure", "vfs_cache_pressure"),
     ],
 )
 def test_kernel_parameters_of_memory_are_there(name, knob):

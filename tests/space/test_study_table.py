@@ -30,26 +30,26 @@ def test_everything_together():
         """
         [space]
         preset = "storage-v5"
-        constraints = ["dirty_ratio_percent <= 40"]
-        forbidden = [{ fs = "btrfs", scheduler = "bfq" }]
+        constraints = ["vm_dirty_ratio <= 40"]
+        forbidden = [{ fs = "btrfs", block_scheduler = "bfq" }]
         pinned = { atime = "noatime" }
         allow_weaker = ["btrfs_data_mode=nodatasum"]
         allow_cost = ["dyn-kernel", "remount", "reformat-restore"]
-        [space.parameters.read_ahead_kb]
+        [space.parameters.block_read_ahead_kb]
         values = [2048, 128]
         default = 2048
         [space.parameters.fs]
         values = ["btrfs", "ext4"]
         """
     )
-    assert space.domain("read_ahead_kb").values == (128, 2048)
-    assert space.default()["read_ahead_kb"] == 2048
+    assert space.domain("block_read_ahead_kb").values == (128, 2048)
+    assert space.default()["block_read_ahead_kb"] == 2048
     assert space.domain("fs").values == ("ext4", "btrfs")
     assert space.domain("atime").values == ("noatime",)
     assert space.domain("ext_journal_mode").values == ("ordered",)
     assert space.domain("btrfs_data_mode").values == ("datacow", "nodatasum")
-    assert not space.is_valid({**space.pin({"fs": "btrfs"}).default(), "scheduler": "bfq"})
-    assert not space.is_valid({**space.default(), "dirty_ratio_percent": 60})
+    assert not space.is_valid({**space.pin({"fs": "btrfs"}).default(), "block_scheduler": "bfq"})
+    assert not space.is_valid({**space.default(), "vm_dirty_ratio": 60})
 
 
 def test_current_values_are_kept_where_a_change_is_not_allowed():
@@ -58,7 +58,7 @@ def test_current_values_are_kept_where_a_change_is_not_allowed():
     assert space.default()["fs"] == "xfs"
     assert space.default()["block_size_bytes"] == 1024
     assert space.domain("atime").values == ("noatime",)
-    assert set(space.domain("scheduler").values) == {"none", "mq-deadline", "kyber", "bfq"}
+    assert set(space.domain("block_scheduler").values) == {"none", "mq-deadline", "kyber", "bfq"}
 
 
 def test_a_target_without_parameters_takes_those_of_the_study():
@@ -119,7 +119,10 @@ def test_another_preset_must_be_within_what_the_target_takes():
     with pytest.raises(
         SpaceError, match=r"space\.preset = 'storage-v5': this target cannot take it: .*'mq-deadline'"
     ):
-        read('[space]\npreset = "storage-v5"', Space(V5.only("scheduler", ["none"]).parameters, name="other"))
+        read(
+            '[space]\npreset = "storage-v5"',
+            Space(V5.only("block_scheduler", ["none"]).parameters, name="other"),
+        )
 
 
 WRONG = [
@@ -134,34 +137,34 @@ WRONG = [
     ("space", "constraints = [1]", r"space.constraints = \[1\]: must be a list of strings"),
     (
         "space",
-        'constraints = ["read_ahead_kb <"]',
-        "space.constraints: .*'read_ahead_kb <', position 16: expected",
+        'constraints = ["block_read_ahead_kb <"]',
+        "space.constraints: .*'block_read_ahead_kb <', position 22: expected",
     ),
     (
         "space",
         'constraints = ["read_ahead < 3"]',
-        "unknown parameter 'read_ahead'.*did you mean 'read_ahead_kb'",
+        "unknown parameter 'read_ahead'.*did you mean 'block_read_ahead_kb'",
     ),
     (
         "space",
-        'constraints = ["dirty_ratio_percent < 10"]',
-        "constraint 'dirty_ratio_percent < 10' cannot be satis",
+        'constraints = ["vm_dirty_ratio < 10"]',
+        "constraint 'vm_dirty_ratio < 10' cannot be satis",
     ),
     (
         "space",
-        'constraints = ["dirty_ratio_percent < 20", "dirty_background_ratio_percent > 5"]',
-        "'dirty_background_ratio_percent < dirty_ratio_percent', 'dirty_ratio_percent < 20', "
-        "'dirty_background_ratio_percent > 5' cannot be satisfied together",
+        'constraints = ["vm_dirty_ratio < 20", "vm_dirty_background_ratio > 5"]',
+        "'vm_dirty_background_ratio < vm_dirty_ratio', 'vm_dirty_ratio < 20', "
+        "'vm_dirty_background_ratio > 5' cannot be satisfied together",
     ),
     (
         "space",
-        'constraints = ["dirty_ratio_percent > 20"]',
-        "the defaults: constraint 'dirty_ratio_percent > 20'",
+        'constraints = ["vm_dirty_ratio > 20"]',
+        "the defaults: constraint 'vm_dirty_ratio > 20'",
     ),
     (
         "space",
-        'constraints = ["scheduler"]',
-        "'scheduler' with scheduler = 'none': scheduler is \"none\", not true",
+        'constraints = ["block_scheduler"]',
+        "'block_scheduler' with block_scheduler = 'none': block_scheduler is \"none\", not true",
     ),
     (
         "space",
@@ -194,28 +197,32 @@ WRONG = [
     (
         "space.parameters.read_ahead",
         "values = [1]",
-        "unknown parameter; this target has .*did you mean 'read_ahead_kb'",
+        "unknown parameter; this target has .*did you mean 'block_read_ahead_kb'",
     ),
     (
-        "space.parameters.read_ahead_kb",
+        "space.parameters.block_read_ahead_kb",
         "values = [128, 129]",
-        "space.parameters.read_ahead_kb: 129 is not allowed",
+        "space.parameters.block_read_ahead_kb: 129 is not allowed",
     ),
     (
-        "space.parameters.read_ahead_kb",
+        "space.parameters.block_read_ahead_kb",
         "values = [512]",
         "leaves out the default, 128; keep it, or give another",
     ),
-    ("space.parameters.read_ahead_kb", "values = []", "values: the list is empty"),
-    ("space.parameters.read_ahead_kb", "values = 3", "read_ahead_kb.values = 3: must be a list"),
+    ("space.parameters.block_read_ahead_kb", "values = []", "values: the list is empty"),
+    ("space.parameters.block_read_ahead_kb", "values = 3", "block_read_ahead_kb.values = 3: must be a list"),
     (
-        "space.parameters.read_ahead_kb",
+        "space.parameters.block_read_ahead_kb",
         "value = [128]",
-        "read_ahead_kb.value: unknown key; .*did you mean 'values'",
+        "block_read_ahead_kb.value: unknown key; .*did you mean 'values'",
     ),
-    ("space.parameters.read_ahead_kb", "low = 16", "low = 16: read_ahead_kb is ordinal: give values instead"),
-    ("space.parameters.read_ahead_kb", 'cost = "reboot"', "cost = 'reboot': is set by the target"),
-    ("space.parameters.read_ahead_kb", "default = 100", "default 100 is not allowed; allowed: 0, 16"),
+    (
+        "space.parameters.block_read_ahead_kb",
+        "low = 16",
+        "low = 16: block_read_ahead_kb is ordinal: give values instead",
+    ),
+    ("space.parameters.block_read_ahead_kb", 'cost = "reboot"', "cost = 'reboot': is set by the target"),
+    ("space.parameters.block_read_ahead_kb", "default = 100", "default 100 is not allowed; allowed: 0, 16"),
     (
         "space.parameters.ext_commit_interval_s",
         "default = 60",

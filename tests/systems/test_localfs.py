@@ -63,7 +63,7 @@ def test_each_file_system_is_made_filled_loaded_and_left_without_a_trace(tmp_pat
     load = Fio(LOAD)
     with entered(image=str(tmp_path / "image")) as target:
         assert knob("dirty_ratio") != "60"
-        default = target.space.default().replaced(dirty_ratio_percent=60)
+        default = target.space.default().replaced(vm_dirty_ratio=60)
         for fs in ("ext4", "xfs", "btrfs", "ext3", "ext2"):
             change, settled, readings = trial(target, target.space.nearest({**default, "fs": fs}), load)
             assert fs in mount_options(target.workspace.directory)
@@ -86,12 +86,12 @@ def test_what_a_configuration_says_is_in_force(tmp_path):
             "ext_journal_mode": "journal",
             "ext_commit_interval_s": 15,
             "atime": "noatime",
-            "scheduler": "bfq",
-            "nr_requests": 64,
-            "read_ahead_kb": 16,
-            "ext4_inode_readahead_blocks": 8,
-            "dirty_ratio_percent": 60,
-            "dirty_background_ratio_percent": 1,
+            "block_scheduler": "bfq",
+            "block_nr_requests": 64,
+            "block_read_ahead_kb": 16,
+            "ext4_inode_readahead_blks": 8,
+            "vm_dirty_ratio": 60,
+            "vm_dirty_background_ratio": 1,
             "block_size_bytes": 1024,
         }
         configuration = target.space.validate(
@@ -116,7 +116,7 @@ def test_dirty_ratios_never_cross_on_their_way(tmp_path):
     with entered(image=str(tmp_path / "image")) as target:
         default, seen = target.space.default(), []
         for background, ratio in ((20, 60), (1, 10), (10, 40), (5, 10), (10, 20)):
-            values = {"dirty_background_ratio_percent": background, "dirty_ratio_percent": ratio}
+            values = {"vm_dirty_background_ratio": background, "vm_dirty_ratio": ratio}
             target.apply(target.space.validate({**default, **values}))
             seen.append((int(knob("dirty_background_ratio")), int(knob("dirty_ratio"))))
         assert seen == [(20, 60), (1, 10), (10, 40), (5, 10), (10, 20)]
@@ -124,9 +124,9 @@ def test_dirty_ratios_never_cross_on_their_way(tmp_path):
 
 def test_a_scheduler_change_keeps_the_queue_depth(tmp_path):
     with entered(image=str(tmp_path / "image")) as target:
-        default = {**target.space.default(), "nr_requests": 128}
+        default = {**target.space.default(), "block_nr_requests": 128}
         for scheduler in ("none", "mq-deadline", "none"):
-            target.apply(target.space.validate({**default, "scheduler": scheduler}))
+            target.apply(target.space.validate({**default, "block_scheduler": scheduler}))
             queue = Path("/sys/block", target.describe()["device"]["name"], "queue")
             assert f"[{scheduler}]" in (queue / "scheduler").read_text()
             assert (queue / "nr_requests").read_text().strip() == "128"
@@ -162,7 +162,7 @@ def test_a_restored_image_holds_the_files_as_they_were(tmp_path):
         (target.workspace.directory / "file").write_text("as the load left it")
         (target.workspace.directory / "more").write_text("x")
         # A knob is not a part of the layout, so the same image serves.
-        change = target.apply(default.replaced(dirty_ratio_percent=40))
+        change = target.apply(default.replaced(vm_dirty_ratio=40))
         assert change.filled
         assert "restore" in change.step_s
         assert "format" not in change.step_s
@@ -199,7 +199,7 @@ def test_reuse_formats_only_where_it_must(tmp_path):
             target.settle()
             return done
 
-        knobs = change(dirty_ratio_percent=40)
+        knobs = change(vm_dirty_ratio=40)
         assert (knobs.category, knobs.filled, set(knobs.step_s) - {"end load"}) == (0, True, {"knobs"})
         remount = change(atime="noatime", ext_commit_interval_s=1)
         assert (remount.category, remount.filled) == (1, True)
@@ -258,8 +258,8 @@ def test_a_configuration_that_fails_leaves_the_next_one_alone(tmp_path):
         for broken in (
             default.replaced(ext_journal_size_mib=4096),
             default.replaced(block_size_bytes=65536),
-            default.replaced(nr_requests=100_000),
-            default.replaced(scheduler="no-such-scheduler"),
+            default.replaced(block_nr_requests=100_000),
+            default.replaced(block_scheduler="no-such-scheduler"),
             default.replaced(ext_journal_mode="no-such-mode"),
         ):
             with pytest.raises(StageFailed):
@@ -440,9 +440,9 @@ from ascar.workloads import LoadTiming
 from ascar.workloads.fio import Fio
 with entered(image={image!r}) as target:
     load = Fio({{"scale": 0.05}})
-    print(target.space["dirty_ratio_percent"].default, flush=True)
+    print(target.space["vm_dirty_ratio"].default, flush=True)
     while True:
-        if not target.apply(target.space.default().replaced(dirty_ratio_percent=60)).filled:
+        if not target.apply(target.space.default().replaced(vm_dirty_ratio=60)).filled:
             load.prepare(target.workspace)
         target.settle()
         load.run(target.workspace, LoadTiming(0.2, 0.4, 0.1, lambda series: False))

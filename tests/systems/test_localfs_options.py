@@ -158,4 +158,4 @@ def test_file_systems_can_be_chosen():
 def test_the_machines_own_settings_are_the_default():
     default = LocalFileSystem({}).space.default()
     present = int(Path("/proc/sys/vm/dirty_expire_centisecs").read_text())
-    assert default["dirty_expire_centisecs"] == present
+    assert default["vm_dirty_expire_centisecs"] == present

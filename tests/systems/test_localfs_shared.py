@@ -36,7 +36,7 @@ def test_two_targets_side_by_side(tmp_path):
         entered(image=str(tmp_path / "two"), **options) as two,
     ):
         assert not [name for name in one.space.names if name.startswith(("dirty", "vfs"))]
-        assert "dirty_ratio_percent" not in one.describe()["kernel_defaults"]
+        assert "vm_dirty_ratio" not in one.describe()["kernel_defaults"]
         assert one.describe()["machine_wide"] is False
         files: list[Path] = []
         for target in (one, two):
@@ -66,10 +66,10 @@ def test_the_space_without_what_is_shared_is_a_space():
     space = localfs_space(2**31, ("ext4", "xfs"))
     shared = without_machine_wide(space)
     assert {*space.names} - {*shared.names} == {
-        "dirty_background_ratio_percent",
-        "dirty_ratio_percent",
-        "dirty_expire_centisecs",
-        "vfs_cache_pressure_percent",
+        "vm_dirty_background_ratio",
+        "vm_dirty_ratio",
+        "vm_dirty_expire_centisecs",
+        "vm_vfs_cache_pressure",
     }
     assert shared.is_valid(shared.default())
     assert len(space.constraints) - len(shared.constraints) == 1

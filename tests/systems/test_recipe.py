@@ -31,7 +31,7 @@ def test_the_default_says_everything_explicitly():
 
 
 def test_the_scheduler_comes_before_what_it_resets():
-    knobs = list(recipe(scheduler="bfq", nr_requests=512).knobs)
+    knobs = list(recipe(block_scheduler="bfq", block_nr_requests=512).knobs)
     assert knobs.index("block.DEV.scheduler") < knobs.index("block.DEV.nr_requests")
 
 
@@ -81,7 +81,7 @@ def test_every_configuration_has_a_recipe_and_lines():
 
 def test_layouts_are_equal_only_where_files_lie_alike():
     base = recipe()
-    assert recipe(scheduler="bfq", dirty_ratio_percent=40).layout == base.layout
+    assert recipe(block_scheduler="bfq", vm_dirty_ratio=40).layout == base.layout
     assert recipe(ext_inode_size_bytes=512).layout != base.layout
     assert recipe(ext4_delayed_allocation=False).layout != base.layout
     assert hash(base.layout) == hash(recipe().layout)
@@ -109,8 +109,8 @@ def test_all_parameters_can_be_said():
 def test_nothing_is_said_of_what_nobody_chose():
     """A device's own defaults are not settings."""
     assert all(text == [] for text in command_lines(SPACE.default(), SPACE, ()).values())
-    found = SPACE.with_defaults({"read_ahead_kb": 2048})
-    configuration = found.nearest({**found.default(), "dirty_ratio_percent": 40})
+    found = SPACE.with_defaults({"block_read_ahead_kb": 2048})
+    configuration = found.nearest({**found.default(), "vm_dirty_ratio": 40})
     text = command_lines(configuration, found, found.departures(configuration))
     assert text["shell"] == ["sysctl -w vm.dirty_ratio=40"]
     assert (text["udev"], text["fstab"]) == ([], [])
@@ -122,28 +122,28 @@ def test_what_has_to_be_done_is_no_more_than_what_was_chosen():
         "umount /MOUNTPOINT",
         "mount -t ext4 -o data=journal /dev/DEVICE /MOUNTPOINT",
     ]
-    assert lines("shell", ext4_inode_readahead_blocks=128) == [
+    assert lines("shell", ext4_inode_readahead_blks=128) == [
         "echo 128 > /sys/fs/ext4/DEVICE/inode_readahead_blks"
     ]
     assert lines("shell", ext_inode_size_bytes=512)[0] == "mkfs.ext4 -I 512 /dev/DEVICE"
 
 
 def test_a_scheduler_brings_what_it_resets():
-    assert lines("udev", scheduler="bfq") == [
+    assert lines("udev", block_scheduler="bfq") == [
         'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="DEVICE", '
         'ATTR{queue/scheduler}="bfq", ATTR{queue/nr_requests}="128"'
     ]
 
 
 def test_the_other_forms():
-    assert lines("fstab", atime="noatime", ext4_inode_readahead_blocks=128) == [
+    assert lines("fstab", atime="noatime", ext4_inode_readahead_blks=128) == [
         "/dev/DEVICE /MOUNTPOINT ext4 noatime,inode_readahead_blks=128 0 2"
     ]
     assert lines("fstab", fs="xfs")[0].endswith(" xfs defaults 0 0")
-    assert lines("sysctl", dirty_background_ratio_percent=5) == ["vm.dirty_background_ratio = 5"]
-    (rule,) = lines("udev", scheduler="bfq", nr_requests=64)
+    assert lines("sysctl", vm_dirty_background_ratio=5) == ["vm.dirty_background_ratio = 5"]
+    (rule,) = lines("udev", block_scheduler="bfq", block_nr_requests=64)
     assert rule.index('ATTR{queue/scheduler}="bfq"') < rule.index('ATTR{queue/nr_requests}="64"')
-    profile = lines("tuned", dirty_ratio_percent=40, read_ahead_kb=512)
+    profile = lines("tuned", vm_dirty_ratio=40, block_read_ahead_kb=512)
     assert profile[0] == "[main]"
     assert "vm.dirty_ratio=40" in profile[profile.index("[sysctl]") :]
     assert "/sys/block/DEVICE/queue/read_ahead_kb=512" in profile[profile.index("[sysfs]") :]

@@ -92,8 +92,8 @@ def test_a_table_of_ours_says_what_was_set():
     assert dimension(whole, "workload").labels == ("fileserver", "mailserver")
     assert dimension(whole, "workload").given
     assert (dimension(whole, "fs").cost, dimension(whole, "fs").category) == ("reformat-restore", 3)
-    assert dimension(whole, "scheduler").category == 0
-    assert not dimension(whole, "nr_requests").varies
+    assert dimension(whole, "block_scheduler").category == 0
+    assert not dimension(whole, "block_nr_requests").varies
     assert [one.name for one in whole.origins] == ["storage-v5-fileserver", "storage-v5-mailserver"]
     assert whole.rows == sum(part.frame.height for part in parts)
     # Only the scheduler departs from its default where a change costs nothing.

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from ascar.history import codec
+from ascar.space import Configuration
+from ascar.space.renamed import has_old_names, study_with_present_names, with_present_names
+from ascar.study import study_digest, study_table
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -44,9 +49,55 @@ def _runs_of_several_kinds(connection: sa.Connection) -> None:
         connection.execute(sa.text(statement))
 
 
+def _present_names(connection: sa.Connection) -> None:
+    """4 -> 5: the kernel's settings in the storage presets take the identifiers of their native names."""
+    for run in connection.execute(
+        sa.text("SELECT id, text, space, outcome FROM run WHERE kind = 'study'")
+    ).all():
+        space = json.loads(run.space)
+        if not has_old_names(space):
+            continue
+        text = study_with_present_names(run.text)
+        values = {
+            "id": run.id,
+            "text": text,
+            "digest": study_digest(study_table(text)),
+            "space": codec.dump(with_present_names(space), ordered=True),
+            "outcome": _with_present_names(run.outcome),
+        }
+        statement = (
+            "UPDATE run SET text = :text, digest = :digest, space = :space, outcome = :outcome WHERE id = :id"
+        )
+        connection.execute(sa.text(statement), values)
+        _rename_in_trials(connection, run.id)
+
+
+def _rename_in_trials(connection: sa.Connection, run_id: int) -> None:
+    trials = sa.text("SELECT number, configuration, change FROM trial WHERE run_id = :id")
+    statement = (
+        "UPDATE trial SET configuration = :configuration, configuration_key = :key, change = :change "
+        "WHERE run_id = :id AND number = :number"
+    )
+    for trial in connection.execute(trials, {"id": run_id}).all():
+        values = with_present_names(json.loads(trial.configuration))
+        new = {
+            "id": run_id,
+            "number": trial.number,
+            "configuration": json.dumps(values, ensure_ascii=True, allow_nan=False),
+            "key": Configuration(values).key(),
+            "change": _with_present_names(trial.change),
+        }
+        connection.execute(sa.text(statement), new)
+
+
+def _with_present_names(text: str | None) -> str | None:
+    return None if text is None else codec.dump(with_present_names(json.loads(text)))
+
+
 MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {
     1: _crashes_as_column,
     2: _abandonment_as_column,
     3: _runs_of_several_kinds,
+    4: _present_names,
 }
 """From a version to the step that leads to the next one."""

@@ -15,6 +15,8 @@ from ascar.objective import Objective
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
 from ascar.space.document import space_from_document
+from ascar.space.renamed import has_old_names, study_with_present_names, with_present_names
+from ascar.study import study_digest, study_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 FORMAT = "ascar-history"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_PRESENT_NAMES_SINCE = 3
 # The same as a study file's: it becomes part of a lock file's name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
@@ -161,6 +164,19 @@ def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:
     return codec.plain(record)
 
 
+def _with_present_names(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A run of a storage preset, exported while the kernel's settings in it had names of their own."""
+    found = {**table, **{key: with_present_names(table.get(key)) for key in ("space", "outcome")}}
+    found["trials"] = [
+        {**trial, **{key: with_present_names(trial.get(key)) for key in ("configuration", "change")}}
+        for trial in table.get("trials", ())
+    ]
+    if isinstance(text := table.get("text"), str):
+        found["text"] = study_with_present_names(text)
+        found["digest"] = study_digest(study_table(found["text"]))
+    return found
+
+
 def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, list[Trial]]:
     """A run from outside, checked in every part.
 
@@ -179,6 +195,8 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
             f"{where}: has version {version!r}, this ascar reads versions up to {FORMAT_VERSION}; "
             "use a newer ascar"
         )
+    if version < _PRESENT_NAMES_SINCE and has_old_names(table.get("space")):
+        table = _with_present_names(table)
     try:
         run = msgspec.convert(table, RunRecord, strict=False)
     except (msgspec.ValidationError, ValueError) as error:

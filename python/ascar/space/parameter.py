@@ -25,7 +25,7 @@ class Parameter:
     """One knob of a system.
 
     Attributes:
-        name: a letter, then letters, digits and "_"; the unit comes last (`read_ahead_kb`).
+        name: a letter, then letters, digits and "_"; the unit comes last (`block_read_ahead_kb`).
         domain: the values it can take.
         default: the value in force where nobody chose another.
         cost: the cost of changing it (Cao 9.4).

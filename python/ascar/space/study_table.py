@@ -2,16 +2,16 @@
 
 [space]
 preset = "storage-v5"                           # instead of the target's own space
-constraints = ["dirty_ratio_percent <= 40"]
-forbidden = [{ fs = "btrfs", scheduler = "bfq" }]
+constraints = ["vm_dirty_ratio <= 40"]
+forbidden = [{ fs = "btrfs", block_scheduler = "bfq" }]
 pinned = { fs = "ext4" }
-tuned = ["read_ahead_kb", "nr_requests"]        # else every parameter; the others keep their defaults
+tuned = ["block_read_ahead_kb", "block_nr_requests"]  # else every parameter; the others keep their defaults
 allow_cost = ["dyn-kernel", "remount"]          # else every cost
 allow_weaker = ["btrfs_data_mode=nodatasum"]    # else no value that promises less than the default
 change_budget = { reformat-restore = 4 }        # changes of this cost that a search makes at most
 change_cost_s = { reformat-restore = 7200 }     # what a change counts for, as the metric `change_cost_s`
 
-[space.parameters.read_ahead_kb]                # fewer values, another default (see `ascar.space.tables`);
+[space.parameters.block_read_ahead_kb]          # fewer values, another default (see `ascar.space.tables`);
 values = [128, 512]                             # where the target has no parameters of its own: new ones
 """
 

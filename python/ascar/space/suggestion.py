@@ -5,6 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from ascar.space.renamed import RENAMED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -13,10 +15,13 @@ _LENGTH_COMPARED_MAX: Final = 100
 
 
 def hint(wrong: object, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` where a known name is near a text, else nothing."""
+    """`; its name is 'x' now` or `; did you mean 'x'?` where a known name is near a text, else nothing."""
     if not isinstance(wrong, str):
         return ""
-    near = get_close_matches(wrong[:_LENGTH_COMPARED_MAX], [str(name) for name in known], n=1)
+    names = [str(name) for name in known]
+    if RENAMED.get(wrong) in names:
+        return f"; its name is {RENAMED[wrong]!r} now"
+    near = get_close_matches(wrong[:_LENGTH_COMPARED_MAX], names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

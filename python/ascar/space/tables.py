@@ -1,6 +1,6 @@
 """Parameters as tables: one form for study files (TOML) and documents (JSON).
 
-[space.parameters.read_ahead_kb]
+[space.parameters.block_read_ahead_kb]
 kind = "ordinal"                    # categorical, ordinal, boolean, integer or float
 values = [0, 128, 512, 2048]        # of categorical and ordinal
 default = 128

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascar.study.file import FILE_BYTES_MAX, Study, study_table, study_text, tuned_tables
+from ascar.study.file import FILE_BYTES_MAX, Study, study_digest, study_table, study_text, tuned_tables
 from ascar.study.keys import convert, duration, within, words_in
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
@@ -19,6 +19,7 @@ __all__ = [
     "VerifySection",
     "convert",
     "duration",
+    "study_digest",
     "study_table",
     "study_text",
     "tuned_tables",

@@ -183,8 +183,6 @@ class Study(msgspec.Struct, frozen=True):
         check_stop(file.stop)
         check_verify(file.verify)
         objectives = _objectives(file.study.objective)
-        searched = {name: keys for name, keys in table.items() if name not in ("online", "guard")}
-        canonical = msgspec.json.encode(searched, order="sorted")
         return cls(
             name=file.study.name,
             objective=Objective.compromise(objectives, file.study.weights),
@@ -204,7 +202,7 @@ class Study(msgspec.Struct, frozen=True):
             stop=file.stop,
             stop_targets=targets_of(file.stop),
             verify=file.verify,
-            digest=hashlib.sha256(canonical).hexdigest(),
+            digest=study_digest(table),
             text=text,
         )
 
@@ -254,6 +252,12 @@ def study_text(path: Path, advice: str) -> str:
         StudyError: it cannot be read, is too large, or is not a text.
     """
     return SmallFile(path, f"study file {str(path)!r}", FILE_BYTES_MAX, advice, StudyError).text()
+
+
+def study_digest(tables: Mapping[str, Any]) -> str:
+    """SHA-256 of what a study's tables mean to a search, whatever its comments."""
+    searched = {name: keys for name, keys in tables.items() if name not in ("online", "guard")}
+    return hashlib.sha256(msgspec.json.encode(searched, order="sorted")).hexdigest()
 
 
 def study_table(text: str) -> dict[str, Any]:

@@ -56,9 +56,9 @@ def command_lines(
     Args:
         configuration: valid in `space`.
         space: says what each parameter's change costs.
-        chosen: the parameters to speak of. A chosen scheduler brings `nr_requests` with it, which it resets.
+        chosen: parameters to speak of; `block_scheduler` brings `block_nr_requests` with it, which it resets.
     """
-    wanted = {"fs", *chosen, *(("nr_requests",) if "scheduler" in chosen else ())}
+    wanted = {"fs", *chosen, *(("block_nr_requests",) if "block_scheduler" in chosen else ())}
     recipe = recipe_of({name: value for name, value in configuration.items() if name in wanted}, space)
     costs = {space[name].cost for name in chosen if name in configuration}
     return {
@@ -151,6 +151,6 @@ def _tuned(recipe: Recipe) -> list[str]:
     if vm := [f"{knob}={value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")]:
         lines += ["[sysctl]", *vm]
     if queue:
-        # The order counts: a new scheduler resets nr_requests.
+        # The order counts: a new scheduler resets block_nr_requests.
         lines += ["[sysfs]", *(f"/sys/block/DEVICE/queue/{name}={value}" for name, value in queue.items())]
     return lines

@@ -56,8 +56,8 @@ _STARTER_SPACE = {
     "allow_cost": 'allow_cost = ["dyn-kernel", "remount", "umount-mount", "reformat-restore"]',
     "weaker": "btrfs_data_mode=nodatasum",
     "pinned": 'fs = "ext4"',
-    "constraint": "dirty_ratio_percent <= 40",
-    "forbidden": 'fs = "btrfs", scheduler = "bfq"',
+    "constraint": "vm_dirty_ratio <= 40",
+    "forbidden": 'fs = "btrfs", block_scheduler = "bfq"',
 }
 
 

@@ -46,7 +46,7 @@ def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, st
     values = {**recipe.knobs, **recipe.mounted_knobs}
     for parameter, knob in KNOBS.items():
         # A new scheduler resets the number of requests, so that has to be set again.
-        again = parameter == "nr_requests" and "scheduler" in chosen
+        again = parameter == "block_nr_requests" and "block_scheduler" in chosen
         if knob in values and (parameter in chosen or again):
             yield parameter, knob, str(values[knob])
 
@@ -89,7 +89,7 @@ def _left(
     named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
     # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
     shell = command_lines(configuration, space, named)["shell"]
-    lasting = (*named, "ext4_inode_readahead_blocks") if named else ()
+    lasting = (*named, "ext4_inode_readahead_blks") if named else ()
     fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
     where = "" if place.mountpoint is None else str(place.mountpoint)
     commands = (

@@ -64,7 +64,7 @@ def _with_bounds(space: Space) -> Space:
 
 
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
-    """The space with what a device was found to have as defaults: scheduler, nr_requests, read_ahead_kb."""
+    """The space with the settings that a device was found to have as defaults."""
     return _with_defaults(space, found)
 
 

@@ -70,7 +70,7 @@ def test_constraints_of_the_space_are_rules_in_the_names_of_the_session():
         "not (vm_dirty_background_ratio < vm_dirty_ratio)",
         'not (block_loop7_scheduler != "none" or block_loop7_nr_requests <= 128)',
     ]
-    without = msgspec.structs.replace(study, space={**study.space, "tuned": ["dirty_ratio_percent"]})
+    without = msgspec.structs.replace(study, space={**study.space, "tuned": ["vm_dirty_ratio"]})
     without.space["parameters"] = {}
     (rule,) = tomllib.loads(interface_text(without, environment_of(without, "loop7")))["rule"]
     assert re.fullmatch(r"not \(\d+ < vm_dirty_ratio\)", rule["forbid"])

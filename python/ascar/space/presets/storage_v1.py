@@ -97,7 +97,7 @@ _CONSTRAINTS = (
 )
 
 _SCHEDULER = categorical(
-    "scheduler",
+    "block_scheduler",
     ("noop", "cfq", "deadline"),
     default="cfq",
     cost=ChangeCost.DYN_KERNEL,

@@ -33,9 +33,9 @@ def storage_v3() -> Space:
             ordinal(
                 "inode_readahead_blocks", (16, 32, 64), default=32, cost=ChangeCost.REMOUNT, unit="blocks"
             ),
-            categorical("scheduler", ("noop", "cfq", "deadline"), default="cfq", cost=_KERNEL),
-            ordinal("dirty_background_ratio_percent", (5, 10), default=10, cost=_KERNEL, unit="percent"),
-            ordinal("dirty_ratio_percent", (10, 20, 40), default=20, cost=_KERNEL, unit="percent"),
+            categorical("block_scheduler", ("noop", "cfq", "deadline"), default="cfq", cost=_KERNEL),
+            ordinal("vm_dirty_background_ratio", (5, 10), default=10, cost=_KERNEL, unit="percent"),
+            ordinal("vm_dirty_ratio", (10, 20, 40), default=20, cost=_KERNEL, unit="percent"),
         ),
         name="storage-v3",
     ).constrain("inode_size_bytes <= block_size_bytes")

@@ -28,9 +28,9 @@ def storage_v4() -> Space:
             ordinal("log_buffers", (2, 8), default=8, cost=_REMOUNT),
             ordinal("log_buffer_size_kib", (32, 256), default=32, cost=_REMOUNT, unit="KiB"),
             ordinal("allocation_size_kib", (64, 256), default=64, cost=_REMOUNT, unit="KiB"),
-            categorical("scheduler", ("noop", "cfq", "deadline"), default="cfq", cost=_KERNEL),
-            ordinal("dirty_background_ratio_percent", (5, 10), default=10, cost=_KERNEL, unit="percent"),
-            ordinal("dirty_ratio_percent", (10, 20, 40), default=20, cost=_KERNEL, unit="percent"),
+            categorical("block_scheduler", ("noop", "cfq", "deadline"), default="cfq", cost=_KERNEL),
+            ordinal("vm_dirty_background_ratio", (5, 10), default=10, cost=_KERNEL, unit="percent"),
+            ordinal("vm_dirty_ratio", (10, 20, 40), default=20, cost=_KERNEL, unit="percent"),
         ),
         name="storage-v4",
     ).constrain("2 * inode_size_bytes <= block_size_bytes", "sector_size_bytes <= block_size_bytes")

@@ -99,7 +99,7 @@ _EXT_PARAMETERS = (
         description="mount -o delalloc or nodelalloc; data=journal has neither",
     ),
     ordinal(
-        "ext4_inode_readahead_blocks",
+        "ext4_inode_readahead_blks",
         (0, 8, 32, 128),
         default=32,
         cost=_KERNEL,
@@ -234,15 +234,15 @@ _BTRFS_PARAMETERS = (
 _KERNEL_PARAMETERS = (
     categorical("atime", ("relatime", "noatime"), default="relatime", cost=_REMOUNT, description="mount -o"),
     categorical(
-        "scheduler",
+        "block_scheduler",
         ("none", "mq-deadline", "kyber", "bfq"),
         default="none",
         cost=_KERNEL,
-        description="changing it resets nr_requests",
+        description="changing it resets block_nr_requests",
         native="block.DEV.scheduler",
     ),
     ordinal(
-        "nr_requests",
+        "block_nr_requests",
         (32, 64, 128, 256, 512),
         default=128,
         cost=_KERNEL,
@@ -250,7 +250,7 @@ _KERNEL_PARAMETERS = (
         native="block.DEV.nr_requests",
     ),
     ordinal(
-        "read_ahead_kb",
+        "block_read_ahead_kb",
         (0, 16, 64, 128, 512, 2048),
         default=128,
         cost=_KERNEL,
@@ -259,7 +259,7 @@ _KERNEL_PARAMETERS = (
         native="block.DEV.read_ahead_kb",
     ),
     ordinal(
-        "dirty_background_ratio_percent",
+        "vm_dirty_background_ratio",
         (1, 5, 10, 20),
         default=10,
         cost=_KERNEL,
@@ -268,7 +268,7 @@ _KERNEL_PARAMETERS = (
         native="vm.dirty_background_ratio",
     ),
     ordinal(
-        "dirty_ratio_percent",
+        "vm_dirty_ratio",
         (10, 20, 40, 60),
         default=20,
         cost=_KERNEL,
@@ -277,7 +277,7 @@ _KERNEL_PARAMETERS = (
         native="vm.dirty_ratio",
     ),
     ordinal(
-        "dirty_expire_centisecs",
+        "vm_dirty_expire_centisecs",
         (500, 1500, 3000, 6000),
         default=3000,
         cost=_KERNEL,
@@ -287,7 +287,7 @@ _KERNEL_PARAMETERS = (
         native="vm.dirty_expire_centisecs",
     ),
     ordinal(
-        "vfs_cache_pressure_percent",
+        "vm_vfs_cache_pressure",
         (50, 100, 200),
         default=100,
         cost=_KERNEL,
@@ -301,9 +301,9 @@ _CONSTRAINTS = (
     "ext_inode_size_bytes <= block_size_bytes",
     "2 * xfs_inode_size_bytes <= block_size_bytes",
     "xfs_sector_size_bytes <= block_size_bytes",
-    "dirty_background_ratio_percent < dirty_ratio_percent",
+    "vm_dirty_background_ratio < vm_dirty_ratio",
     # Without a scheduler the kernel refuses more requests than the device's own queue holds.
-    'scheduler != "none" or nr_requests <= 128',
+    'block_scheduler != "none" or block_nr_requests <= 128',
 )
 
 
