@@ -137,6 +137,7 @@ STATUS = message(
         ),
         "knobs": items(KNOB_RULE),
         "floors": items(message({"metric": TEXT, "minimum": NUMBER})),
+        "ceilings": items(message({"metric": TEXT, "maximum": NUMBER})),
         "setting": SETTING,
         "defaults": about(SETTING, "what was in force before the session"),
         "changed": about(items(TEXT), "keys that the session has set"),
@@ -392,7 +393,11 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
             mode=event("mode", mode=MODE),
             kill=event("kill"),
             revive=event("revive"),
-            breach=event("breach", metric=TEXT, mean=NUMBER, minimum=NUMBER),
+            breach=message(
+                {"event": {"const": "breach"}, "tick": TICK, "metric": TEXT, "mean": NUMBER},
+                minimum=about(NUMBER, "of a floor"),
+                maximum=about(NUMBER, "of a ceiling"),
+            ),
             node=event("node", node=NAME, state={"enum": ["here", "gone"]}),
             storage=message(
                 {"event": {"const": "storage"}, "tick": TICK, "stored": FLAG, "error": maybe(TEXT)},

@@ -17,10 +17,8 @@ import typer
 
 from ascar import errors
 from ascar.capes.session.study import (
-    GuardSection,
     OnlineSection,
     OnlineStudySection,
-    PaceSection,
     ProofSection,
 )
 from ascar.cli.app import app
@@ -29,7 +27,14 @@ from ascar.extension import kinds, load
 from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
 from ascar.starter.keys import keys_of, options_of
-from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
+from ascar.study import (
+    GuardSection,
+    MeasurementSection,
+    StartSection,
+    StopSection,
+    StudySection,
+    VerifySection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,6 +124,7 @@ def study_page() -> str:
         ("start", StartSection),
         ("stop", StopSection),
         ("verify", VerifySection),
+        ("guard", GuardSection),
     ):
         parts.append(f"## [{name}]\n")
         parts.append(_keys(section))
@@ -139,15 +145,13 @@ def study_page() -> str:
     parts.append("## A study of the online loop\n")
     parts.append(
         "`ascar capes up` reads the same file with an [online] table. It leaves [measurement], [optimizer], "
-        "[start], [stop] and [verify] alone, as `ascar tune` leaves [online] and [guard]. "
+        "[start], [stop] and [verify] alone, as `ascar tune` leaves [online]. "
         "[How](../howto/capes.md).\n"
     )
     for name, section in (
         ("[study]", OnlineStudySection),
         ("[online]", OnlineSection),
         ("[online.proof]", ProofSection),
-        ("[guard]", GuardSection),
-        ("[guard.pace.NAME]", PaceSection),
     ):
         parts.append(f"### {name} of the online loop\n")
         parts.append(_keys(section, without=("proof", "pace")))

@@ -201,6 +201,17 @@ def distribution_range(samples: Sequence[NDArray[np.float64]]) -> float: ...
 def pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float | None: ...
 
 @final
+class Guard:
+    """What protects a system while it is tuned: `[guard]` of a study."""
+
+    def __new__(cls, table: str) -> Guard:
+        """Of a table in JSON; ValueError: a key is wrong, on one line."""
+    def limits(self) -> list[str]:
+        """Floors and ceilings, as formulas that a mean has to fulfil."""
+    def opens_in_minutes(self, day: int, minute: int) -> int | None:
+        """Minutes from a moment (Sunday is day 0) to the next at which something may be changed."""
+
+@final
 class Forest:
     """Extremely randomised regression trees: a mean and variances anywhere."""
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from ascar.abandonment import BestTrial
-from ascar.errors import InputError
+from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator
 from ascar.events import Event
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.systems import Adopting, Owned, Reusing, open_target
-from ascar.systems.asking import entering
+from ascar.systems.asking import apply_checked, entering
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
@@ -33,10 +34,23 @@ if TYPE_CHECKING:
     from ascar.systems import Target
 
 _CRASHES_MAX = 2
+_WAIT_S = 60.0
 
 
 def ignore(event: Event) -> None:
     """A listener for those who want none."""
+
+
+class Day:
+    """The local time of the day, which windows of `[guard]` are about."""
+
+    def time(self) -> datetime:
+        """The local time."""
+        return datetime.now().astimezone()
+
+    def wait(self, seconds: float) -> None:
+        """Wait; an interrupt ends it."""
+        time.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class PreparedStudy:
         space: the part of the target's space that the study leaves.
         workload: the load.
         clock: seconds, monotonic; the target's own where its time is virtual.
+        day: the time of the day; None where time is virtual.
     """
 
     study: Study
@@ -56,6 +71,7 @@ class PreparedStudy:
     space: Space
     workload: Workload
     clock: Clock
+    day: Day | None = None
 
     @classmethod
     def open(cls, study: Study, clock: Clock | None = None) -> PreparedStudy:
@@ -72,11 +88,12 @@ class PreparedStudy:
         else:
             workload = open_workload(study.workload, target.default_workload)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
-        return cls(study, target, study_space(study, target.space), workload, ticks)
+        day = None if hasattr(target, "clock") else Day()
+        return cls(study, target, _space_of(study, target), workload, ticks, day)
 
     def entered(self) -> PreparedStudy:
         """The prepared once its target is entered: it then knows the machine's own defaults and abilities."""
-        space = study_space(self.study, self.target.space)
+        space = _space_of(self.study, self.target)
         if isinstance(self.target, Adopting):
             self.target.adopt(space)
         return replace(self, space=space)
@@ -84,6 +101,11 @@ class PreparedStudy:
     def valid_for(self) -> dict[str, Any]:
         """What results hold for: the machine, the system under tuning, the load; JSON-ready."""
         return {**self.target.describe(), "workload": dict(self.workload.describe())}
+
+
+def _space_of(study: Study, target: Target) -> Space:
+    """The part of a target's space that a study, and its guard, leave."""
+    return study.guard.constrained(study_space(study, target.space))
 
 
 @dataclass(slots=True)
@@ -139,6 +161,7 @@ class Campaign:
             InputError: the objective or a constraint names a metric that the load does not report.
         """
         prepared = self.prepared
+        self._wait_for_window()
         trial = Trial(
             self.run.next_number(),
             proposal.configuration,
@@ -161,6 +184,31 @@ class Campaign:
         self._keep(trial)
         self.listener(Event("trial-finished", {"trial": trial.number, "left_s": self.left_s}, trial))
         return trial
+
+    def _wait_for_window(self) -> None:
+        """Wait until the guard allows changes, with the default in force; the wait is not part of the budget.
+
+        Raises:
+            StudyError: it never will.
+        """
+        guard, prepared = self.prepared.study.guard, self.prepared
+        day = prepared.day
+        if day is None or guard.closed_s(day.time()) == 0:
+            return
+        start_s = prepared.clock()
+        if self.trials:
+            with suppress(StageFailed):
+                apply_checked(prepared.target, prepared.space.default())
+        said = ""
+        while closed_s := guard.closed_s(day.time()):
+            until = (day.time() + timedelta(seconds=closed_s)).isoformat(" ", "minutes")
+            if until != said:
+                self.listener(Event("waiting", {"until": until}))
+                said = until
+            day.wait(min(closed_s, _WAIT_S))
+        if closed_s is None:
+            raise StudyError("guard.window: no time of the week is in a window; change the windows")
+        self._start_s += prepared.clock() - start_s
 
     def _heard(self, event: Event) -> None:
         """Pass on what a trial reports; readings are noted for whoever looks on from outside."""

@@ -147,6 +147,7 @@ class Evaluator:
                 self.study.objective, readings, trial.metrics, self.study.measurement.confidence
             )
             broken = unmet(self.study.constraints, trial.metrics)
+            broken += self.study.guard.broken(self.target.space, {**trial.configuration, **trial.metrics})
             self._check_targets(trial.metrics)
         except ExpressionError as error:
             raise InputError(error.message) from error

@@ -16,8 +16,8 @@ class Event:
 
     Attributes:
         kind: "study-started", "trial-recalled" (each one of an earlier part), "trial-started", "reading",
-            "trial-finished", "verifying", "compared" (after each pair of the verification),
-            "study-finished".
+            "trial-finished", "waiting" (for a window of [guard]), "verifying", "compared" (after each
+            pair of the verification), "study-finished".
         data: numbers and names with the unit in the key; JSON-ready.
         trial: the trial it is about, where there is one.
     """

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ascar_guard::Side;
 use ascar_messaging::Message;
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
@@ -136,7 +137,12 @@ impl Session {
                     true,
                 ))
             }
-            "floor" => {
+            "floor" | "ceiling" => {
+                let side = match op {
+                    "floor" => Side::Floor,
+                    _ => Side::Ceiling,
+                };
+                let (_, bound) = side.keys();
                 let metric = text("metric");
                 if !self.metrics_now.contains_key(&metric) {
                     let names: Vec<&str> = self.metrics_now.keys().map(String::as_str).collect();
@@ -145,19 +151,19 @@ impl Session {
                         names.join(", ")
                     ));
                 }
-                let minimum =
-                    match &request["minimum"] {
+                let value =
+                    match &request[bound] {
                         Value::Null => None,
                         value => Some(value.as_f64().ok_or_else(|| {
-                            format!("minimum = {value}: must be a number or null")
+                            format!("{bound} = {value}: must be a number or null")
                         })?),
                     };
-                self.service_level.set_floor(&metric, minimum);
+                self.service_level.set(&metric, side, value);
                 Ok(json!({}))
             }
             "workload" => self.announce(&text("phase"), &text("name"), &text("job")),
             _ => Err(format!(
-                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, workload, audit"
+                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, ceiling, workload, audit"
             )),
         }
     }
@@ -236,16 +242,17 @@ impl Session {
                 })
             })
             .collect();
-        let floors: Vec<Value> = self
-            .service_level
-            .floors()
-            .map(|it| json!({"metric": it.metric, "minimum": it.minimum}))
-            .collect();
+        let limits = |side: Side| -> Vec<Value> {
+            let limits = self.service_level.limits(side);
+            limits
+                .map(|it| json!({"metric": it.metric, side.keys().1: it.value}))
+                .collect()
+        };
         let counters = &self.counters;
         json!({
             "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
             "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
-            "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": floors,
+            "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": limits(Side::Floor), "ceilings": limits(Side::Ceiling),
             "setting": self.setting.current(), "defaults": self.setting.initial(), "changed": self.setting.changed(),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),
             "waiting": self.waiting.values().take(100).collect::<Vec<_>>(),

@@ -22,7 +22,6 @@ pub mod prometheus;
 pub mod relay;
 pub mod replay;
 pub mod schema;
-pub mod service_level;
 pub mod session;
 pub mod setting;
 pub mod ticks;

@@ -1,6 +1,6 @@
 //! The setting in force, the initial setting, and what the session has changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,8 +9,7 @@ use crate::config::ParameterRule;
 use crate::key::{Key, Scope};
 use crate::nodes::ParameterState;
 
-/// Values by key.
-pub type Values = BTreeMap<String, Value>;
+pub use ascar_guard::Values;
 
 /// Whether two values mean the same: 30 and 30.0 do.
 pub fn same(left: &Value, right: &Value) -> bool {

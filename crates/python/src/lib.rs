@@ -7,6 +7,7 @@ mod convert;
 mod credentials;
 mod expressions;
 mod forest;
+mod guard;
 mod intervals;
 mod pilot;
 mod rule_sets;
@@ -38,6 +39,8 @@ mod _core {
     use super::expressions::{Expression, expression_literal};
     #[pymodule_export]
     use super::forest::Forest;
+    #[pymodule_export]
+    use super::guard::Guard;
     #[pymodule_export]
     use super::intervals::{
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,

@@ -22,6 +22,8 @@ def line_of(progress: StudyProgress, event: Event) -> str:
             return _started(progress, event)
         case "trial-finished" if event.trial is not None:
             return _finished(progress, event.trial)
+        case "waiting":
+            return f"waiting until {event.data['until']}: [guard] window allows no change before"
         case "verifying":
             return f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
         case "compared":

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from ascar.extension import load
 from ascar.starter.keys import Key, keys_of, options_of, toml
-from ascar.study import MeasurementSection, StartSection, StopSection, StudySection, VerifySection
+from ascar.study import (
+    GuardSection,
+    MeasurementSection,
+    StartSection,
+    StopSection,
+    StudySection,
+    VerifySection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +74,7 @@ _EXAMPLES = {
     "online.interface": "{ action_timeout_s = 10 }",
     "online.learner": "{ checkpoint_s = 60 }",
     "guard.floor": '[{ metric = "throughput_bytes_per_s", minimum = 1e6, window_ticks = 30 }]',
+    "guard.ceiling": '[{ metric = "latency_ms_p99", maximum = 50, window_ticks = 30 }]',
     "guard.rule": '[{ forbid = "throughput_bytes_per_s < 1e6 and vm_dirty_ratio > 50", why = "it stalls" }]',
     "guard.window": '[{ days = ["sat", "sun"], from = "22:00", to = "06:00" }]',
     "workload.threads": "16",
@@ -113,6 +121,7 @@ def study_text(kind: str) -> str:
         section("start", StartSection, {}),
         section("stop", StopSection, {}),
         section("verify", VerifySection, {}),
+        section("guard", GuardSection, {}, ("pace",)),
     ]
     return "\n".join(parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.capes.session.study import GuardSection, OnlineSection, ProofSection
+from ascar.capes.session.study import OnlineSection, ProofSection
 from ascar.starter.offline import section, study_text
 from ascar.study import study_table
 
@@ -54,7 +54,6 @@ def online_study_text(kind: str) -> str:
         for part in (
             _HEAD,
             tables,
-            section("guard", GuardSection, {}, ("pace",)),
             section("online", OnlineSection, {"mode": '"observe"'}, ("metric", "proof")),
             metric,
             section("online.proof", ProofSection, {}),

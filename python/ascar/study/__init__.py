@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ascar.study.file import FILE_BYTES_MAX, Study, study_digest, study_table, study_text, tuned_tables
-from ascar.study.keys import convert, duration, within, words_in
+from ascar.study.guard import GuardSection
+from ascar.study.keys import check_value, convert, duration, within, words_in
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
 
 __all__ = [
     "FILE_BYTES_MAX",
     "DiversityStop",
+    "GuardSection",
     "MeasurementSection",
     "RemainingGainStop",
     "StartSection",
@@ -17,6 +19,7 @@ __all__ = [
     "Study",
     "StudySection",
     "VerifySection",
+    "check_value",
     "convert",
     "duration",
     "study_digest",

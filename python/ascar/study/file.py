@@ -13,6 +13,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.objective import Objective
 from ascar.small_file import SmallFile, toml_table
+from ascar.study.guard import GuardSection
 from ascar.study.keys import convert, duration, formula, words_in
 from ascar.study.sections import (
     MeasurementSection,
@@ -47,9 +48,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: StartSection = StartSection()
     stop: StopSection = StopSection()
     verify: VerifySection = VerifySection()
-    # Those of `ascar capes up`, which a search leaves alone: one file serves both loops.
+    # That of `ascar capes up`, which a search leaves alone: one file serves both loops.
     online: dict[str, Any] = {}
-    guard: dict[str, Any] = {}
+    guard: GuardSection = GuardSection()
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -59,7 +60,9 @@ class Study(msgspec.Struct, frozen=True):
         name: the study's name.
         objective: the objective; where there are several, the compromise between them.
         objectives: all of them; one where there is only that.
-        constraints: the constraints that a recommended configuration must satisfy.
+        constraints: the constraints that a recommended configuration must satisfy, floors and ceilings among
+            them.
+        guard: what protects the system.
         budget_s: seconds for the whole study.
         seed: the seed of every random choice.
         target: the `[target]` table; its keys are the target kind's own.
@@ -79,6 +82,7 @@ class Study(msgspec.Struct, frozen=True):
     objective: Objective
     objectives: tuple[Objective, ...]
     constraints: tuple[Expression, ...]
+    guard: GuardSection
     budget_s: float
     seed: int
     target: dict[str, Any]
@@ -182,15 +186,20 @@ class Study(msgspec.Struct, frozen=True):
         check_start(file.start)
         check_stop(file.stop)
         check_verify(file.verify)
+        file.guard.check()
         objectives = _objectives(file.study.objective)
         return cls(
             name=file.study.name,
             objective=Objective.compromise(objectives, file.study.weights),
             objectives=objectives,
-            constraints=tuple(
-                formula(f"study.constraints[{index}]", constraint)
-                for index, constraint in enumerate(file.study.constraints)
+            constraints=(
+                *(
+                    formula(f"study.constraints[{index}]", constraint)
+                    for index, constraint in enumerate(file.study.constraints)
+                ),
+                *file.guard.limits,
             ),
+            guard=file.guard,
             budget_s=duration("study.budget", file.study.budget),
             seed=file.study.seed,
             target=file.target,
@@ -257,6 +266,9 @@ def study_text(path: Path, advice: str) -> str:
 def study_digest(tables: Mapping[str, Any]) -> str:
     """SHA-256 of what a study's tables mean to a search, whatever its comments."""
     searched = {name: keys for name, keys in tables.items() if name not in ("online", "guard")}
+    # When changes are allowed, and how fast, decides nothing about what is found.
+    guard = {part: keys for part, keys in tables.get("guard", {}).items() if part not in ("window", "pace")}
+    searched |= {"guard": guard} if guard else {}
     return hashlib.sha256(msgspec.json.encode(searched, order="sorted")).hexdigest()
 
 

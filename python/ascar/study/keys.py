@@ -54,6 +54,22 @@ def _placed(word: Any, folder: Path, *, surely: bool) -> Any:
     return str(folder / word) if is_here and (surely or (folder / word).exists()) else word
 
 
+def check_value(key: str, value: object) -> None:
+    """Refuse what the other files of a session cannot hold: TOML's dates and times.
+
+    Raises:
+        StudyError: there is one.
+    """
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, object]", value).items():
+            check_value(f"{key}.{name}", inner)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(cast("Sequence[object]", value)):
+            check_value(f"{key}[{at}]", inner)
+    elif not isinstance(value, str | int | float):
+        raise StudyError(f"{key} = {value}: must be a text, a number, true or false; put a date in quotes")
+
+
 def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:
     """A table of the file as a value of type `kind`.
 

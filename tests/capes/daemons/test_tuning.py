@@ -209,6 +209,37 @@ def test_below_the_floor_the_last_good_setting_comes_back_and_is_held(system, sy
     assert act(bus, sysctl.name, 6, 3)["reason"].startswith("holding until tick")
 
 
+def test_above_a_ceiling_the_initial_setting_comes_back_and_is_held(system, sysctl):
+    program = system.folder / "application.py"
+    program.write_text(
+        "import json, time\n"
+        "while True:\n"
+        "    value = int(open('/proc/sys/vm/page-cluster').read())\n"
+        "    print(json.dumps({'latency_ms': 10 if value < 6 else 100}), flush=True)\n"
+        "    time.sleep(0.05)\n"
+    )
+    metric = "[[metric]]\nname = 'latency_ms'\nindicators = ['app.latency_ms']\n"
+    ceiling = "[[ceiling]]\nmetric = 'latency_ms'\nmaximum = 1000\nwindow_ticks = 4\nhold_ticks = 500\n"
+    bus = system.bus()
+    system.interface(KNOBS + metric + ceiling)
+    command = json.dumps([sys.executable, str(program)])
+    system.agent(AGENT + f"[[collector]]\nkind = 'program'\nname = 'app'\ncommand = {command}\n")
+    bus.json("ticks", lambda it: it["metrics"]["latency_ms"] == 10)
+    assert bus.control("status")["ceilings"] == [{"metric": "latency_ms", "maximum": 1000.0}]
+    assert (
+        "maximum = " in bus.ask("control", {"op": "ceiling", "metric": "latency_ms", "maximum": "x"})["error"]
+    )
+    assert "error" not in bus.ask("control", {"op": "ceiling", "metric": "latency_ms", "maximum": 50})
+    before = sysctl.read()
+    assert act(bus, sysctl.name, 7)["verdict"] == "accepted"
+    assert outcome(bus)["verdict"] == "applied"
+    breach = bus.json("events", lambda it: it["event"] == "breach")
+    assert breach["metric"] == "latency_ms" and breach["maximum"] == 50 < breach["mean"]
+    bus.json("outcomes", lambda it: it["id"].startswith("fallback-") and it["verdict"] == "applied")
+    assert sysctl.read() == before
+    assert "more than 50" in act(bus, sysctl.name, 6, 2)["reason"]
+
+
 def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, until):
     # Three nodes, each with a program that keeps its knob in a file.
     program = system.folder / "controller.py"

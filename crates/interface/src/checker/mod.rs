@@ -4,11 +4,11 @@ mod forbidden;
 
 use std::collections::{BTreeMap, HashMap};
 
+use ascar_guard::{Forbidden, Window, is_open};
 use ascar_messaging::Fault;
-use forbidden::Forbidden;
 use serde_json::{Map, Value};
 
-use crate::config::{Config, ParameterRule, Window};
+use crate::config::{Config, ParameterRule};
 use crate::key::Key;
 use crate::nodes::Nodes;
 use crate::setting::{Values, same};
@@ -52,7 +52,7 @@ impl Checker {
     pub fn new(config: &Config) -> Result<Self, Fault> {
         Ok(Self {
             knobs: config.knobs.clone(),
-            forbidden: Forbidden::new(config)?,
+            forbidden: forbidden::forbidden(config)?,
             windows: config.windows.clone(),
         })
     }
@@ -69,8 +69,7 @@ impl Checker {
             ));
         }
         let (day, minute) = situation.local;
-        let is_inside = |window: &Window| window.contains(day, minute);
-        if !set.is_empty() && !self.windows.is_empty() && !self.windows.iter().any(is_inside) {
+        if !set.is_empty() && !is_open(&self.windows, day, minute) {
             return Err("window: nothing may be changed now".to_owned());
         }
         let mut targets = Targets::new();
@@ -81,7 +80,7 @@ impl Checker {
             self.check_rate(text, knob, value, situation)?;
             self.place(text, &key, value, situation, &mut targets)?;
         }
-        self.forbidden.check(set, situation)?;
+        forbidden::check(&self.forbidden, set, situation)?;
         Ok(targets)
     }
 
@@ -136,24 +135,12 @@ impl Checker {
         if now.is_some_and(|now| same(now, value)) {
             return Ok(());
         }
-        if let (Some(most), Some(now), Some(value)) =
-            (knob.change_max, now.and_then(Value::as_f64), value.as_f64())
-            && (value - now).abs() > most
-        {
-            return Err(format!(
-                "rate: {key} from {now} to {value}: allowed is a change of {most}"
-            ));
-        }
-        if let Some(last) = situation.last_change.get(key) {
-            let ticks = situation.tick.saturating_sub(*last).max(0) as u64;
-            if ticks < knob.interval_ticks {
-                return Err(format!(
-                    "rate: {key} was changed {ticks} ticks ago: allowed is once in {} ticks",
-                    knob.interval_ticks
-                ));
-            }
-        }
-        Ok(())
+        let change = now.and_then(Value::as_f64).zip(value.as_f64());
+        let last = situation.last_change.get(key);
+        let ticks = last.map(|last| situation.tick.saturating_sub(*last).max(0) as u64);
+        knob.pace()
+            .allows(change, ticks)
+            .map_err(|reason| format!("rate: {key} {reason}"))
     }
 
     /// Adds the nodes that a key is for.

@@ -1,5 +1,6 @@
 //! `[[knob]]`: what may be set, and to what.
 
+use ascar_guard::Pace;
 use ascar_messaging::{Fault, allowed};
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,10 +52,12 @@ impl ParameterRule {
             }
             _ => {}
         }
-        for (key, value) in [("change_max", self.change_max), ("step", self.step)] {
-            if value.is_some_and(|it| it <= 0.0 || !it.is_finite()) {
-                return Err(Fault(format!("knob {name:?}: {key} must be above 0")));
-            }
+        let of_knob = |reason: String| Fault(format!("knob {name:?}: {reason}"));
+        self.pace().check().map_err(of_knob)?;
+        if let Some(step) = self.step
+            && (step <= 0.0 || !step.is_finite())
+        {
+            return Err(of_knob(format!("step = {step}: must be above 0")));
         }
         if self.scope == Scope::Stream && !name.contains('*') {
             return Err(Fault(format!(
@@ -62,6 +65,14 @@ impl ParameterRule {
             )));
         }
         Ok(())
+    }
+
+    /// How fast it may change.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            change_max: self.change_max,
+            interval_ticks: self.interval_ticks,
+        }
     }
 
     /// Whether a value is allowed.

@@ -2,11 +2,10 @@
 
 mod knob;
 mod metric;
-mod window;
 
 use std::path::PathBuf;
 
-use ascar_expression::Expression;
+use ascar_guard::{Ceiling, Combination, Floor, Guard, Window};
 use ascar_messaging::file::{ConfigFile, Way, range};
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Options};
@@ -15,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::replay::Limits;
 
 pub use knob::ParameterRule;
-pub use metric::{Aggregate, Floor, MetricRule};
-pub use window::Window;
+pub use metric::{Aggregate, MetricRule};
 
 /// What happens to actions; the careful ones first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -70,16 +68,19 @@ pub struct Config {
     pub knobs: Vec<ParameterRule>,
     /// What must not be.
     #[serde(default, rename = "rule")]
-    pub rules: Vec<UserRule>,
+    pub rules: Vec<Combination>,
     /// When something may be changed; always where there is none.
     #[serde(default, rename = "window")]
     pub windows: Vec<Window>,
     /// What rewards are made from.
     #[serde(default, rename = "metric")]
     pub metrics: Vec<MetricRule>,
-    /// The service level.
+    /// The service level: least means.
     #[serde(default, rename = "floor")]
     pub floors: Vec<Floor>,
+    /// The service level: greatest means.
+    #[serde(default, rename = "ceiling")]
+    pub ceilings: Vec<Ceiling>,
     /// Some nodes first.
     #[serde(default)]
     pub rollout: Rollout,
@@ -104,16 +105,6 @@ impl Default for Retention {
             bytes_max: 20_000_000_000,
         }
     }
-}
-
-/// `[[rule]]`: a setting for which this is true is refused.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UserRule {
-    /// A formula over knobs, their names with `_` for every other sign, and metrics.
-    pub forbid: String,
-    /// The reason that is told.
-    pub why: String,
 }
 
 /// `[rollout]`.
@@ -173,15 +164,18 @@ impl ConfigFile for Config {
                 return Err(Fault(format!("knob {:?}: is there twice", knob.name)));
             }
         }
-        for rule in &self.rules {
-            Expression::parse(&rule.forbid)
-                .map_err(|error| Fault(format!("rule.forbid: {error}")))?;
-        }
-        for window in &self.windows {
-            window.check()?;
-        }
-        for floor in &self.floors {
-            floor.check(&self.metrics)?;
+        let guard = self.guard();
+        guard.check().map_err(Fault)?;
+        for limit in guard.limits() {
+            if !self.metrics.iter().any(|it| it.name == limit.metric) {
+                let names: Vec<&str> = self.metrics.iter().map(|it| it.name.as_str()).collect();
+                return Err(Fault(format!(
+                    "{}.metric = {:?}: allowed are {}",
+                    limit.side.keys().0,
+                    limit.metric,
+                    names.join(", ")
+                )));
+            }
         }
         Ok(())
     }
@@ -202,6 +196,17 @@ impl ConfigFile for Config {
 }
 
 impl Config {
+    /// What protects the system, but for the paces, which stand with the knobs.
+    pub fn guard(&self) -> Guard {
+        Guard {
+            floors: self.floors.clone(),
+            ceilings: self.ceilings.clone(),
+            combinations: self.rules.clone(),
+            windows: self.windows.clone(),
+            ..Guard::default()
+        }
+    }
+
     /// How much the replay database keeps: days in ticks of this session's length.
     pub fn limits(&self) -> Limits {
         Limits {

@@ -45,9 +45,9 @@ fn mistakes_are_named() {
     for (from, to, word) in [
         ("'automatic'", "'auto'", "auto"),
         ("minimum = 5", "minimum = 500", "minimum"),
-        ("40 and", "40 nd", "rule.forbid"),
+        ("40 and", "40 nd", "rule[0].forbid"),
         ("'fri'", "'friday'", "friday"),
-        ("22:00", "24:00", "window.from"),
+        ("22:00", "24:00", "window[0].from"),
         ("metric = 'bytes_per_s'", "metric = 'bytes'", "floor.metric"),
         ("connection = 'c.toml'", "", "connection"),
         ("change_max = 10", "change_max = 0", "change_max"),

@@ -133,20 +133,18 @@ impl Session {
         told
     }
 
-    /// A floor was violated: the last good setting comes back, or what was in force before the session.
+    /// A floor or a ceiling was violated: the last good setting comes back, or what was in force before the session.
     pub(super) fn fall_back(&mut self, tick: i64, violation: &Violation) {
         let why = violation.to_string();
         eprintln!("ascard interface: {why}: back to the last good setting");
-        let Violation {
-            metric,
-            mean,
-            minimum,
-            hold_ticks,
-        } = violation;
-        self.event(json!({"event": "breach", "metric": metric, "mean": mean, "minimum": minimum}));
+        let Violation { limit, mean } = violation;
+        let (_, bound) = limit.side.keys();
+        self.event(
+            json!({"event": "breach", "metric": limit.metric, "mean": mean, bound: limit.value}),
+        );
         let violated = Event::Violated {
             tick,
-            hold_ticks: *hold_ticks,
+            hold_ticks: limit.hold_ticks,
             why: why.clone(),
         };
         let restore = self.fallback.on(violated);

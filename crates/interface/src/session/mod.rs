@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use ascar_guard::{ServiceLevel, Violation};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Link, Message};
@@ -27,7 +28,6 @@ use crate::nodes::{Hello, Nodes, Received};
 use crate::prometheus::{Page, Text};
 use crate::relay::{Action, End, Order, Relay};
 use crate::replay::{Job, Record, Report, Writer};
-use crate::service_level::{ServiceLevel, Violation};
 use crate::setting::{Setting, Values};
 use crate::ticks::{Row, Taken, Tick, Ticks};
 
@@ -149,7 +149,7 @@ impl Session {
             late: BTreeMap::new(),
             checker,
             relay: Relay::new(config.rollout.clone(), patience_ticks),
-            service_level: ServiceLevel::new(config.floors.clone()),
+            service_level: ServiceLevel::new(config.guard().limits()),
             fallback: Fallback::default(),
             writer,
             reader: Reader::start().map_err(Fault)?,

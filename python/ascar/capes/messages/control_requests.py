@@ -21,6 +21,7 @@ FORMS: Final = {
     "reject": "ID",
     "set": "KNOB=VALUE...",
     "floor": "METRIC MINIMUM|none",
+    "ceiling": "METRIC MAXIMUM|none",
     "workload": "start|end NAME",
     "audit": "[LIMIT]",
 }
@@ -88,12 +89,12 @@ def _set(op: str, words: Sequence[str]) -> dict[str, Any]:
     return {"set": wanted}
 
 
-def _floor(op: str, words: Sequence[str]) -> dict[str, Any]:
+def _limit(op: str, words: Sequence[str]) -> dict[str, Any]:
     metric, text = _count(op, words, 2)
-    minimum = None if text == "none" else _number(text)
-    if minimum is None and text != "none":
-        raise InputError(f"floor {text!r}: must be a number, or none")
-    return {"metric": metric, "minimum": minimum}
+    value = None if text == "none" else _number(text)
+    if value is None and text != "none":
+        raise InputError(f"{op} {text!r}: must be a number, or none")
+    return {"metric": metric, "minimum" if op == "floor" else "maximum": value}
 
 
 def _workload(op: str, words: Sequence[str]) -> dict[str, Any]:
@@ -115,7 +116,8 @@ _READERS: Final[dict[str, Callable[[str, Sequence[str]], dict[str, Any]]]] = {
     "approve": _id,
     "reject": _id,
     "set": _set,
-    "floor": _floor,
+    "floor": _limit,
+    "ceiling": _limit,
     "workload": _workload,
     "audit": _audit,
 }

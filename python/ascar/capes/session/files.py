@@ -12,6 +12,7 @@ from ascar.capes.messages.bus import prefix
 from ascar.capes.session.environment import ADAPTER
 from ascar.capes.session.parameters import (
     forbidden_by,
+    in_session_names,
     interface_tables,
     keeper_tables,
     ratios,
@@ -101,7 +102,10 @@ def interface_text(study: OnlineStudy, environment: LoadEnvironment) -> str:
         for name in study.objective.formula.names
         if name not in named
     ]
-    by_space = forbidden_by(environment.space, environment.parameters, environment.space.default())
+    default, parameters = environment.space.default(), environment.parameters
+    by_space = forbidden_by(environment.space, parameters, default)
+    rules = [_tables_here(one, device) for one in guard.rule]
+    by_guard = [{**one, "forbid": in_session_names(one["forbid"], parameters, default)} for one in rules]
     return toml_text(
         {
             **online.interface,
@@ -115,7 +119,8 @@ def interface_text(study: OnlineStudy, environment: LoadEnvironment) -> str:
             "knob": interface_tables(environment.parameters, guard),
             "metric": metrics,
             "floor": list(guard.floor),
-            "rule": [*by_space, *(_tables_here(one, device) for one in guard.rule)],
+            "ceiling": list(guard.ceiling),
+            "rule": [*by_space, *by_guard],
             "window": list(guard.window),
         }
     )

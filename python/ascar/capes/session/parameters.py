@@ -16,8 +16,8 @@ from ascar.systems.linux import DEVICE, here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.capes.session.study import GuardSection
     from ascar.space import Configuration, Parameter, Space, Value
+    from ascar.study import GuardSection
     from ascar.systems import System
 
 OWNER = "ascar capes up"
@@ -114,8 +114,7 @@ def interface_tables(parameters: Sequence[SessionParameter], guard: GuardSection
         values: dict[str, Any] = {"choices": list(one.choices)}
         if isinstance(domain, Range):
             values = {"minimum": domain.low, "maximum": domain.high, "step": domain.step}
-        paced = {} if pace is None else {"change_max": pace.change_max, "interval_ticks": pace.interval_ticks}
-        tables.append({"name": one.key, "scope": "all", **values, **paced})
+        tables.append({"name": one.key, "scope": "all", **values, **(pace or {})})
     return tables
 
 
@@ -157,27 +156,33 @@ def forbidden_by(
 
     Names become those of the session; parameters that the session does not set are their values.
     """
-    keys = {one.parameter.name: re.sub(r"\W", "_", one.key) for one in parameters}
+    keys = {one.parameter.name for one in parameters}
     tables: list[dict[str, Any]] = []
     for constraint in space.constraints:
         names = set(constraint.names)
-        if not names & keys.keys() or not names <= keys.keys() | default.keys():
+        if not names & keys or not names <= keys | default.keys():
             continue
-
-        def said(match: re.Match[str]) -> str:
-            word = match[0]
-            if word in keys:
-                return keys[word]
-            if word not in default:
-                return word
-            value = default[word]
-            return f'"{value}"' if isinstance(value, str) else value_text(value)
-
-        text = _WORDS.sub(said, str(constraint))
+        text = in_session_names(str(constraint), parameters, default)
         tables.append(
             {"forbid": f"not ({text})", "why": f"the study's space has the constraint {constraint}"}
         )
     return tables
+
+
+def in_session_names(formula: str, parameters: Sequence[SessionParameter], default: Configuration) -> str:
+    """A formula in the names of the session; parameters that the session does not set are their values."""
+    keys = {one.parameter.name: re.sub(r"\W", "_", one.key) for one in parameters}
+
+    def said(match: re.Match[str]) -> str:
+        word = match[0]
+        if word in keys:
+            return keys[word]
+        if word not in default:
+            return word
+        value = default[word]
+        return f'"{value}"' if isinstance(value, str) else value_text(value)
+
+    return _WORDS.sub(said, formula)
 
 
 def check_in_force(parameters: Sequence[SessionParameter]) -> None:

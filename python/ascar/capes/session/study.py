@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.errors import StudyError
 from ascar.messaging import token
 from ascar.objective import Objective
-from ascar.study import convert, duration, study_table, study_text, within, words_in
+from ascar.study import (
+    GuardSection,
+    check_value,
+    convert,
+    duration,
+    study_table,
+    study_text,
+    within,
+    words_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +35,7 @@ _OWN_KEYS = {
     "agent": {*_EVERY_KEYS, "node", "interval_s", "contact_s", "collector", "average", "knob", "program"},
     "interface": {
         *(*_EVERY_KEYS, "interval_s", "database", "mode", "prometheus", "retention"),
-        *("knob", "metric", "floor", "rule", "window"),
+        *("knob", "metric", "floor", "ceiling", "rule", "window"),
     },
     "learner": {*_EVERY_KEYS, "algorithm", "objective", "weights"},
 }
@@ -48,35 +57,6 @@ class OnlineStudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     budget: str | None = None
     weights: tuple[float, ...] = ()
     seed: int = 1
-
-
-class PaceSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[guard.pace.NAME]`: how fast a parameter may change.
-
-    Attributes:
-        change_max: the largest change of a number at once.
-        interval_ticks: the fewest ticks between two changes.
-    """
-
-    change_max: float | None = None
-    interval_ticks: int = 0
-
-
-class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[guard]`: what protects a system that works while it is tuned.
-
-    Attributes:
-        floor: the service levels, as in the interface's file.
-        rule: the settings that are forbidden, as in the interface's file; the constraints of [space] always
-            hold.
-        window: the times at which changes are allowed, as in the interface's file.
-        pace: how fast parameters may change, by their names.
-    """
-
-    floor: tuple[dict[str, Any], ...] = ()
-    rule: tuple[dict[str, Any], ...] = ()
-    window: tuple[dict[str, Any], ...] = ()
-    pace: dict[str, PaceSection] = {}
 
 
 class ProofSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -239,7 +219,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         file = convert(table, _File)
         _check_study(file.study)
         _check_online(file.online)
-        _check_guard(file.guard)
+        file.guard.check()
         given = file.study.objective
         texts = (given,) if isinstance(given, str) else given
         objectives = [Objective.parse(one, f"study.objective[{at}]") for at, one in enumerate(texts)]
@@ -300,7 +280,7 @@ def _check_online(online: OnlineSection) -> None:
     within("online.proof.p_value", online.proof.p_value, 1e-6, 0.5)
     for part in ("agent", "interface", "learner", "retention"):
         for key, value in getattr(online, part).items():
-            _check_value(f"online.{part}.{key}", value)
+            check_value(f"online.{part}.{key}", value)
     for part, own in _OWN_KEYS.items():
         if taken := sorted(own & set(getattr(online, part))):
             raise StudyError(
@@ -309,29 +289,9 @@ def _check_online(online: OnlineSection) -> None:
     _check_tables("online", {part: getattr(online, part) for part in ("collector", "average", "metric")})
 
 
-def _check_guard(guard: GuardSection) -> None:
-    _check_tables("guard", {part: getattr(guard, part) for part in ("floor", "rule", "window")})
-    for name, pace in guard.pace.items():
-        if pace.change_max is not None:
-            within(f"guard.pace.{name}.change_max", pace.change_max, 1e-12, 1e18)
-        within(f"guard.pace.{name}.interval_ticks", pace.interval_ticks, 0, 1e6)
-
-
 def _check_tables(section: str, parts: Mapping[str, tuple[dict[str, Any], ...]]) -> None:
     for part, tables in parts.items():
         if len(tables) > _TABLES_MAX:
             raise StudyError(f"{section}.{part}: has more than {_TABLES_MAX} tables")
         for at, one in enumerate(tables):
-            _check_value(f"{section}.{part}[{at}]", one)
-
-
-def _check_value(key: str, value: object) -> None:
-    """Only what the other files can hold: TOML's dates and times are none."""
-    if isinstance(value, dict):
-        for name, inner in cast("dict[str, object]", value).items():
-            _check_value(f"{key}.{name}", inner)
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            _check_value(key, inner)
-    elif not isinstance(value, str | int | float):
-        raise StudyError(f"{key} = {value}: must be a text, a number, true or false; put a date in quotes")
+            check_value(f"{section}.{part}[{at}]", one)

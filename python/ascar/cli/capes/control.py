@@ -34,7 +34,8 @@ def control(
         str,
         typer.Argument(
             metavar="OPERATION",
-            help="kill, revive, restore, mode, waiting, approve, reject, set, floor, workload or audit.",
+            help="kill, revive, restore, mode, waiting, approve, reject, set, floor, ceiling, workload or "
+            "audit.",
         ),
     ],
     words: Annotated[
@@ -48,7 +49,7 @@ def control(
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Ask something of a session: the kill switch, its mode, approval, a setting, a floor, a workload's name.
+    """Ask something of a session: the kill switch, its mode, approval, a setting, a limit, a workload's name.
 
     The interface judges it, and writes it down with who asked and why.
 

@@ -1,58 +1,60 @@
-//! The service level: floors, each for the mean of a metric over a window of ticks, and the last setting that kept them.
+//! The service level: limits, each of the mean of a metric over a window of ticks, and the last setting that kept them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Display, Formatter};
 
-use crate::config::Floor;
-use crate::setting::Values;
+use serde_json::Value;
 
-/// The floors, with their windows.
+use crate::limit::{Limit, Side};
+
+/// Values by key.
+pub type Values = BTreeMap<String, Value>;
+
+/// The limits, with their windows.
 #[derive(Debug)]
 pub struct ServiceLevel {
-    floors: Vec<(Floor, VecDeque<f64>)>,
+    limits: Vec<(Limit, VecDeque<f64>)>,
     last_good: Option<Values>,
     last_change: i64,
 }
 
-/// A floor that was violated.
+/// A limit that was violated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Of which metric.
-    pub metric: String,
-    /// Its mean.
+    /// Which one.
+    pub limit: Limit,
+    /// The metric's mean.
     pub mean: f64,
-    /// The floor.
-    pub minimum: f64,
-    /// For so long nothing is changed.
-    pub hold_ticks: u64,
 }
 
 impl Display for Violation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self {
-            metric,
+            limit:
+                Limit {
+                    metric,
+                    side,
+                    value,
+                    ..
+                },
             mean,
-            minimum,
-            ..
         } = self;
-        write!(f, "the mean of {metric} was {mean:.6}, less than {minimum}")
+        write!(f, "the mean of {metric} was {mean:.6}, {side} {value}")
     }
 }
 
 impl ServiceLevel {
     /// As configured.
-    pub fn new(floors: Vec<Floor>) -> Self {
+    pub fn new(limits: Vec<Limit>) -> Self {
+        let empty = |limit| (limit, VecDeque::new());
         Self {
-            floors: floors
-                .into_iter()
-                .map(|floor| (floor, VecDeque::new()))
-                .collect(),
+            limits: limits.into_iter().map(empty).collect(),
             last_good: None,
             last_change: i64::MIN,
         }
     }
 
-    /// The last setting that kept every floor for a complete window.
+    /// The last setting that kept every limit for a complete window.
     pub fn last_good(&self) -> Option<&Values> {
         self.last_good.as_ref()
     }
@@ -62,34 +64,25 @@ impl ServiceLevel {
         self.last_change = tick;
     }
 
-    /// A new floor for a metric, or none.
-    pub fn set_floor(&mut self, metric: &str, minimum: Option<f64>) {
-        self.floors
-            .retain(|(floor, _)| floor.metric != metric || minimum.is_some());
-        let Some(minimum) = minimum else {
+    /// Another limit of a metric on one side, or none.
+    pub fn set(&mut self, metric: &str, side: Side, value: Option<f64>) {
+        let is_it = |limit: &Limit| limit.metric == metric && limit.side == side;
+        let Some(value) = value else {
+            self.limits.retain(|(limit, _)| !is_it(limit));
             return;
         };
-        match self
-            .floors
-            .iter_mut()
-            .find(|(floor, _)| floor.metric == metric)
-        {
-            Some((floor, _)) => floor.minimum = minimum,
-            None => {
-                let floor = Floor {
-                    metric: metric.to_owned(),
-                    minimum,
-                    window_ticks: 30,
-                    hold_ticks: 300,
-                };
-                self.floors.push((floor, VecDeque::new()));
-            }
+        match self.limits.iter_mut().find(|(limit, _)| is_it(limit)) {
+            Some((limit, _)) => limit.value = value,
+            None => self
+                .limits
+                .push((Limit::new(metric, side, value), VecDeque::new())),
         }
     }
 
-    /// The floors.
-    pub fn floors(&self) -> impl Iterator<Item = &Floor> {
-        self.floors.iter().map(|it| &it.0)
+    /// The limits on one side.
+    pub fn limits(&self, side: Side) -> impl Iterator<Item = &Limit> {
+        let all = self.limits.iter().map(|it| &it.0);
+        all.filter(move |limit| limit.side == side)
     }
 
     /// Takes in a closed tick. Returns a violation once; then the windows are filled anew.
@@ -102,31 +95,29 @@ impl ServiceLevel {
         let mut violation = None;
         let mut all_kept = true;
         let mut longest = 0;
-        for (floor, window) in &mut self.floors {
-            window.push_back(metrics.get(&floor.metric).copied().unwrap_or(f64::NAN));
-            while window.len() as u64 > floor.window_ticks {
+        for (limit, window) in &mut self.limits {
+            window.push_back(metrics.get(&limit.metric).copied().unwrap_or(f64::NAN));
+            while window.len() as u64 > limit.window_ticks {
                 window.pop_front();
             }
-            longest = longest.max(floor.window_ticks);
+            longest = longest.max(limit.window_ticks);
             let found: Vec<f64> = window.iter().copied().filter(|it| it.is_finite()).collect();
             // Half of the ticks must have a value.
-            if (window.len() as u64) < floor.window_ticks || found.len() * 2 < window.len() {
+            if (window.len() as u64) < limit.window_ticks || found.len() * 2 < window.len() {
                 all_kept = false;
                 continue;
             }
             let mean = found.iter().sum::<f64>() / found.len() as f64;
-            if mean < floor.minimum {
+            if limit.is_violated(mean) {
                 all_kept = false;
                 violation = Some(Violation {
-                    metric: floor.metric.clone(),
+                    limit: limit.clone(),
                     mean,
-                    minimum: floor.minimum,
-                    hold_ticks: floor.hold_ticks,
                 });
             }
         }
         if violation.is_some() {
-            self.floors.iter_mut().for_each(|it| it.1.clear());
+            self.limits.iter_mut().for_each(|it| it.1.clear());
         } else if all_kept && tick.saturating_sub(self.last_change) >= longest as i64 {
             self.last_good = Some(current.clone());
         }
@@ -140,11 +131,9 @@ mod tests {
     use serde_json::json;
 
     fn level() -> ServiceLevel {
-        ServiceLevel::new(vec![Floor {
-            metric: "m".to_owned(),
-            minimum: 10.0,
+        ServiceLevel::new(vec![Limit {
             window_ticks: 4,
-            hold_ticks: 20,
+            ..Limit::new("m", Side::Floor, 10.0)
         }])
     }
 
@@ -179,7 +168,24 @@ mod tests {
             assert_eq!(level.take(tick, &metrics(f64::NAN), &Values::new()), None);
         }
         assert_eq!(level.last_good(), None);
-        level.set_floor("m", None);
-        assert_eq!(level.floors().count(), 0);
+        level.set("m", Side::Ceiling, None);
+        assert_eq!(level.limits(Side::Floor).count(), 1);
+        level.set("m", Side::Floor, None);
+        assert_eq!(level.limits(Side::Floor).count(), 0);
+    }
+
+    #[test]
+    fn a_ceiling_is_violated_by_a_mean_above_it() {
+        let mut level = ServiceLevel::new(vec![]);
+        level.set("m", Side::Ceiling, Some(10.0));
+        level.set("m", Side::Floor, Some(1.0));
+        let found = (0..40)
+            .find_map(|tick| level.take(tick, &metrics(12.0), &Values::new()))
+            .expect("12 is above 10");
+        assert_eq!(
+            found.to_string(),
+            "the mean of m was 12.000000, more than 10"
+        );
+        assert_eq!(level.limits(Side::Ceiling).count(), 1);
     }
 }

@@ -1,6 +1,5 @@
 //! `[[window]]`: when something may be changed.
 
-use ascar_messaging::Fault;
 use serde::Deserialize;
 
 /// `[[window]]`: local time.
@@ -17,18 +16,19 @@ pub struct Window {
 }
 
 impl Window {
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// The key, and what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
         for day in &self.days {
             if !DAYS.contains(&day.as_str()) {
-                return Err(Fault(format!(
-                    "window.days: {day:?}: allowed are {}",
-                    DAYS.join(", ")
-                )));
+                return Err(format!("days: {day:?}: allowed are {}", DAYS.join(", ")));
             }
         }
         for (key, text) in [("from", &self.from), ("to", &self.to)] {
             if minutes(text).is_none() {
-                return Err(Fault(format!("window.{key} = {text:?}: must be HH:MM")));
+                return Err(format!("{key} = {text:?}: must be HH:MM"));
             }
         }
         Ok(())
@@ -48,6 +48,20 @@ impl Window {
     }
 }
 
+/// Whether something may be changed at a moment: in any window, or always where there is none.
+pub fn is_open(windows: &[Window], day: usize, minute: u32) -> bool {
+    windows.is_empty() || windows.iter().any(|window| window.contains(day, minute))
+}
+
+/// Minutes from a moment to the next one at which something may be changed; none where there never is one.
+pub fn opens_in_minutes(windows: &[Window], day: usize, minute: u32) -> Option<u32> {
+    (0..=7 * DAY_MINUTES).find(|later| {
+        let at = minute + later;
+        is_open(windows, day + (at / DAY_MINUTES) as usize, at % DAY_MINUTES)
+    })
+}
+
+const DAY_MINUTES: u32 = 24 * 60;
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 fn minutes(text: &str) -> Option<u32> {

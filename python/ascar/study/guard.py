@@ -1,0 +1,124 @@
+"""`[guard]`: what protects a system while it is tuned, offline or online."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ascar import _core
+from ascar.errors import ExpressionError, StudyError
+from ascar.expression import parse
+from ascar.study.keys import check_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from ascar.expression import Expression
+    from ascar.space import Space
+
+_TABLES_MAX = 1000
+_MINUTE_S = 60
+
+
+class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[guard]`: what protects a system while it is tuned.
+
+    Attributes:
+        floor: least means of metrics over `window_ticks`, which is the measured part of the load in `ascar
+            tune`. A session goes back to its last good setting; a search recommends nothing that breaks one.
+        ceiling: greatest means of metrics, likewise.
+        rule: formulas over parameters and metrics that must not become true; the constraints of [space]
+            always hold.
+        window: local times at which changes are allowed; a search waits for them.
+        pace: how fast parameters may change, by their names, in a session.
+    """
+
+    floor: tuple[dict[str, Any], ...] = ()
+    ceiling: tuple[dict[str, Any], ...] = ()
+    rule: tuple[dict[str, Any], ...] = ()
+    window: tuple[dict[str, Any], ...] = ()
+    pace: dict[str, dict[str, Any]] = {}
+
+    def check(self) -> None:
+        """Read every table.
+
+        Raises:
+            StudyError: a key is unknown, missing, of the wrong type or out of range.
+        """
+        for part in ("floor", "ceiling", "rule", "window", "pace"):
+            tables = getattr(self, part)
+            if len(tables) > _TABLES_MAX:
+                raise StudyError(f"guard.{part}: has more than {_TABLES_MAX} tables")
+            check_value(f"guard.{part}", tables)
+        _ = self._guard
+
+    @property
+    def limits(self) -> tuple[Expression, ...]:
+        """Floors and ceilings, as formulas that means of metrics have to fulfil.
+
+        Raises:
+            StudyError: the name of a metric is not one that a formula can write.
+        """
+        found: list[Expression] = []
+        for text in self._guard.limits():
+            try:
+                found.append(parse(text))
+            except ExpressionError as error:
+                raise StudyError(f"guard: {text!r}: {error.message}; name a metric") from None
+        return tuple(found)
+
+    def constrained(self, space: Space) -> Space:
+        """A space without the combinations that the rules over its parameters alone forbid.
+
+        Raises:
+            SpaceError: no valid configuration is left, or the default is not valid.
+        """
+        known = set(space.names)
+        formulas = [f"not ({rule['forbid']})" for rule in self.rule if _names(rule) <= known]
+        return space.constrain(*formulas).check() if formulas else space
+
+    def broken(self, space: Space, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """The rules over metrics that a result breaks, as text.
+
+        Args:
+            space: the space of the search; rules over its parameters alone are its constraints.
+            values: parameters and metrics by name.
+
+        Raises:
+            ExpressionError: a rule names neither a parameter nor a metric that was measured.
+        """
+        broken: list[str] = []
+        for rule in self.rule:
+            names = _names(rule)
+            if names <= set(space.names):
+                continue
+            missing = sorted(names - set(space.names) - set(values))
+            if missing:
+                raise ExpressionError(
+                    f"guard.rule: {rule['forbid']!r} needs {missing[0]!r}, which is neither a parameter nor "
+                    f"a metric of this load; there are {', '.join(sorted(values))}"
+                )
+            present = {name: values.get(name) for name in names}
+            if parse(str(rule["forbid"])).evaluate_or_none(present) is True:
+                broken.append(f"not ({rule['forbid']}): {rule['why']}")
+        return tuple(broken)
+
+    def closed_s(self, now: datetime) -> float | None:
+        """Seconds until changes are allowed, from a local time on; None where they never are."""
+        minutes = self._guard.opens_in_minutes(now.isoweekday() % 7, 60 * now.hour + now.minute)
+        if not minutes:
+            return minutes
+        return _MINUTE_S * minutes - now.second - now.microsecond / 1e6
+
+    @property
+    def _guard(self) -> _core.Guard:
+        try:
+            return _core.Guard(msgspec.json.encode(self).decode())
+        except ValueError as error:
+            raise StudyError(str(error)) from None
+
+
+def _names(rule: Mapping[str, Any]) -> set[str]:
+    return set(parse(str(rule["forbid"])).names)
