@@ -15,7 +15,7 @@ import scenario_page
 import schemas
 import typer
 
-from ascar import errors
+from ascar import errors, nodes
 from ascar.capes.session.study import (
     OnlineSection,
     OnlineStudySection,
@@ -24,6 +24,7 @@ from ascar.capes.session.study import (
 from ascar.cli.app import app
 from ascar.cli.statuses import MEANINGS, WITHOUT_DECISION
 from ascar.extension import kinds, load
+from ascar.nodes.ssh import SshNode
 from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
 from ascar.starter.keys import keys_of, options_of
@@ -142,6 +143,10 @@ def study_page() -> str:
     parts.append(_literal(inspect.getdoc(study_table) or ""))
     parts.append("### [space.parameters.NAME]\n")
     parts.append(_literal(inspect.getdoc(tables) or ""))
+    parts.append("## [[node]]\n")
+    parts.append(_literal(inspect.getdoc(nodes) or ""))
+    parts.append('### [[node]] kind = "ssh"\n')
+    parts.append(_keys(SshNode))
     parts.append("## A study of the online loop\n")
     parts.append(
         "`ascar capes up` reads the same file with an [online] table. It leaves [measurement], [optimizer], "

@@ -66,6 +66,8 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
 def missing_needs(target: Mapping[str, Any]) -> tuple[Need, ...]:
     """What the kind of a `[target]` table cannot do without, and this machine does not have."""
     kind = str(target.get("kind", DEFAULT_KIND))
+    if "node" in target:
+        return ()  # the node needs them, and says so when it is asked
     return tuple(need for need in system_of(target).needs() if kind in need.needed_by and not need.found)
 
 

@@ -16,13 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, KeeperLost, StageFailed, StudyError
+from ascar.capes.session.environment import RequestedEnvironment
+from ascar.capes.session.study import OnlineStudy
+from ascar.errors import AscarError, EnvironmentLacks, KeeperLost, StageFailed, StudyError
+from ascar.history import History
+from ascar.loops.offline import tune
 from ascar.nodes import Node, node_of
 from ascar.program.node_binary import find_ascard
+from ascar.study import Study
 from ascar.systems.keeper import Keeper
+from ascar.systems.linux import Linux
+from ascar.systems.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ascar.events import Event
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 STRANGE = ["two words", "", "$(touch /tmp/never)", "'quotes\"", "new\nline", "a;b|c&d", "-o", "*"]
@@ -174,6 +183,127 @@ def test_settings_of_the_kernel_there(server: Server, tmp_path: Path) -> None:
         keeper.knob_write("vm.page-cluster", 1 + before % 5)
         assert int(path.read_text()) == 1 + before % 5
     assert int(path.read_text()) == before
+
+
+SWAPPED = """
+[study]
+name = "far"
+objective = "maximize score"
+budget = "1 min"
+
+[[node]]
+name = "far"
+host = "127.0.0.1"
+port = {port}
+settings = "{settings}"
+ascard = "{ascard}"
+
+[target]
+kind = "linux"
+settings = ["vm.page-cluster"]
+node = "far"
+
+[space.parameters.vm_page_cluster]
+low = 0
+high = 8
+
+[workload]
+kind = "command"
+argv = ["sh", "-c", "{load}"]
+[workload.metrics]
+score = "regex:score ([0-9.]+)"
+
+[measurement]
+load_min = "300 ms"
+load_max = "500 ms"
+reading = "100 ms"
+[stop]
+trials = 6
+[verify]
+runs_min = 2
+runs_max = 2
+"""
+READ = "while sleep 0.02; do echo score $((10 + $(cat /proc/sys/vm/page-cluster))); done"
+
+
+def study_there(server: Server, load: str = READ) -> Study:
+    settings = server.folder / "settings"
+    return Study.parse(SWAPPED.format(port=server.port, settings=settings, ascard=find_ascard(), load=load))
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_the_kernel_of_a_node_is_tuned_and_put_back(server: Server, tmp_path: Path) -> None:
+    path = Path("/proc/sys/vm/page-cluster")
+    before = path.read_text()
+    with History(tmp_path / "history.sqlite") as history:
+        outcome = tune(study_there(server), history)
+        trials = history.run(outcome.run_id).trials()
+    assert path.read_text() == before
+    for trial in trials:
+        assert trial.metrics["score"] == 10 + trial.configuration["vm_page_cluster"], (
+            "it was set, and read there"
+        )
+    assert len({trial.configuration["vm_page_cluster"] for trial in trials}) > 2
+    assert outcome.machine["node"] == "far"
+    assert outcome.machine["kernel"] == os.uname().release
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_node_whose_connection_is_cut_puts_itself_back_and_the_study_ends_in_order(
+    server: Server, tmp_path: Path
+) -> None:
+    path = Path("/proc/sys/vm/page-cluster")
+    before = path.read_text()
+    seen: list[str] = []
+
+    def listen(event: Event) -> None:
+        if event.kind == "trial-finished" and len(seen) < 4:
+            seen.append(path.read_text())
+            if len(seen) == 4:
+                server.cut()
+
+    with History(tmp_path / "history.sqlite") as history, pytest.raises(AscarError) as caught:
+        tune(study_there(server), history, listener=listen)
+    assert "keeper" in caught.value.message
+    end_s = time.monotonic() + 20
+    while path.read_text() != before:
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+    assert len(set(seen)) > 1, "it had been changed"
+
+
+def test_a_study_names_its_nodes() -> None:
+    text = (
+        '[study]\nname = "s"\nobjective = "maximize x"\nbudget = "1 min"\n{nodes}[target]\nkind = "linux"\n'
+    )
+    text += 'settings = ["vm.dirty_ratio"]\nnode = "b"\n'
+    node = '[[node]]\nname = "{}"\nhost = "10.0.0.1"\n'
+    found = Study.parse(text.format(nodes=node.format("a") + node.format("b")))
+    assert found.target["node"] == {"name": "b", "host": "10.0.0.1"}
+    moved = text.format(nodes=node.format("b").replace("10.0.0.1", "10.0.0.2"))
+    assert Study.parse(moved).digest == found.digest, "where a node is reached does not change the study"
+    for nodes, words in (
+        ("", "target.node = 'b': must be the name of a [[node]]; there are none; add a [[node]] table"),
+        (node.format("a"), "there are a"),
+        (node.format("b") * 2, "node[1].name = 'b': is another node's"),
+        ("[[node]]\nport = 3\n", "node[0].name: missing"),
+        ("[node]\nname = 'b'\n", "node"),
+    ):
+        with pytest.raises(StudyError) as caught:
+            Study.parse(text.format(nodes=nodes))
+        assert words in caught.value.message, caught.value.message
+
+
+def test_what_changes_this_machine_alone_says_so(server: Server) -> None:
+    study = study_there(server)
+    options = {key: value for key, value in study.target.items() if key != "kind"}
+    space = Linux(options).space
+    with pytest.raises(StudyError, match="target.node = 'far': `ascar apply` changes this machine alone"):
+        Linux.placement(options, space, space.default(), Place())
+    with pytest.raises(StudyError, match="by an agent there"):
+        RequestedEnvironment.of(OnlineStudy.parse(f"{study.text}\n[online]\n"))
 
 
 def test_one_that_cannot_be_reached_is_named(server: Server) -> None:

@@ -11,6 +11,7 @@ import pytest
 from ascar.catalogues import DEVICE_MARK, linux
 from ascar.errors import EnvironmentLacks, StudyError
 from ascar.space import Range, identifier
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.linux import Linux, parameter_here
 from ascar.testing import TargetContract
 
@@ -57,7 +58,7 @@ def test_every_setting_of_this_machine_can_be_a_parameter() -> None:
     for setting in linux().values():
         if DEVICE_MARK in setting.name or not Path(setting.path).exists():
             continue
-        parameter = parameter_here(setting.name, None)
+        parameter = parameter_here(setting.name, None, KernelFiles())
         assert parameter.name == identifier(setting.name) == re.sub(r"\W", "_", setting.name)
         assert parameter.native == setting.name
         assert not parameter.weakens(parameter.default), "what the machine does is no weaker than itself"
@@ -94,6 +95,8 @@ def test_a_device_s_settings_have_the_device_in_their_files_alone() -> None:
         ({"settings": ["block.DEV.scheduler"], "device": ""}, "target.device = ''"),
         ({"settings": "vm.dirty_ratio"}, "target.settings"),
         ({}, "target.settings: missing"),
+        ({"settings": ["vm.dirty_ratio"], "node": {"host": "a b"}}, "node.host = 'a b'"),
+        ({"settings": ["vm.dirty_ratio"], "node": {"kind": "rsh"}}, "node.kind = 'rsh'"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
@@ -103,5 +106,5 @@ def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
 
 
 def test_a_setting_that_this_machine_lacks_is_named() -> None:
-    with pytest.raises(EnvironmentLacks, match=r"this machine does not have it \(/sys/block/none9/"):
+    with pytest.raises(EnvironmentLacks, match=r"the machine does not have it \(/sys/block/none9/"):
         Linux({"settings": ["block.DEV.read_ahead_kb"], "device": "none9"})

@@ -565,12 +565,16 @@ pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
 fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
     let doing = format!("read the journal {}", path.display());
     let mut options = OpenOptions::new();
-    let file = options
+    let opened = options
         .read(true)
         .append(true)
         .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(&path)
-        .doing(&doing)?;
+        .open(&path);
+    // Its keeper may have put everything back, and removed it, since the directory was listed.
+    if is_gone(&opened) {
+        return Ok(None);
+    }
+    let file = opened.doing(&doing)?;
     let metadata = file.metadata().doing(&doing)?;
     if !metadata.is_file() || !is_own(&metadata) {
         return Err(Fault::failed(format!(
@@ -599,7 +603,10 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
         .filter(|line| !line.is_empty());
     let Some(first) = lines.next() else {
         // Its keeper died before the header was on disk, and so before any change.
-        std::fs::remove_file(&path).doing(&doing)?;
+        let removed = std::fs::remove_file(&path);
+        if !is_gone(&removed) {
+            removed.doing(&doing)?;
+        }
         return Ok(None);
     };
     let header =
@@ -617,6 +624,10 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
         frozen: false,
     };
     Ok(Some(Stale { journal, held }))
+}
+
+fn is_gone<T>(result: &std::io::Result<T>) -> bool {
+    matches!(result, Err(error) if error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Locks a journal, unless its keeper lives. One that is being killed may take a moment to let go.

@@ -4,6 +4,7 @@
 name = "server1"
 kind = "ssh"                    # or "local"
 host = "server1.example.org"    # as `ssh` takes it; its own file of settings applies
+ascard = "/opt/ascar/ascard"    # default: in PATH there
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ class Node(Protocol):
     @property
     def name(self) -> str:
         """What messages call it."""
+        ...
+
+    @property
+    def ascard(self) -> str:
+        """Its `ascard`: a path, or a name in its PATH."""
         ...
 
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:

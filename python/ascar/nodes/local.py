@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import msgspec
 
 from ascar.nodes.process import facts_by_shell, finish, put_by_shell, start
+from ascar.program.node_binary import find_ascard
 from ascar.study import convert
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class LocalNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             StudyError: a key is wrong.
         """
         return convert(table, cls, "node")
+
+    @property
+    def ascard(self) -> str:
+        """See `Node.ascard`."""
+        return str(find_ascard())
 
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:
         """See `Node.run`."""

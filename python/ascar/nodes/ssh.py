@@ -33,6 +33,7 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         port: the port; None: as its settings say.
         settings: a file of settings (ssh_config) instead of the user's own.
         connect_s: seconds that connecting may take.
+        ascard: the node's `ascard`, which changes it and puts it back.
     """
 
     host: str
@@ -40,6 +41,7 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: int | None = None
     settings: str | None = None
     connect_s: int = 10
+    ascard: str = "ascard"
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ascar.study.file import FILE_BYTES_MAX, Study, study_digest, study_table, study_text, tuned_tables
 from ascar.study.guard import GuardSection
 from ascar.study.keys import check_value, convert, duration, within, words_in
+from ascar.study.nodes import on_node
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
 
@@ -22,6 +23,7 @@ __all__ = [
     "check_value",
     "convert",
     "duration",
+    "on_node",
     "study_digest",
     "study_table",
     "study_text",

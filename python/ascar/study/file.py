@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ascar.objective import Objective
 from ascar.small_file import SmallFile, toml_table
 from ascar.study.guard import GuardSection
 from ascar.study.keys import convert, duration, formula, words_in
+from ascar.study.nodes import on_node
 from ascar.study.sections import (
     MeasurementSection,
     StartSection,
@@ -51,6 +52,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # That of `ascar capes up`, which a search leaves alone: one file serves both loops.
     online: dict[str, Any] = {}
     guard: GuardSection = GuardSection()
+    node: tuple[dict[str, Any], ...] = ()
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -202,7 +204,7 @@ class Study(msgspec.Struct, frozen=True):
             guard=file.guard,
             budget_s=duration("study.budget", file.study.budget),
             seed=file.study.seed,
-            target=file.target,
+            target=on_node(file.target, file.node),
             space=file.space,
             workload=file.workload,
             measurement=file.measurement,
@@ -229,7 +231,11 @@ def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise StudyError(f"{name} = {keys!r:.80}: must be a table")
     if not found["target"]:
         raise StudyError("target: missing; the study needs it (`ascar init` writes a complete study file)")
-    return words_in(found["target"], path.parent.absolute()), found["space"]
+    nodes = table.get("node", [])
+    if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in cast("list[Any]", nodes)):
+        raise StudyError("node: must be tables: write [[node]]")
+    target = on_node(found["target"], cast("list[dict[str, Any]]", nodes))
+    return words_in(target, path.parent.absolute()), found["space"]
 
 
 def _toml_of(tables: Mapping[str, Any]) -> str:
@@ -265,7 +271,7 @@ def study_text(path: Path, advice: str) -> str:
 
 def study_digest(tables: Mapping[str, Any]) -> str:
     """SHA-256 of what a study's tables mean to a search, whatever its comments."""
-    searched = {name: keys for name, keys in tables.items() if name not in ("online", "guard")}
+    searched = {name: keys for name, keys in tables.items() if name not in ("online", "guard", "node")}
     # When changes are allowed, and how fast, decides nothing about what is found.
     guard = {part: keys for part, keys in tables.get("guard", {}).items() if part not in ("window", "pace")}
     searched |= {"guard": guard} if guard else {}

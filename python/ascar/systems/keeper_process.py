@@ -42,7 +42,7 @@ def command(ascard: Path | None, *arguments: str, node: Node | None = None) -> l
         EnvironmentLacks: no binary, no way to become root, or the node cannot be reached.
     """
     if node is not None:
-        words = [str(ascard or "ascard"), "keeper", *arguments]
+        words = [str(ascard or node.ascard), "keeper", *arguments]
         return words if "--user" in arguments or node.facts().uid == 0 else ["sudo", "-n", "--", *words]
     words = [str(ascard or find_ascard()), "keeper", *arguments]
     if os.geteuid() == 0 or "--user" in arguments:

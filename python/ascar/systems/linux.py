@@ -1,9 +1,10 @@
-"""The kernel of this machine: settings of `ascar.catalogues`, under whatever runs on the machine.
+"""The kernel of a machine: settings of `ascar.catalogues`, under whatever runs on the machine.
 
 [target]
 kind = "linux"
 settings = ["vm.dirty_ratio", "block.DEV.read_ahead_kb"]
 device = "sda"                  # what DEV stands for
+node = "server1"                # optional: the machine, by the name of its [[node]]; else this one
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ import msgspec
 from ascar.catalogues import DEVICE_MARK, KernelSetting, kernel_setting, linux
 from ascar.errors import EnvironmentLacks, StudyError
 from ascar.expression import Expression, parse
+from ascar.nodes import node_of
 from ascar.results.machine import AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Parameter, Space, categorical, identifier, integer, ordinal
 from ascar.study import convert
 from ascar.systems import Placement, Starter, Target
 from ascar.systems.keeper import Keeper
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import keeper_needs
 from ascar.workspace import Workspace
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
 
+    from ascar.nodes import Node
     from ascar.results.machine import Need
     from ascar.space import Configuration, Value
     from ascar.systems.place import Place
@@ -53,10 +57,12 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         settings: the settings to tune, by the kernel's names; `ascar space linux` lists them.
         device: the kernel's name of the block device that DEV stands for, such as "sda".
+        node: the machine whose kernel is tuned, by the name of its [[node]] table; the default is this one.
     """
 
     settings: tuple[str, ...]
     device: str | None = None
+    node: dict[str, Any] | None = None
 
 
 class Linux(Target):
@@ -92,7 +98,9 @@ class Linux(Target):
         names = self.options.settings
         if not 1 <= len(names) <= _SETTINGS_MAX:
             raise StudyError(f"target.settings: names {len(names)}; name 1 to {_SETTINGS_MAX} settings")
-        parameters = tuple(parameter_here(name, device) for name in names)
+        self._node = None if self.options.node is None else node_of(self.options.node)
+        files = KernelFiles(self._node)
+        parameters = tuple(parameter_here(name, device, files) for name in names)
         found = [one.name for one in parameters]
         for name, parameter in zip(names, found, strict=True):
             if found.count(parameter) > 1:
@@ -118,7 +126,7 @@ class Linux(Target):
             EnvironmentLacks: no root, or no keeper.
             StudyError: the keeper does not know a setting.
         """
-        self._keeper = self._files.enter_context(Keeper(self.owner))
+        self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         self._directory = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="ascar-linux-")))
         try:
             self._current = self.read(self.space.names)
@@ -164,7 +172,8 @@ class Linux(Target):
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
-        return {"target": "linux", **describe_machine(), "device": {"name": self.options.device}}
+        machine = describe_machine() if self._node is None else _described(self._node)
+        return {"target": "linux", **machine, "device": {"name": self.options.device}}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """Commands that set the chosen settings; those of `/proc/sys` also as lines of sysctl.d."""
@@ -182,17 +191,28 @@ class Linux(Target):
         configuration: Configuration,
         place: Place,  # noqa: ARG003 - the study names the device
     ) -> Placement:
-        """Every setting can be set at once."""
+        """Every setting of this machine can be set at once.
+
+        Raises:
+            StudyError: they are another machine's.
+        """
+        target = cls(options)
+        if target._node is not None:
+            raise StudyError(
+                f"target.node = {target._node.name!r}: `ascar apply` changes this machine alone; run the "
+                "commands of `ascar export` on the node"
+            )
         chosen = space.departures(configuration)
-        found = cls(options)._settings(configuration)
+        found = target._settings(configuration)
         return Placement(tuple(one for one in found if one.parameter in chosen))
 
     def _settings(self, configuration: Configuration) -> list[AppliedSetting]:
         found: list[AppliedSetting] = []
+        files = KernelFiles(self._node)
         for name, value in configuration.items():
             native = self._native(name)
             path = file_of(native, self.options.device)
-            found.append(AppliedSetting(name, native, str(path), _in_force(path), str(value)))
+            found.append(AppliedSetting(name, native, str(path), files.in_force(path), str(value)))
         return sorted(found, key=lambda one: not one.knob.endswith(".scheduler"))
 
     def _native(self, name: str) -> str:
@@ -201,6 +221,17 @@ class Linux(Target):
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
+
+
+def _described(node: Node) -> dict[str, Any]:
+    facts = node.facts()
+    return {
+        "node": node.name,
+        "kernel": facts.kernel,
+        "architecture": facts.architecture,
+        "cpus": facts.cpus,
+        "machine_memory_bytes": facts.memory_bytes,
+    }
 
 
 def here(native: str, device: str | None) -> str:
@@ -233,19 +264,24 @@ def known_setting(native: str) -> KernelSetting:
     return setting
 
 
-def parameter_here(native: str, device: str | None) -> Parameter:
-    """A setting as a parameter of this machine; its default is the value in force.
+def parameter_here(native: str, device: str | None, files: KernelFiles) -> Parameter:
+    """A setting as a parameter of the machine whose files are read; its default is the value in force.
 
     Raises:
         StudyError: no such setting, or it is one of a device and none is named.
-        EnvironmentLacks: this machine does not have the setting.
+        EnvironmentLacks: the machine does not have the setting, or cannot be reached.
     """
     setting = known_setting(native)
     if f".{DEVICE}." in native and device is None:
         raise StudyError(f"target.device: missing; {native!r} is a setting of a device: name the device")
     path = file_of(native, device)
-    if setting.limit is None and not path.exists():
-        raise EnvironmentLacks(f"target.settings: {native!r}: this machine does not have it ({path})")
+    if setting.limit is None:
+        try:
+            files.text(path)
+        except EnvironmentLacks as error:
+            raise EnvironmentLacks(
+                f"target.settings: {native!r}: the machine does not have it ({error.message})"
+            ) from error
     name = identifier(native)
     traits: dict[str, Any] = {
         "cost": setting.cost,
@@ -256,12 +292,12 @@ def parameter_here(native: str, device: str | None) -> Parameter:
     bounds = setting.bounds
     if setting.up_to is not None:
         least, beside = setting.up_to
-        bounds = (least, _greatest(path, beside))
+        bounds = (least, files.number(path.with_name(beside)))
     if bounds is None:
-        words, word = _words(path)
+        words, word = files.words(path)
         return categorical(name, words, default=word, **traits)
     low, high = bounds[0], min(bounds[1], _NUMBER_MAX)
-    present = 0 if setting.limit is not None else int(_in_force(path) or 0)
+    present = 0 if setting.limit is not None else int(files.in_force(path) or 0)
     traits["weaker"] = _labels(setting, present)
     if setting.powers_of_two is not None:
         powers = [2**at for at in range(high.bit_length()) if low <= 2**at <= high]
@@ -292,39 +328,3 @@ def _labels(setting: KernelSetting, present: int) -> dict[str, str]:
         crossed = present > limit if sign == ">" else present < limit
         labels[f"{sign}{present}" if crossed else relation] = guarantee
     return labels
-
-
-def _words(path: Path) -> tuple[tuple[str, ...], str]:
-    """The words that a file lists, and the one in brackets."""
-    words = _text(path).split()
-    present = next((word.strip("[]") for word in words if word.startswith("[")), None)
-    listed = tuple(word.strip("[]") for word in words)
-    if present is None:
-        raise EnvironmentLacks(f"{path}: lists no word in brackets; this kernel is not known")
-    return listed, present
-
-
-def _in_force(path: Path) -> str:
-    """What is in force, as text; empty where it cannot be read."""
-    try:
-        return _words(path)[1] if "[" in _text(path) else _text(path).strip()
-    except EnvironmentLacks:
-        return ""
-
-
-def _greatest(path: Path, beside: str) -> int:
-    """The greatest value, from the file that tells it."""
-    text = _text(path.with_name(beside)).strip()
-    try:
-        return int(text)
-    except ValueError:
-        raise EnvironmentLacks(
-            f"{path.with_name(beside)}: has {text!r:.80}, where a number was expected"
-        ) from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise EnvironmentLacks(f"{path}: {error.strerror}") from error

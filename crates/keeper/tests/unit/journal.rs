@@ -79,6 +79,32 @@ fn the_journal_of_a_living_keeper_is_not_touched() {
 }
 
 #[test]
+fn a_journal_that_its_keeper_removes_meanwhile_is_no_failure() {
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("00.jsonl"), "garbage\n").unwrap();
+    let alone = Alone::wait(scratch.path()).unwrap();
+    let directory = scratch.path().to_owned();
+    let vanishing = directory.join("01.jsonl");
+    let made = vanishing.clone();
+    let end = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !end.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::write(&made, "").unwrap();
+                let _ = fs::remove_file(&made);
+            }
+        });
+        let mut failed = std::collections::BTreeSet::new();
+        for _ in 0..3000 {
+            let found = stale(&directory, &alone).into_iter().flatten();
+            failed.extend(found.filter_map(|one| Some(one.err()?.message)));
+        }
+        end.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(failed.len(), 1, "the garbage alone: {failed:?}");
+    });
+}
+
+#[test]
 fn everything_is_found_again() {
     let scratch = Scratch::new();
     let mut journal = Journal::new(scratch.path(), header());

@@ -48,6 +48,11 @@ class RequestedEnvironment:
             InputError: a key is wrong.
             EnvironmentLacks: a program is missing.
         """
+        if "node" in study.target:
+            raise StudyError(
+                "target.node: a session tunes another machine by an agent there; docs/howto/several-nodes.md "
+                "shows how"
+            )
         kind = cast("type[Target]", system_of(study.target))
         if not kind.on_machine:
             raise StudyError(

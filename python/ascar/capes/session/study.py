@@ -15,6 +15,7 @@ from ascar.study import (
     check_value,
     convert,
     duration,
+    on_node,
     study_table,
     study_text,
     within,
@@ -125,6 +126,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     space: dict[str, Any] = {}
     workload: dict[str, Any] | None = None
     guard: GuardSection = GuardSection()
+    node: tuple[dict[str, Any], ...] = ()
     # Those of `ascar tune`, which a session leaves alone: one file serves both loops.
     measurement: dict[str, Any] = {}
     optimizer: dict[str, Any] = {}
@@ -241,7 +243,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
             weights=file.study.weights,
             duration_s=None if file.study.budget is None else duration("study.budget", file.study.budget),
             seed=file.study.seed,
-            target=file.target,
+            target=on_node(file.target, file.node),
             space=file.space,
             workload=file.workload,
             online=file.online,

@@ -1,0 +1,37 @@
+"""`[[node]]`: other machines, by the names that the rest of a study calls them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ascar.errors import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_NODES_MAX = 1000
+
+
+def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A `[target]` table with the table of its node in place of the node's name.
+
+    Raises:
+        StudyError: there is no node of that name, or two nodes have one name.
+    """
+    if len(nodes) > _NODES_MAX:
+        raise StudyError(f"node: has {len(nodes)} tables; at most {_NODES_MAX} are allowed")
+    by_name: dict[str, Mapping[str, Any]] = {}
+    for at, node in enumerate(nodes):
+        name = node.get("name", node.get("host"))
+        if not isinstance(name, str):
+            raise StudyError(f"node[{at}].name: missing; give every node a name")
+        if name in by_name:
+            raise StudyError(f"node[{at}].name = {name!r:.80}: is another node's; give each its own")
+        by_name[name] = node
+    if "node" not in target:
+        return dict(target)
+    wanted = target["node"]
+    if not isinstance(wanted, str) or wanted not in by_name:
+        there = ", ".join(by_name) or "none; add a [[node]] table"
+        raise StudyError(f"target.node = {wanted!r:.80}: must be the name of a [[node]]; there are {there}")
+    return {**target, "node": dict(by_name[wanted])}

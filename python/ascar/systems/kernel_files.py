@@ -1,0 +1,75 @@
+"""The files of the kernel's settings, read on this machine or on a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ascar.nodes import Node
+
+_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFiles:
+    """Reads files of settings; changes go through the keeper.
+
+    Attributes:
+        node: the machine whose files are read; None: this one.
+    """
+
+    node: Node | None = None
+
+    def text(self, path: Path) -> str:
+        """What a file holds.
+
+        Raises:
+            EnvironmentLacks: it cannot be read, or the node cannot be reached.
+        """
+        if self.node is None:
+            try:
+                return path.read_text("utf-8", errors="replace")
+            except OSError as error:
+                raise EnvironmentLacks(f"{path}: {error.strerror}") from error
+        done = self.node.run(["cat", "--", str(path)], _LIMIT_S)
+        if done.status != 0:
+            last = (done.err.strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentLacks(f"node {self.node.name}: {path}: {last[:300]}")
+        return done.out.decode("utf-8", "replace")
+
+    def in_force(self, path: Path) -> str:
+        """The value in force; empty where it cannot be read."""
+        try:
+            text = self.text(path)
+            return self.words(path, text)[1] if "[" in text else text.strip()
+        except EnvironmentLacks:
+            return ""
+
+    def words(self, path: Path, text: str | None = None) -> tuple[tuple[str, ...], str]:
+        """The words that a file lists, and the one in brackets.
+
+        Raises:
+            EnvironmentLacks: there is none in brackets, or it cannot be read.
+        """
+        found = (self.text(path) if text is None else text).split()
+        present = next((word.strip("[]") for word in found if word.startswith("[")), None)
+        if present is None:
+            raise EnvironmentLacks(f"{path}: lists no word in brackets; this kernel is not known")
+        return tuple(word.strip("[]") for word in found), present
+
+    def number(self, path: Path) -> int:
+        """The number that a file holds.
+
+        Raises:
+            EnvironmentLacks: it holds none, or cannot be read.
+        """
+        text = self.text(path).strip()
+        try:
+            return int(text)
+        except ValueError:
+            raise EnvironmentLacks(f"{path}: has {text!r:.80}, where a number was expected") from None
