@@ -40,6 +40,10 @@ def test_what_is_learned_is_shown_to_be_better(
     assert found.rules[0].action.tau_us < 40_000
     assert (found.rules[0].action.m100, found.rules[0].action.b100) == (100, 0)
     assert document["rule_set"]["rules"][0]["tau_us"] == found.rules[0].action.tau_us
+    runs = [one for one in ascar("history", "ls", "--json").document["runs"] if one["kind"] == "learning"]
+    shown = ascar("history", "show", str(runs[0]["run_id"]), "--json").document
+    assert shown["learning"] == document
+    assert "improved: rules" in ascar("history", "show", str(runs[0]["run_id"])).out
 
 
 def test_a_gain_over_scores_below_zero_is_shown_as_one(ascar: Callable[..., Any], tmp_path: Path) -> None:

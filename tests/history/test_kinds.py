@@ -13,7 +13,7 @@ import pytest
 from ascar.errors import HistoryError, InputError, Refused
 from ascar.history import BegunRun, History, RunKind, RunState
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import RuleVerification, SharpSearchResult
+from ascar.results.sharp import RuleSetResult, RuleVerification, SharpLearnResult, SharpSearchResult
 from ascar.space import Space
 
 OUTCOME = SessionOutcome(
@@ -55,13 +55,31 @@ RESULT = SharpSearchResult(
     out="rules.txt",
 )
 
+LEARNED = SharpLearnResult(
+    objective="maximize throughput_mb_per_s",
+    ticks=100,
+    settings=7,
+    before="a" * 12,
+    rules="b" * 12,
+    rule_set=RuleSetResult(updates_per_second=0, rules=()),
+    improved=True,
+    gain_relative=0.2,
+    gain_low=0.1,
+    gain_high=0.3,
+    difference=20.0,
+    difference_low=10.0,
+    difference_high=30.0,
+    pairs=9,
+)
+CONCLUSIONS = {RunKind.SESSION: OUTCOME, RunKind.SEARCH: RESULT, RunKind.LEARNING: LEARNED}
+
 
 def begun(kind=RunKind.SESSION, name="mail.server_1", place="/a"):
     digest = hashlib.sha256(place.encode()).hexdigest()
     return BegunRun(kind, name, digest, "maximize throughput_ops_per_s", 7, "text", Space())
 
 
-@pytest.mark.parametrize(("kind", "conclusion"), [(RunKind.SESSION, OUTCOME), (RunKind.SEARCH, RESULT)])
+@pytest.mark.parametrize(("kind", "conclusion"), CONCLUSIONS.items())
 def test_what_it_came_to_is_read_back(history, kind, conclusion):
     with history.recording(begun(kind), {"kernel": "6.1"}) as run:
         assert history.run(run.id, None).conclusion() is None
@@ -140,16 +158,18 @@ def test_one_that_was_killed_is_interrupted(path):
 def test_all_kinds_are_exported_and_imported(history, study, space, configuration, make, tmp_path, suffix):
     with history.begin(study, space, {}) as run:
         run.finish_trial(make.complete(1, configuration))
-    for kind, conclusion in ((RunKind.SESSION, OUTCOME), (RunKind.SEARCH, RESULT)):
+    for kind, conclusion in CONCLUSIONS.items():
         with history.recording(begun(kind, kind.value), {}) as run:
             run.conclude(conclusion)
     file = tmp_path / f"all.{suffix}"
-    history.export([1, 2, 3], file)
+    history.export([1, 2, 3, 4], file)
     with History(tmp_path / "other.sqlite") as other:
-        assert other.import_runs(file) == [1, 2, 3]
-        assert [other.run(number, None).kind for number in (1, 2, 3)] == list(RunKind)
+        assert other.import_runs(file) == [1, 2, 3, 4]
+        assert [other.run(number, None).kind for number in (1, 2, 3, 4)] == list(RunKind)
         assert other.run(2, None).conclusion() == OUTCOME
         assert other.run(3, None).conclusion() == RESULT
+        assert other.run(4, None).conclusion() == LEARNED
+        assert {one.id: one.verdict.kind for one in other.runs() if one.verdict}[4] == "improved"
 
 
 def test_a_conclusion_of_another_shape_is_refused_and_named(history, tmp_path):

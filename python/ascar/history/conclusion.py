@@ -11,7 +11,7 @@ from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.results.outcome import Outcome, saved_s
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import SharpSearchResult
+from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.results.verdict import Verdict, VerdictKind
 from ascar.space import Configuration
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from ascar.space import Space
 
 
-_CONCLUSIONS: dict[str, type[SessionOutcome | SharpSearchResult]] = {
+Conclusion = SessionOutcome | SharpSearchResult | SharpLearnResult
+"""What a run came to that is not a study's."""
+
+_CONCLUSIONS: dict[str, type[Conclusion]] = {
     "session": SessionOutcome,
     "search": SharpSearchResult,
+    "learning": SharpLearnResult,
 }
 
 
@@ -53,12 +57,12 @@ def outcome_text(outcome: Outcome) -> str:
     return codec.dump(record)
 
 
-def conclusion_text(conclusion: SessionOutcome | SharpSearchResult) -> str:
-    """What a session or a search came to, as JSON text."""
+def conclusion_text(conclusion: Conclusion) -> str:
+    """What a run came to that is not a study's, as JSON text."""
     return codec.dump(conclusion)
 
 
-def conclusion_of(kind: str, text: str, where: str) -> SessionOutcome | SharpSearchResult | None:
+def conclusion_of(kind: str, text: str, where: str) -> Conclusion | None:
     """What `conclusion_text` wrote; None for a study.
 
     Raises:
@@ -130,6 +134,17 @@ def verdict_of(kind: str, text: str | None, where: str) -> Verdict | None:
     if isinstance(found, SharpSearchResult):
         shown = found.verification
         return Verdict(shown.kind, gain_relative=shown.gain_relative, difference=shown.difference)
+    return _of_learning(found) if isinstance(found, SharpLearnResult) else _of_session(found)
+
+
+def _of_learning(found: SharpLearnResult) -> Verdict:
+    if found.pairs == 0:
+        return Verdict("not-verified")
+    kind: VerdictKind = "improved" if found.improved else "default-is-fine"
+    return Verdict(kind, gain_relative=found.gain_relative, difference=found.difference)
+
+
+def _of_session(found: SessionOutcome) -> Verdict | None:
     proof = found.proof
     if proof is None:
         return None

@@ -141,7 +141,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     finished_at: str
     outcome: dict[str, Any] | None
     trials: list[TrialRecord] = []
-    kind: Literal["study", "session", "search"] = "study"
+    kind: Literal["study", "session", "search", "learning"] = "study"
 
 
 def trial_record(trial: Trial, *, readings: bool) -> dict[str, Any]:

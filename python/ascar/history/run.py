@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from ascar.history.conclusion import Conclusion
     from ascar.history.database import Database
     from ascar.history.latest import Latest
     from ascar.history.lock import RunLock
     from ascar.results.outcome import Outcome
-    from ascar.results.session import SessionOutcome
-    from ascar.results.sharp import SharpSearchResult
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
@@ -44,6 +43,7 @@ class RunKind(StrEnum):
     STUDY = "study"
     SESSION = "session"
     SEARCH = "search"
+    LEARNING = "learning"
 
 
 class RunState(StrEnum):
@@ -238,8 +238,8 @@ class Run:
         """
         self._finish(outcome_text(outcome))
 
-    def conclude(self, conclusion: SessionOutcome | SharpSearchResult) -> None:
-        """Put on disk what a session or a search came to.
+    def conclude(self, conclusion: Conclusion) -> None:
+        """Put on disk what a run came to that is not a study's.
 
         Raises:
             HistoryError: it cannot be written.
@@ -312,7 +312,7 @@ class Run:
         trials = self.trials(readings=False)
         return outcome_so_far(self, trials) if text is None else outcome_of(self, text, trials, self._where)
 
-    def conclusion(self) -> SessionOutcome | SharpSearchResult | None:
+    def conclusion(self) -> Conclusion | None:
         """What a session or a search came to; None before its end, and for a study.
 
         Raises:

@@ -10,7 +10,7 @@ from ascar.results.measurement import Count
 from ascar.results.outcome import Counts, Outcome
 from ascar.results.pareto import ParetoPoint
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import SharpSearchResult
+from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Trial
 
 
@@ -35,7 +35,7 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     run_id: Count
-    kind: Literal["study", "session", "search"]
+    kind: Literal["study", "session", "search", "learning"]
     study: str
     state: Literal["running", "complete", "interrupted"]
     pid: Count | None
@@ -86,11 +86,12 @@ class HistoryShowResult(
         outcome: the outcome of a study's run; null for another kind.
         session: the outcome of a session; null for another kind, and before the end.
         search: the result of a search for rules; null for another kind, and before the end.
+        learning: the result of learning rules; null for another kind, and before the end.
         trials: the trials of a study, in order.
     """
 
     run_id: Count
-    kind: Literal["study", "session", "search"]
+    kind: Literal["study", "session", "search", "learning"]
     study: str
     state: Literal["running", "complete", "interrupted"]
     objective: str
@@ -100,6 +101,7 @@ class HistoryShowResult(
     outcome: Outcome | None
     session: SessionOutcome | None
     search: SharpSearchResult | None
+    learning: SharpLearnResult | None
     trials: tuple[Trial, ...]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
 from ascar.rule_learning.learning import learn_numbers
+from ascar.rule_learning.result import begun_learning, learn_result
 from ascar.rule_learning.system import RuleSystem
 from ascar.sharp.deployment import ExpectedDeployment, ManagedSystem, rules_id
 from ascar.sharp.deployment.managed_system import check_objective
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
+    from ascar.history import History
     from ascar.objective import Objective
     from ascar.rule_learning.learning import Learned
     from ascar.sharp import RuleSet
@@ -87,12 +89,18 @@ class LearnTask:
         return kept.bare()
 
 
-def learn_rules(task: LearnTask, roster: Roster, told: Callable[[float, int], None]) -> Learned:
+def learn_rules(
+    task: LearnTask,
+    roster: Roster,
+    open_history: Callable[[], History],
+    told: Callable[[float, int], None],
+) -> Learned:
     """Learn the numbers of rules online, and keep the best of them if they are shown to be better.
 
     Args:
         task: says what is asked for.
         roster: is told which rules the controllers of a workload follow from now on.
+        open_history: opens the history that keeps what learning came to, once the task is known to be good.
         told: hears of the seconds left and the settings seen, once a minute of the system's time.
 
     Raises:
@@ -103,9 +111,11 @@ def learn_rules(task: LearnTask, roster: Roster, told: Callable[[float, int], No
     check_objective(task.objective)
     with task.system() as system:
         rule_system = RuleSystem(system, task.kept(system), task.objective).turn(task.fields, task.at)
-        found = learn_numbers(
-            system, rule_system, task.objective, learn_s=task.learn_s, seed=task.seed, told=told
-        )
+        with open_history() as history, history.recording(*begun_learning(task)) as run:
+            found = learn_numbers(
+                system, rule_system, task.objective, learn_s=task.learn_s, seed=task.seed, told=told
+            )
+            run.conclude(learn_result(task.objective.text, found))
         if isinstance(system, ManagedSystem) and task.workload is not None:
             followed = rules_id(found.after)
             roster.write(ExpectedDeployment(task.workload, followed, system.controllers))

@@ -27,7 +27,7 @@ def show(
     top: Top = 10,
     json: Json = False,
 ) -> int:
-    """Show what a run came to: a study with its best trials, a session, or a search for rules.
+    """Show what a run came to: a study with its best trials, a session, a search for rules or learning.
 
     With --json all trials are printed.
     """
@@ -64,7 +64,7 @@ def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
     from ascar.history import RunKind
     from ascar.results.history import HistoryShowResult
     from ascar.results.session import SessionOutcome
-    from ascar.results.sharp import SharpSearchResult
+    from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 
     conclusion = run.conclusion()
     return HistoryShowResult(
@@ -79,15 +79,17 @@ def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
         outcome=run.outcome() if run.kind is RunKind.STUDY else None,
         session=conclusion if isinstance(conclusion, SessionOutcome) else None,
         search=conclusion if isinstance(conclusion, SharpSearchResult) else None,
+        learning=conclusion if isinstance(conclusion, SharpLearnResult) else None,
         trials=tuple(trials),
     )
 
 
 def _print_conclusion(console: Console, run: Run) -> None:
-    """What a session or a search came to."""
+    """What a run came to that is not a study's."""
     from ascar.cli.capes.up_result import print_session
     from ascar.cli.sharp.found import print_search
     from ascar.results.session import SessionOutcome
+    from ascar.results.sharp import SharpSearchResult
 
     conclusion = run.conclusion()
     if conclusion is None:
@@ -97,8 +99,15 @@ def _print_conclusion(console: Console, run: Run) -> None:
         folder = run.machine.get("folder", "")
         if conclusion.last_tick is not None:
             console.print(f"ticks up to {conclusion.last_tick}: replay.sqlite in {folder}", soft_wrap=True)
-    else:
+    elif isinstance(conclusion, SharpSearchResult):
         print_search(console, conclusion)
+    else:
+        shown = "improved" if conclusion.improved else "the rules of the beginning are in force"
+        console.print(
+            f"{conclusion.ticks} ticks, {conclusion.settings} settings, {conclusion.pairs} pairs in turns; "
+            f"{shown}: rules {conclusion.before} -> {conclusion.rules}",
+            soft_wrap=True,
+        )
 
 
 def _best(trials: list[Trial], run: Run, top: int) -> list[Trial]:

@@ -24,7 +24,6 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ascar.results.sharp import SharpLearnResult
     from ascar.rule_learning.learning import Learned
 
 EXAMPLES = examples(
@@ -67,6 +66,8 @@ def learn(
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.files import read
     from ascar.cli.sharp.system import scenario_or_live
+    from ascar.history import History
+    from ascar.rule_learning.result import learn_result
     from ascar.rule_learning.task import LearnTask, learn_rules
     from ascar.sharp import objective_of
     from ascar.study import duration as seconds_of
@@ -96,36 +97,17 @@ def learn(
             say(f"{left_s:.0f} s left; {settings_seen} settings seen")
 
     try:
-        found = learn_rules(task, roster(), told)
+        found = learn_rules(task, roster(), History, told)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; rules on trial are taken back") from None
     if out is not None:
         write_new(out, found.after.text(), force=force)
     if json:
-        emit("sharp-learn", _result(task.objective.text, found))
+        emit("sharp-learn", learn_result(task.objective.text, found))
     else:
         people().print(_words(found), soft_wrap=True, markup=False)
         people().print(found.after.text(), end="", markup=False)
     return 0
-
-
-def _result(objective: str, found: Learned) -> SharpLearnResult:
-    from ascar.pilot.turns import estimates_of
-    from ascar.results.sharp import SharpLearnResult
-    from ascar.sharp.deployment import rules_id
-    from ascar.sharp.rule_results import rule_set_result
-
-    return SharpLearnResult(
-        objective=objective,
-        ticks=found.ticks,
-        settings=found.settings,
-        before=rules_id(found.before),
-        rules=rules_id(found.after),
-        rule_set=rule_set_result(found.after),
-        improved=found.after != found.before,
-        **estimates_of(found.comparison),
-        pairs=0 if found.comparison is None else len(found.comparison.reference),
-    )
 
 
 def _words(found: Learned) -> str:
