@@ -25,13 +25,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ascar.library.store import Library
 from ascar.sharp import Journal, Judge, RuleSet, SearchLimits, SimulatedBench, objective_of, search
-from ascar.sharp.library.alteration import alterations
-from ascar.sharp.library.bootstrap import BootstrapProgress, Effort, Workloads, bootstrap
-from ascar.sharp.library.choice import Chooser
-from ascar.sharp.library.common import Mix, common_set
-from ascar.sharp.library.gains import gains
-from ascar.sharp.library.store import Library
+from ascar.sharp.matching.alteration import alterations
+from ascar.sharp.matching.bootstrap import BootstrapProgress, Effort, Workloads, bootstrap
+from ascar.sharp.matching.choice import Chooser
+from ascar.sharp.matching.common import Mix, common_set
+from ascar.sharp.matching.gains import gains
 from ascar.sharp.plan import SearchPlan
 from ascar.sharp.trials.run_journal import About
 from ascar.simulation import Cluster, Scenario, preset, with_settings
@@ -200,7 +200,7 @@ def _fold(library: Library, scenarios: dict[str, Scenario], hidden: list[str]) -
         ids = library.made_for.get((nearest, OBJECTIVE.text), [])
         chosen = {str(caution): _choice(predicted, caution) for caution in CAUTIONS}
         asked = sorted({best, *ids, *(one for one in chosen.values() if one is not None)})
-        sets = [RuleSet.parse(library.rules[key].text) for key in asked]
+        sets = [library.solutions[key].rule_set for key in asked]
         bench = SimulatedBench(_again(scenarios[name]), OBJECTIVE)
         again = dict(zip(asked, gains(bench, OBJECTIVE, sets, PAIRS_AGAIN), strict=True))
         measured = {key: 0.0 if one is None else one.mean for key, one in again.items()}

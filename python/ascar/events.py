@@ -17,7 +17,8 @@ class Event:
     Attributes:
         kind: "study-started", "trial-recalled" (each one of an earlier part), "trial-started", "reading",
             "trial-finished", "waiting" (for a window of [guard]), "verifying", "compared" (after each
-            pair of the verification), "study-finished".
+            pair of the verification), "study-finished", "not-remembered" (the library cannot be
+            written).
         data: numbers and names with the unit in the key; JSON-ready.
         trial: the trial it is about, where there is one.
     """

@@ -10,8 +10,9 @@ from ascar.capes.environments.cluster import ClusterSystem
 from ascar.capes.environments.cluster_parameters import CLUSTER_KNOBS, ClusterParameters
 from ascar.capes.environments.open_loop import StaticPolicy
 from ascar.capes.modern.learner import Modern
-from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
+from ascar.capes.modern.workload_models import WorkloadModels
 from ascar.errors import InputError
+from ascar.library import IndicatorSummary
 from ascar.objective import Objective
 from ascar.simulation import preset, with_settings
 

@@ -16,8 +16,9 @@ from ascar.capes.modern.loss_scale import LossScale
 from ascar.capes.modern.settling import SettlingDelay
 from ascar.capes.modern.surface import REACH, Surface, VisitedSetting
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying, promise
-from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
+from ascar.capes.modern.workload_models import WorkloadModels
 from ascar.capes.policy import TickObservation
+from ascar.library import IndicatorSummary
 
 KNOBS = (Axis("a", 20, 0, 100, 1), Axis("b", 50, 0, 100, 1))
 NOTHING = np.zeros((1, 1), np.float32)

@@ -12,7 +12,7 @@ from ascar.history import History
 from ascar.results.outcome import Outcome
 from ascar.results.trial import Purpose, TrialState
 from ascar.results.verdict import Verdict
-from ascar.sharp.rules import Action, RuleSet
+from ascar.rules import Action, RuleSet
 from ascar.space.study_table import study_space
 from ascar.study import Study
 from ascar.systems import open_target

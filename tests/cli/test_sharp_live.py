@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar import simulation
+from ascar.library import GainEntry, Library
 from ascar.sharp import Action, RuleSet, objective_of
-from ascar.sharp.library import GainEntry, Library, observed
+from ascar.sharp.matching import observed
 from ascar.simulation import preset
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from ascar.pilot.turns import (
 )
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.sharp import About, Action, Journal, Judge, RuleSet, verify
-from ascar.sharp.library import RuleWatcher, WatchOptions
-from ascar.sharp.library.choice import Choice
 from ascar.sharp.live_comparison import kept_if_better
+from ascar.sharp.matching import RuleWatcher, WatchOptions
+from ascar.sharp.matching.choice import Choice
 from ascar.sharp.trials.bench import FRESH, RuleRun
 from ascar.space import Configuration
 from ascar.study import Study

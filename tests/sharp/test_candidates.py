@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import InputError
+from ascar.rules import INFINITY
 from ascar.sharp import Action, Interval, Observed, Rule, RuleSet, candidates, split
-from ascar.sharp.rules import INFINITY
 from ascar.sharp.schedules.candidates import B100, M100, TAU_US, varied
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "data" / "sharp_golden"

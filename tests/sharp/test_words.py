@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ascar.rules import INFINITY
 from ascar.sharp import Action, Interval, Observed, Rule, RuleSet, split
-from ascar.sharp.rules import INFINITY
 from ascar.sharp.words import explain, settles_at, window_after
 
 

@@ -58,7 +58,8 @@ def tune(
         space: the configurations that a function can be called with; a study has its own.
         objective: "maximize FORMULA" or "minimize FORMULA" over a function's metrics; a study has its own.
         budget: time for all of it, e.g. "30 min", instead of the study's; a minute for a function.
-        history: the history that keeps every trial. None uses the user's own history.
+        history: the history that keeps every trial. None uses the user's own history, and
+            the user's own library.
         resume: go on with the latest unfinished run of this study.
         progress: whether progress is shown; None: in a notebook and on a terminal.
         tables: further keys of the study file by table, e.g. `stop={"trials": 50}`, `study={"seed": 1}`.
@@ -77,6 +78,7 @@ def tune(
     compute_on_one_thread()
     from ascar.api.showing import study_listener
     from ascar.history import History
+    from ascar.library import default_path
     from ascar.loops import offline
 
     listener = study_listener(study.objective, progress)
@@ -84,7 +86,8 @@ def tune(
         outcome = offline.tune(study, history, resume=resume, listener=listener)
         return _with_trials(outcome, history)
     with History() as own:
-        return _with_trials(offline.tune(study, own, resume=resume, listener=listener), own)
+        outcome = offline.tune(study, own, library=default_path(), resume=resume, listener=listener)
+        return _with_trials(outcome, own)
 
 
 def _study_of(

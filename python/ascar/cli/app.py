@@ -34,6 +34,7 @@ class Commands(LazyGroup):
         "report": "Write one page with the numbers and the plots.",
         "capes": "Keep tuning a working system.",
         "history": "Look at, export, import and purge what was measured.",
+        "library": "Keep what helped which workload, and find it again.",
         "lab": "Try optimizers out where the truth is known.",
         "sharp": "Make congestion rules, and put them in force.",
         "sim": "Simulate a storage cluster.",

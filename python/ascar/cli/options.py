@@ -595,7 +595,7 @@ _LIBRARY = _option(
     "--library",
     None,
     "FILE",
-    "Use this rule library; default: $ASCAR_RULE_LIBRARY, or the one in the state directory.",
+    "Use this library; default: $ASCAR_LIBRARY, or the one in the state directory.",
 )
 LibraryFile = Annotated[Path | None, _LIBRARY]
 _NAME = _option(

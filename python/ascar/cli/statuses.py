@@ -30,7 +30,7 @@ WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     "ascar capes up": ("With --prove: the phases in turns show neither a gain nor a loss.", "proof.claim"),
     "ascar capes prove": ("The phases in turns show neither a gain nor a loss.", "claim"),
     "ascar sharp search": ("The rules that were found were not compared.", "verification.kind"),
-    "ascar sharp library bootstrap": ("The budget ended before the library was filled.", "complete"),
+    "ascar library bootstrap": ("The budget ended before the library was filled.", "complete"),
 }
 """Commands that can end without a decision: when they do, and the key of their JSON that says so."""
 

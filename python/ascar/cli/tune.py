@@ -40,11 +40,12 @@ def tune(
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.history import History
+    from ascar.library import default_path
     from ascar.loops.offline import tune as run_loop
 
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
-            outcome = run_loop(wanted, history, resume=resume, listener=listener)
+            outcome = run_loop(wanted, history, library=default_path(), resume=resume, listener=listener)
         _show(outcome, history, as_json=json)
     return decided(outcome.verdict.kind != "not-verified")
 

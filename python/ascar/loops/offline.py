@@ -13,9 +13,12 @@ from ascar.events import Event
 from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome
 from ascar.search import Search, best_of_similar
+from ascar.similar_loads import library_of, proposals, remember
 from ascar.verification import verify
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ascar.campaign import Campaign
     from ascar.evaluation import Clock
     from ascar.events import Listener
@@ -29,6 +32,7 @@ def tune(
     study: Study,
     history: History,
     *,
+    library: Path | None = None,
     resume: bool = False,
     listener: Listener = ignore,
     clock: Clock | None = None,
@@ -38,6 +42,8 @@ def tune(
     Args:
         study: the study to tune.
         history: the history that keeps every trial.
+        library: the file of the library. It gives configurations that helped similar loads, if the study asks
+            for them, and keeps a proven gain. None: there is none.
         resume: go on with the latest unfinished run of this study instead of beginning a new one.
         listener: told of everything that happens.
         clock: seconds, monotonic; None: the target's own where its time is virtual, else the machine's.
@@ -52,16 +58,18 @@ def tune(
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
     prepared = PreparedStudy.open(study, clock)
-    similar = best_of_similar(study, history)
+    similar, known_loads = best_of_similar(study, history), library_of(study, library)
     with take_up(prepared, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)
         search = Search(campaign, similar)
         default = search.measure_default()
+        search.proposals.put(*proposals(campaign, known_loads))
         stopped = search.run()
         best = search.best()
         verdict = verify(campaign, best)
         outcome = _outcome(campaign, default, best, verdict, stopped)
         campaign.run.finish(outcome)
+        remember(campaign, outcome, library)
     listener(Event("study-finished", json_ready(outcome)))
     return outcome
 

@@ -46,9 +46,9 @@ class Proposals:
         self._starts = {one.configuration: one for one in starts}
         self._waiting: deque[Proposal] = deque()
 
-    def put(self, proposal: Proposal) -> None:
-        """Have it tried before the optimizer is asked again."""
-        self._waiting.append(proposal)
+    def put(self, *proposals: Proposal) -> None:
+        """Have them tried before the optimizer is asked again."""
+        self._waiting.extend(proposals)
 
     def take(self) -> Proposal:
         """The next proposal.

@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 
 def line_of(progress: StudyProgress, event: Event) -> str:
     """The line for an event that `progress` has already taken; empty for what is not worth one."""
+    line = ""
     match event.kind:
         case "study-started":
-            return _started(progress, event)
+            line = _started(progress, event)
         case "trial-finished" if event.trial is not None:
-            return _finished(progress, event.trial)
+            line = _finished(progress, event.trial)
         case "waiting":
-            return f"waiting until {event.data['until']}: [guard] window allows no change before"
+            line = f"waiting until {event.data['until']}: [guard] window allows no change before"
         case "verifying":
-            return f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
+            line = f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
         case "compared":
-            return _compared(progress, event)
+            line = _compared(progress, event)
+        case "not-remembered":
+            line = f"the gain is not kept in the library: {event.data['reason']}"
         case _:
-            return ""
+            pass
+    return line
 
 
 def _started(progress: StudyProgress, event: Event) -> str:

@@ -52,6 +52,8 @@ class Origin(StrEnum):
     """The study, in `[start] configurations`."""
     SIMILAR = "similar"
     """The best of the study that `[start] study` names."""
+    LIBRARY = "library"
+    """The library: it helped a load like this one."""
     PREFERRED = "preferred"
     """The study, in `[start] preferred`."""
     OPTIMIZER = "optimizer"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
     from ascar.rule_learning.system import RuleSystem
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.sharp.running import TickedSystem
 
 _TOLD_EVERY_S = 60.0

@@ -1,10 +1,10 @@
 """SHARP: rules made by machine, by which every client controls its own congestion (Li, chapter 3)."""
 
+from ascar.rules import Action, Interval, Observed, Rule, RuleSet
 from ascar.sharp.objectives import FORMS, objective_of
 from ascar.sharp.plan import PARTS, SCHEDULES, SearchPlan
 from ascar.sharp.rehearsal import rehearsed
 from ascar.sharp.rule_search import Found, search
-from ascar.sharp.rules import Action, Interval, Observed, Rule, RuleSet
 from ascar.sharp.schedules.candidates import Steps, candidates
 from ascar.sharp.schedules.splitting import split
 from ascar.sharp.trials.bench import Bench, RuleRun, RuleTrial, SimulatedBench

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.results.contest import ContestEntry
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.simulation import BatchProgress, Scenario
 
 CONTROLLERS: Final = ("aimd", "vegas", "gradient2", "envoy-gradient", "copa", "io-path-tune")

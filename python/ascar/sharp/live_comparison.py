@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns, Side
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.sharp.running import RunningSystem
 
 PROOF = PairTest(level=0.01, margin=0.005, pairs_min=8, pairs_max=20)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from ascar.errors import InputError
-from ascar.sharp.rules import Action, RuleSet
+from ascar.rules import Action, RuleSet
 
 Schedule = Literal["sharp", "faithful", "remy"]
 SCHEDULES: tuple[str, ...] = get_args(Schedule)

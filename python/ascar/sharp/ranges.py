@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ascar.sharp.schedules.candidates import B100, M100, TAU_US
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import Action
+    from ascar.rules import Action
     from ascar.sharp.schedules.candidates import Steps
 
 FIELDS: Final[dict[str, Steps]] = {"m100": M100, "b100": B100, "tau_us": TAU_US}

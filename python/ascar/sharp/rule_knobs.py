@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ascar.errors import InputError
+from ascar.rules import Action
 from ascar.sharp.ranges import FIELDS, numbers, ranges, sets_window
-from ascar.sharp.rules import Action
 from ascar.space import ChangeCost, Space, integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.space import Parameter
 
 _MEANINGS: Final = {

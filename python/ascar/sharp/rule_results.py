@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ascar.results.sharp import RuleResult, RuleSetResult
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import Rule, RuleSet
+    from ascar.rules import Rule, RuleSet
 
 _INDICATORS = ("ack_ewma_us", "send_ewma_us", "pt_ratio_x100", "slow_ack_ewma_us", "timeouts_per_1000")
 

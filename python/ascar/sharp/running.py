@@ -8,7 +8,7 @@ from ascar.sharp.deployment.managed_system import interval_metrics
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.simulation import Scenario
 
 _RATES = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]

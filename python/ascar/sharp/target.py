@@ -26,11 +26,11 @@ from ascar.errors import AscarError, InputError, StageFailed, StudyError
 from ascar.messaging import token
 from ascar.results.measurement import Readings, Series
 from ascar.results.trial import Change
+from ascar.rules import RuleSet
 from ascar.sharp.deployment.managed_system import ManagedSystem, interval_metrics
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.ranges import FIELDS
 from ascar.sharp.rule_knobs import space_of, with_values
-from ascar.sharp.rules import RuleSet
 from ascar.sharp.running import SimulatedRunning
 from ascar.simulation import open_scenario
 from ascar.study import convert, duration

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.pilot.turns import InTurns, PairTest, Scores, Side
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.sharp.trials.judge import Judge
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ascar.sharp.rules import INFINITY
+from ascar.rules import INFINITY
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import Action, Rule, RuleSet
+    from ascar.rules import Action, Rule, RuleSet
 
 AXES = ("ack_ewma", "send_ewma", "pt_ratio", "slow_ack_ewma", "timeouts")
 """Indicators in the order of a region's intervals."""

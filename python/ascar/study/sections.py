@@ -44,6 +44,8 @@ class StartSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         study: a similar study in the history, by its name (the latest run) or a run's number: its best
             configurations, or the nearest to them that are valid here.
         study_trials: the number of trials to take from it.
+        library_trials: the number of configurations to take from the library: those that improved the most
+            similar loads on the same kind of system, for the same objective.
         preferred: parameters with a list of values each that are likely to be good ones.
         preferred_trials: the number of configurations that take the preferred values, the other parameters at
             random.
@@ -52,6 +54,7 @@ class StartSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configurations: tuple[dict[str, Any], ...] = ()
     study: str | int | None = None
     study_trials: int = 3
+    library_trials: int = 0
     preferred: dict[str, list[Any]] = {}
     preferred_trials: int = 5
 
@@ -135,6 +138,7 @@ def check_start(start: StartSection) -> None:
     if len(start.configurations) > _START_MAX:
         raise StudyError(f"start.configurations: has {len(start.configurations)}; at most {_START_MAX}")
     within("start.study_trials", start.study_trials, 1, _START_MAX)
+    within("start.library_trials", start.library_trials, 0, _START_MAX)
     within("start.preferred_trials", start.preferred_trials, 1, _START_MAX)
     for name, values in start.preferred.items():
         if not values:

@@ -13,7 +13,7 @@ from ascar.sharp import Action, RuleSet
 from ascar.sharp.deployment import ManagedSystem, SimulatedControllers
 from ascar.sharp.deployment.managed_system import METRICS, interval_metrics
 from ascar.sharp.deployment.simulated_controllers import one_group_a_client
-from ascar.sharp.library import WatchedSystem, observed
+from ascar.sharp.matching import WatchedSystem, observed
 from ascar.simulation import Cluster, preset
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ async def _cancelled(cluster: Cluster5) -> None:
 def test_clients_are_observed_as_in_one_process(
     background: Background, server: MessageServer, cluster: Cluster5
 ) -> None:
-    """Features that the rule library knows, from what five controllers have written down."""
+    """Features that the library knows, from what five controllers have written down."""
     watched = WatchedSystem(background, server.settings("manager"), "random", silence_s=60.0)
     found, known = watched.observe(60.0), observed(preset("random-write"), 40.0)
     assert set(found) == set(known)

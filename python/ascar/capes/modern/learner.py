@@ -22,7 +22,8 @@ from ascar.capes.modern.settling import SettlingDelay
 from ascar.capes.modern.surface import NOISY
 from ascar.capes.modern.visit import Visit, VisitEnding, VisitPurpose
 from ascar.capes.modern.visit_value import CandidateSettings, ChoiceCriteria, paying
-from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadModels
+from ascar.capes.modern.workload_models import WorkloadModels
+from ascar.library import IndicatorSummary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,9 @@ import numpy as np
 
 from ascar.capes.axes import units
 from ascar.capes.modern.surface import Surface, VisitedSetting
-from ascar.capes.modern.workload_models import IndicatorSummary, WorkloadRecord
+from ascar.capes.modern.workload_models import WorkloadRecord
 from ascar.errors import InputError
+from ascar.library import IndicatorSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,8 +51,9 @@ def taken_from(learner: Modern) -> tuple[StoredModels, Arrays]:
     knobs = len(learner.knobs)
     records = learner.workloads.all()
     arrays: Arrays = {"evidence": learner.settling.evidence}
-    if learner.workloads.drift is not None:
-        arrays["wandered"] = learner.workloads.drift
+    drift = learner.workloads.drift
+    if drift.squares is not None:
+        arrays["wandered"] = drift.squares
     arrays["refused"] = np.array(list(learner.refused), float).reshape(-1, knobs)
     for at, one in enumerate(records):
         places = one.surface.places
@@ -62,7 +64,7 @@ def taken_from(learner: Modern) -> tuple[StoredModels, Arrays]:
         indicators = [np.stack(seen) for seen in one.indicators.values()]
         arrays[f"looks{at:03d}"] = np.stack(indicators) if indicators else np.empty((0, 2, 0))
     about = tuple(_StoredWorkload(one.name, one.surface.designed) for one in records)
-    return StoredModels(about, learner.workloads.changes, learner.moves, learner.workloads.drifts), arrays
+    return StoredModels(about, learner.workloads.changes, learner.moves, drift.count), arrays
 
 
 def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -86,7 +88,7 @@ def put_back(learner: Modern, memory: StoredModels, arrays: Mapping[str, NDArray
         drift = _array(arrays, "wandered", None)
         if widths - {len(drift)} or memory.drifts < 0 or (drift < 0).any():
             raise InputError("array wandered has another shape, or holds impossible values")
-        learner.workloads.drift, learner.workloads.drifts = drift, memory.drifts
+        learner.workloads.drift.squares, learner.workloads.drift.count = drift, memory.drifts
 
 
 def _workload(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ascar.capes.modern.surface import Surface
+from ascar.library import Drift, IndicatorSummary, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,29 +23,7 @@ _OUTLIERS_MAX = 2
 _KEPT_MAX = 32
 _HINTS_MAX = 4
 _INDICATORS_MAX = 320  # twice what a surface keeps
-# Standard deviation of an indicator from visit to visit, before anything is known, and at least.
-_DRIFT_FIRST, _DRIFT_WEIGHT, _DRIFT_MIN = 0.02, 2.0, 0.005
 _NEWEST = 0.5
-
-
-class IndicatorSummary(NamedTuple):
-    """The indicators of a visit.
-
-    Attributes:
-        mean: (indicators,), over ticks and nodes.
-        variance: (indicators,), of that mean.
-    """
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, ticks: NDArray[np.float64]) -> IndicatorSummary:
-        """The summary of the ticks' means over nodes, (ticks, indicators)."""
-        count = len(ticks)
-        if count < 2:
-            return cls(ticks.mean(0), np.full(ticks.shape[1], np.inf))
-        return cls(ticks.mean(0), ticks.var(0, ddof=1) / count)
 
 
 class WorkloadRecord(NamedTuple):
@@ -82,9 +61,7 @@ class WorkloadModels:
     Attributes:
         surface: the surface of the present workload.
         changes: found or announced so far.
-        drift: (indicators,), their squared changes from visit to visit of one setting, summed; None before
-            the first.
-        drifts: the number of summed drifts.
+        drift: what indicators move by while the workload stays.
     """
 
     def __init__(self, knobs: Sequence[Axis]) -> None:
@@ -97,8 +74,7 @@ class WorkloadModels:
         self._outliers = 0
         self._outlier: tuple[Setting, NDArray[np.float64], IndicatorSummary] | None = None
         self._indicators: dict[int, dict[Setting, IndicatorSummary]] = {}
-        self.drift: NDArray[np.float64] | None = None
-        self.drifts = 0.0
+        self.drift = Drift()
 
     def all(self) -> list[WorkloadRecord]:
         """All workloads: first the one that runs, then those before, the latest last."""
@@ -173,7 +149,7 @@ class WorkloadModels:
             return False
         if known[setting].mean.shape != indicators.mean.shape:
             return False
-        return self._distance(known[setting], indicators) > _APART
+        return self.drift.distance(known[setting], indicators) > _APART
 
     def identify(self, setting: Setting, values: NDArray[np.float64], indicators: IndicatorSummary) -> None:
         """Another workload runs, or the same again: take up the most similar one's surface.
@@ -183,20 +159,21 @@ class WorkloadModels:
             values: the values of the visit's ticks.
             indicators: meanwhile.
         """
-        fits: list[tuple[float, int]] = []
         known = [*self._others, self.surface]
-        for at, one in enumerate(known):
-            errors = _errors(one, setting, values)
-            apart = self._apart(one, setting, indicators)
-            if apart is not None and apart < _ALIKE and (errors is None or errors < _OUTLIER_ERRORS):
-                fits.append((apart, at))
-        if fits and known[min(fits)[1]] is self.surface:
+        comparable = {
+            at: seen
+            for at, one in enumerate(known)
+            if (seen := self._seen(one, setting, indicators)) is not None
+            and ((errors := _errors(one, setting, values)) is None or errors < _OUTLIER_ERRORS)
+        }
+        alike = nearest(indicators, comparable, self.drift.distance, within=_ALIKE)
+        if alike and known[alike[0].name] is self.surface:
             self._remember(setting, indicators)
             self._confirm()
             return  # a false alarm
         self._outlier = None
         self.changes += 1
-        found = known[min(fits)[1]] if fits else self._new()
+        found = known[alike[0].name] if alike else self._new()
         self._others = [one for one in known if one is not found]
         self.surface = found
         self._remember(setting, indicators)
@@ -237,20 +214,21 @@ class WorkloadModels:
             if len(known) > _INDICATORS_MAX:
                 del known[next(iter(one for one in known if one not in self.surface.places))]
             return
-        finite = np.isfinite(indicators.variance) & np.isfinite(before.variance)
-        moved = (indicators.mean - before.mean) ** 2 - indicators.variance - before.variance
-        if finite.all():
-            if self.drift is None:
-                self.drift = np.zeros(len(indicators.mean))
-            self.drift += np.maximum(moved, 0) / 2
-            self.drifts += 1
+        if self.drift.learn(before, indicators):
             variance = (1 - _NEWEST) ** 2 * before.variance + _NEWEST**2 * indicators.variance
             known[setting] = IndicatorSummary(
                 before.mean + _NEWEST * (indicators.mean - before.mean), variance
             )
 
     def _apart(self, surface: Surface, setting: Setting, indicators: IndicatorSummary) -> float | None:
-        """How far indicators are from those of the setting before; None where it was not seen.
+        """How far indicators are from those of the setting before; None where it was not seen."""
+        seen = self._seen(surface, setting, indicators)
+        return None if seen is None else self.drift.distance(seen, indicators)
+
+    def _seen(
+        self, surface: Surface, setting: Setting, indicators: IndicatorSummary
+    ) -> IndicatorSummary | None:
+        """The indicators of the setting before; None where it was not seen.
 
         Of a neighbour they would differ: a knob may be an indicator, and such a one does not drift.
         """
@@ -259,15 +237,7 @@ class WorkloadModels:
             return None
         if next(iter(known.values())).mean.shape != indicators.mean.shape:
             return None  # another set of indicators is sampled now
-        return self._distance(known[setting], indicators) if setting in known else None
-
-    def _distance(self, before: IndicatorSummary, now: IndicatorSummary) -> float:
-        """In standard deviations, over the eighth of the indicators that differs most."""
-        drift = 0.0 if self.drift is None else self.drift
-        drift_variance = (_DRIFT_WEIGHT * _DRIFT_FIRST**2 + drift) / (_DRIFT_WEIGHT + self.drifts)
-        variance = np.maximum(drift_variance, _DRIFT_MIN**2) * 2 + before.variance + now.variance
-        squares = np.sort((before.mean - now.mean) ** 2 / variance)
-        return float(np.sqrt(squares[-max(1, len(squares) // 8) :].mean()))
+        return known.get(setting)
 
 
 def _errors(surface: Surface, setting: Setting, values: NDArray[np.float64]) -> float | None:

@@ -8,7 +8,6 @@ from ascar.cli.sharp import (
     deploy,
     explain,
     learn,
-    library,
     search,
     show,
     split,
@@ -39,7 +38,6 @@ app.command("explain", epilog=explain.EXAMPLES, short_help="Say in words and plo
 app.command("learn", epilog=learn.EXAMPLES, short_help="Learn the numbers of rules while they run.")(
     learn.learn
 )
-app.add_typer(library.app, name="library")
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
 app.command("set", epilog=turn.EXAMPLES, short_help="Change numbers of the rules in force.")(turn.turn)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)

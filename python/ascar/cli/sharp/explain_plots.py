@@ -8,7 +8,7 @@ import numpy as np
 
 from ascar.analysis.drawing import COLOURS, styled
 from ascar.errors import WorkError
-from ascar.sharp.rules import INFINITY
+from ascar.rules import INFINITY
 from ascar.sharp.words import window_after
 
 if TYPE_CHECKING:

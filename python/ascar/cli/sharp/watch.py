@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.epilog import examples
+from ascar.cli.library.find import choice_result
 from ascar.cli.options import (
     Budget,
     Caution,
@@ -21,11 +22,10 @@ from ascar.cli.options import (
     SeedOrNone,
     WorkloadOrNone,
 )
-from ascar.cli.sharp.library.find import choice_result
 
 if TYPE_CHECKING:
     from ascar.results.sharp import WatchedEvent
-    from ascar.sharp.library import WatchEvent
+    from ascar.sharp.matching import WatchEvent
 
 EXAMPLES = examples(
     "ascar sharp watch random-write --budget '10 min'",
@@ -74,13 +74,13 @@ def watch(
     was in force before is so again. When the load changes, rules are taken off and found anew.
     """
     from ascar.cli.interrupts import Interrupted
+    from ascar.cli.library.workloads import objective_named, opened
     from ascar.cli.output import emit, people, say
-    from ascar.cli.sharp.library.workloads import objective_named, opened
     from ascar.cli.sharp.system import scenario_or_live
     from ascar.results.sharp import SharpWatchResult
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.deployment.managed_system import check_objective
-    from ascar.sharp.library import Chooser, RuleWatcher, WatchOptions, watched
+    from ascar.sharp.matching import Chooser, RuleWatcher, WatchOptions, watched
     from ascar.sharp.rule_results import rule_set_result
     from ascar.study import duration as seconds_of
 

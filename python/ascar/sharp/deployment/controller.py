@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ascar.errors import InputError
 from ascar.messaging import Message, token
+from ascar.rules import RuleSet
 from ascar.sharp.deployment.messages import (
     FIND,
     Back,
@@ -31,7 +32,6 @@ from ascar.sharp.deployment.messages import (
 )
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import parts_of
-from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, MessagingError
 from ascar.messaging import Link, token
+from ascar.rules import RuleSet
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.roster import ExpectedDeployment
 from ascar.sharp.rule_knobs import with_values
-from ascar.sharp.rules import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Background, Link, find_settings
+from ascar.rules import RuleSet
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
-from ascar.sharp.rules import RuleSet
 from ascar.sharp.trials.bench import merged
 
 if TYPE_CHECKING:

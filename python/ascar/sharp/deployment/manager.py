@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ascar.messaging import Link
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
 
 _AT_ONCE = 64
 _NAMED_MAX = 8

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
 
 
 def rules_id(rules: RuleSet) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import token
+from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller import ControllerEndpoint
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.simulated_recorder import Recorder
-from ascar.sharp.rules import RuleSet
 from ascar.simulation import INDICATORS, Cluster
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ascar.errors import InputError
-from ascar.sharp.rules import RuleSet
+from ascar.rules import RuleSet
 
 __all__ = ["RULESETS", "ruleset"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.sharp.rules import Action
+from ascar.rules import Action
 from ascar.surrogate.acquisition import expected_improvement
 from ascar.surrogate.fitting import fit
 from ascar.surrogate.observations import ModelObservations

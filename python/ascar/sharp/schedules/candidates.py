@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ascar.sharp.rules import Action
+from ascar.rules import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
 
 _ONCE_X100 = 100  # what "do not multiply" multiplies by
 

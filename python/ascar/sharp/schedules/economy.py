@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from ascar.rules import Action, RuleSet
 from ascar.sharp.plan import RULES_MAX
-from ascar.sharp.rules import Action, RuleSet
 from ascar.sharp.schedules.action_model import Actions, promising
 from ascar.sharp.schedules.candidates import candidates
 from ascar.sharp.schedules.racing import Field, race

@@ -12,8 +12,8 @@ from ascar.sharp.schedules.splitting import split
 from ascar.sharp.trials.judge import RUNS
 
 if TYPE_CHECKING:
+    from ascar.rules import RuleSet
     from ascar.sharp.plan import SearchPlan
-    from ascar.sharp.rules import RuleSet
     from ascar.sharp.trials.judge import Judge, Judged
 
 _REMY_SPLITS_EVERY = 4

@@ -17,7 +17,7 @@ from ascar.sharp.trials.judge import RUNS, Judged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.sharp.rules import Action, RuleSet
+    from ascar.rules import Action, RuleSet
     from ascar.sharp.trials.judge import Judge
 
 _LEVEL = 0.2

@@ -17,7 +17,7 @@ from ascar.sharp.schedules.action_model import Actions
 from ascar.sharp.schedules.splitting import split
 
 if TYPE_CHECKING:
-    from ascar.sharp.rules import Action, RuleSet
+    from ascar.rules import Action, RuleSet
     from ascar.sharp.schedules.racing import Field
     from ascar.sharp.trials.judge import Judged
 

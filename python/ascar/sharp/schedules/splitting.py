@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ascar.sharp.rules import Interval
+from ascar.rules import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.sharp.rules import Rule, RuleSet
+    from ascar.rules import Rule, RuleSet
 
 
 def split(rule_set: RuleSet, at: int | None = None, axes: Sequence[int] = (0, 1, 2)) -> RuleSet:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from ascar.errors import InputError
+from ascar.rules import Observed, RuleSet
 from ascar.sharp.objectives import ALPHA_FAIRNESS, alpha_fairness
-from ascar.sharp.rules import Observed, RuleSet
 from ascar.simulation import FIGURES, Cluster, with_rule_text
 from ascar.simulation.batch import cores
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.rules import Rule
+    from ascar.rules import Rule
     from ascar.simulation import ClusterOutcome, Scenario
 
 FRESH = 1_000_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ascar.objective import Objective
-    from ascar.sharp.rules import RuleSet
+    from ascar.rules import RuleSet
     from ascar.sharp.trials.bench import Bench, RuleRun
     from ascar.sharp.trials.run_journal import Journal
 

@@ -14,7 +14,7 @@ import msgspec
 
 from ascar import __version__
 from ascar.errors import InputError, Refused, WorkError
-from ascar.sharp.rules import RuleSet
+from ascar.rules import RuleSet
 from ascar.sharp.trials.bench import RuleRun, RuleTrial
 
 if TYPE_CHECKING:
