@@ -7,7 +7,7 @@ measure of distance: `Similarity` for features of loads, `Drift` for indicators 
 from ascar.library.drift import Drift, IndicatorSummary
 from ascar.library.entries import GainEntry, SolutionEntry, WorkloadEntry
 from ascar.library.information import Informative, ranking
-from ascar.library.signature import ABSENT, WorkloadObservation, workload_features
+from ascar.library.signature import ABSENT
 from ascar.library.similarity import Neighbour, Similarity, learned, nearest
 from ascar.library.store import Library, default_path
 from ascar.library.tree import grow, lines
@@ -23,12 +23,10 @@ __all__ = [
     "Similarity",
     "SolutionEntry",
     "WorkloadEntry",
-    "WorkloadObservation",
     "default_path",
     "grow",
     "learned",
     "lines",
     "nearest",
     "ranking",
-    "workload_features",
 ]

@@ -68,8 +68,7 @@ def seen(workload: str, library: Library | None = None) -> Named:
     """
     from ascar.cli.workload.traces import read_trace
     from ascar.errors import InputError
-    from ascar.library import workload_features
-    from ascar.sharp.matching import observed
+    from ascar.sharp.matching import observed, workload_features
     from ascar.simulation import PRESETS, open_scenario
 
     if workload.startswith("lib:"):

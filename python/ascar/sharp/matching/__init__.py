@@ -9,6 +9,7 @@ from ascar.sharp.matching.bootstrap import Bootstrapped, BootstrapProgress, Effo
 from ascar.sharp.matching.bootstrap import bootstrap as fill
 from ascar.sharp.matching.choice import CAUTION, Choice, Chooser
 from ascar.sharp.matching.common import Mix, common_set
+from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.matching.gains import RuleGain, gain_of, gains
 from ascar.sharp.matching.managed import WatchedSystem, watched
 from ascar.sharp.matching.observation import observed, observed_on
@@ -37,6 +38,7 @@ __all__ = [
     "WatchOptions",
     "WatchableSystem",
     "WatchedSystem",
+    "WorkloadObservation",
     "Workloads",
     "alterations",
     "common_set",
@@ -47,4 +49,5 @@ __all__ = [
     "observed_on",
     "trace_of",
     "watched",
+    "workload_features",
 ]

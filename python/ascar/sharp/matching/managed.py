@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ascar.errors import WorkError
-from ascar.library.signature import WorkloadObservation, workload_features
 from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
+from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.matching.simulated_system import SimulatedClusterSystem
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.errors import WorkError
-from ascar.library.signature import WorkloadObservation, workload_features
+from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.simulated_traces import trace_of
 from ascar.simulation import INDICATORS, Cluster
 
