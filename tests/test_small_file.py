@@ -1,3 +1,4 @@
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -71,3 +72,13 @@ def test_a_limit_is_not_reserved_before_there_is_so_much_to_read(tmp_path):
 def test_text_that_is_no_toml_is_refused_with_a_short_reason(text):
     with pytest.raises(StudyError, match="^study file is not TOML: .{5,300}$"):
         study_table(text)
+
+
+def test_a_pipe_that_this_process_was_given_is_read():
+    read, write = os.pipe()
+    os.write(write, b"a = 1\n")
+    os.close(write)
+    try:
+        assert SmallFile(Path(f"/dev/fd/{read}"), "the file", 100).toml() == {"a": 1}
+    finally:
+        os.close(read)

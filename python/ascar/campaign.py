@@ -86,6 +86,7 @@ class PreparedStudy:
         if not study.workload and isinstance(target, Workload):
             workload: Workload = target  # recorded and simulated systems bring their own load
         else:
+            _check_time(study, target)
             workload = open_workload(study.workload, target.default_workload)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         day = None if hasattr(target, "clock") else Day()
@@ -101,6 +102,19 @@ class PreparedStudy:
     def valid_for(self) -> dict[str, Any]:
         """What results hold for: the machine, the system under tuning, the load; JSON-ready."""
         return {**self.target.describe(), "workload": dict(self.workload.describe())}
+
+
+def _check_time(study: Study, target: Target) -> None:
+    """See that the load runs in the target's time: one that really runs would be billed to a virtual clock.
+
+    Raises:
+        StudyError: the target exists on paper, and the study names a load.
+    """
+    if study.workload and not target.on_machine:
+        raise StudyError(
+            f"workload.kind = {study.workload.get('kind')!r}: target.kind = {study.target.get('kind')!r} is "
+            "its own load, in a time of its own; leave [workload] out"
+        )
 
 
 def _space_of(study: Study, target: Target) -> Space:

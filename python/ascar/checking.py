@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ascar.campaign import PreparedStudy, ignore
-from ascar.errors import AscarError, InputError
+from ascar.errors import AscarError, InputError, Refused
 from ascar.evaluation import Evaluator
 from ascar.results.check import CheckedParameter, CheckResult
 from ascar.results.trial import Purpose, Trial, TrialState
@@ -58,9 +59,26 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
     if missing:
         return result_without(study.name, kind, missing)
     prepared = PreparedStudy.open(_shortened(study))
+    _check_window(prepared)
     with entering(prepared.target):
         prepared = prepared.entered()
         return _tried(prepared, kind, listener)
+
+
+def _check_window(prepared: PreparedStudy) -> None:
+    """See that the guard allows changes now: a check changes every parameter.
+
+    Raises:
+        Refused: it does not.
+    """
+    if prepared.day is None or (closed_s := prepared.study.guard.closed_s(prepared.day.time())) == 0:
+        return
+    if closed_s is None:
+        raise Refused("guard.window: no time of the week is in a window; change the windows")
+    opens = (prepared.day.time() + timedelta(seconds=closed_s)).isoformat(" ", "minutes")
+    raise Refused(
+        f"guard.window: allows no change before {opens}; a check changes every parameter once, try it then"
+    )
 
 
 def missing_needs(target: Mapping[str, Any]) -> tuple[Need, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,8 @@ class SmallFile:
         Raises:
             InputError: it cannot be read, or is too large.
         """
+        if _waits_for_a_writer(self.path):
+            raise self.refused("is a FIFO, or a socket")
         try:
             with self.path.open("rb", buffering=0) as file:  # a device has no size to look at
                 content = bytearray()
@@ -97,3 +100,14 @@ class SmallFile:
     def refused(self, reason: str) -> AscarError:
         """The error that says why the file is not used."""
         return self.error(f"{self.what}: {reason}; {self.advice}")
+
+
+def _waits_for_a_writer(path: Path) -> bool:
+    """Whether reading would wait for another process: pipes that this one was given, /dev/fd/N, are read."""
+    if str(path).startswith(("/dev/", "/proc/")):
+        return False
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False  # opening it says why
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

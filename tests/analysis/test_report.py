@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from ascar.analysis.report import commands_for, report_page, write_report
 from ascar.errors import HistoryError
+from ascar.history import History
 from ascar.results.trial import Failure, Purpose, TrialState
-from ascar.space import ChangeCost, Configuration, Space, categorical
+from ascar.space import ChangeCost, Configuration, Space, categorical, study_space
+from ascar.study import Study
+from ascar.systems import open_target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -273,15 +276,24 @@ def test_a_target_that_this_machine_lacks(studies, space, make, verdicts):
     assert commands_for(run, fine) == {}
 
 
-def test_a_target_that_cannot_take_the_configuration(studies, space, make, verdicts):
+def test_the_commands_are_those_of_export(tmp_path, make, verdicts):
     text = (
-        '[study]\nname = "m"\nobjective = "maximize x"\nbudget = "1 s"\n'
-        '[target]\nkind = "simulated"\nmetrics = { x = "depth" }\n'
-        '[space.parameters.depth]\nkind = "integer"\nlow = 1\nhigh = 9\ndefault = 1\ncost = "dyn-kernel"\n'
+        '[study]\nname = "m"\nobjective = "maximize throughput_ops_per_s"\nbudget = "1 s"\n'
+        '[target]\nkind = "localfs"\n'
+        "[space.parameters.block_read_ahead_kb]\nlow = 64\nhigh = 2560\n"
     )
-    run = studies.run(make.search(space, 5), verdicts("improved"), text)
-    lines = commands_for(run, run.outcome())["shell"]
-    assert lines[0].startswith("# not known here: unknown parameter")
+    study = Study.parse(text)
+    target = open_target(study.target)
+    run_space = study_space(study, target.space)
+    wanted = run_space.nearest({**run_space.default(), "block_read_ahead_kb": 2560})
+    assert wanted["block_read_ahead_kb"] == 2560, "the catalogue of the target lists no such value"
+    with History(tmp_path / "history.sqlite") as history, history.begin(study, run_space, {}) as run:
+        run.finish_trial(make.trial(1, wanted, 100.0))
+        run.finish(replace(run.outcome(), verdict=verdicts("improved"), recommended=wanted))
+        found = commands_for(run, run.outcome())
+        exported = target.commands(wanted, run.space.departures(wanted))
+    assert any("2560" in line for line in found["shell"])
+    assert found == exported
 
 
 def test_a_directory_that_cannot_be_written(studies, space, tmp_path):

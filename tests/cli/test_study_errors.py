@@ -34,6 +34,33 @@ def changed(old: str, new: str) -> str:
 
 
 MISTAKES = {
+    "constraints that exclude each other": (
+        changed(
+            "[target]",
+            'constraints = ["throughput_ops_per_s < 3", "5 < throughput_ops_per_s"]\n[target]',
+        ),
+        [
+            "'5 < throughput_ops_per_s'",
+            "'throughput_ops_per_s < 3'",
+            "no throughput_ops_per_s satisfies both",
+        ],
+    ),
+    "a floor above a constraint": (
+        changed("[target]", 'constraints = ["throughput_ops_per_s <= 10"]\n[target]')
+        + '[[guard.floor]]\nmetric = "throughput_ops_per_s"\nminimum = 11\n',
+        ["throughput_ops_per_s >= 11", "throughput_ops_per_s <= 10", "change one of them"],
+    ),
+    "most and least of one metric": (
+        changed(
+            '"maximize throughput_ops_per_s"',
+            '["maximize throughput_ops_per_s", "minimize throughput_ops_per_s"]',
+        ),
+        ["study.objective[1] = 'minimize throughput_ops_per_s'", "study.objective[0]", "once"],
+    ),
+    "a load that really runs beside virtual time": (
+        GOOD + '[workload]\nkind = "command"\nargv = ["sleep", "1"]\n',
+        ["workload.kind = 'command'", "target.kind = 'simulated'", "leave [workload] out"],
+    ),
     "unknown key": (
         changed("[stop]", "[stop]\ntrails = 4"),
         ["stop.trails", "trials_without_gain", "'trials'"],
@@ -169,6 +196,8 @@ def test_the_good_study_really_is_good(ascar, tmp_path):
         (b"# " + b"x" * 2_000_000, ["1000000 bytes"]),
         (b"a = " + b"[" * 100_000, ["TOML"]),
         (b"\0", ["TOML"]),
+        (b"[study]\na = = 1\n", ["study.toml", "line 2"]),
+        (b"\xef\xbb\xbf[study]\n", ["study.toml", "byte-order mark"]),
     ],
 )
 def test_a_file_that_is_no_study(ascar, tmp_path, untouched, content, named):
@@ -183,6 +212,15 @@ def test_a_file_that_is_no_study(ascar, tmp_path, untouched, content, named):
 
 def test_a_directory_is_no_study(ascar, tmp_path, untouched):
     assert "directory" in ascar("tune", tmp_path).error.lower()
+
+
+@pytest.mark.parametrize("command", [("tune",), ("space",), ("check",), ("capes", "up")])
+def test_a_pipe_that_nobody_writes_to_is_no_study(ascar, tmp_path, command):
+    pipe = tmp_path / "study.toml"
+    os.mkfifo(pipe)
+    done = ascar(*command, pipe)
+    assert done.status == 2
+    assert str(pipe) in done.error and "FIFO" in done.error
 
 
 def test_a_pipe_that_never_ends_is_no_study(ascar, untouched):

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from ascar import campaign
-from ascar.errors import InputError
+from ascar.checking import check_study
+from ascar.cli.studies import find_space
+from ascar.errors import InputError, Refused
 from ascar.history import History
 from ascar.loops.offline import tune
 from ascar.results.trial import Purpose
@@ -114,6 +116,23 @@ def test_trials_wait_for_the_window_with_the_default_in_force_and_the_budget_wai
     trials = history.run(outcome.run_id).trials()
     assert any(one.purpose is Purpose.VERIFY for one in trials), "and the verification found time"
     assert [one.purpose for one in trials[:2]] == [Purpose.DEFAULT] * 2
+
+
+def test_a_check_is_refused_outside_of_the_windows(monkeypatch):
+    clock = Clock(monkeypatch)
+    with pytest.raises(Refused, match=r"guard.window: allows no change before 2026-11-22 22:00"):
+        check_study(Study.parse(SQLITE), lambda _: None)
+    clock.now = clock.now.replace(hour=23)
+    assert check_study(Study.parse(SQLITE), lambda _: None).parameters
+
+
+def test_a_space_is_shown_without_what_the_guard_forbids(tmp_path):
+    file = tmp_path / "study.toml"
+    counts = []
+    for rest in ("", '[[guard.rule]]\nforbid = "depth > 40"\nwhy = "it stalls"\n'):
+        file.write_text(goals(rest=rest))
+        counts.append(find_space(str(file)).count())
+    assert counts == [64 * 3, 40 * 3]
 
 
 def test_an_interrupt_ends_the_wait_and_the_study_goes_on_later(history, monkeypatch):

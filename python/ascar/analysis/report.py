@@ -18,7 +18,6 @@ from ascar.analysis.spectra_section import importance_section
 from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
 from ascar.results.trial import Purpose, TrialState
-from ascar.space import study_space
 from ascar.systems import open_target
 from ascar.units import format_duration
 
@@ -65,10 +64,8 @@ def commands_for(run: Run, outcome: Outcome) -> Mapping[str, Sequence[str]]:
     if outcome.verdict.kind != "improved":
         return {}
     try:
-        target = open_target(run.study.target)
-        # This machine may offer less than the one that was measured.
-        configuration = study_space(run.study, target.space).validate(outcome.recommended)
-        return target.commands(configuration, run.space.departures(configuration))
+        chosen = run.space.departures(outcome.recommended)
+        return open_target(run.study.target).commands(outcome.recommended, chosen)
     except AscarError as error:
         return {"shell": [f"# not known here: {error.message}", f"ascar export {run.id} --as shell"]}
 

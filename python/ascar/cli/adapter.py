@@ -57,7 +57,7 @@ def adapter(
 
     # A stop by a signal puts everything back, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    target, table = tuned_tables(study)
+    target, table, _ = tuned_tables(study)
     with open_target(target) as system:
         space = space_from_table(table, system.space)
         if isinstance(system, Adopting):

@@ -70,9 +70,9 @@ def is_online(path: Path) -> bool:
     Raises:
         StudyError: the file cannot be read.
     """
-    from ascar.study import study_table, study_text
+    from ascar.study import table_of_file
 
-    return "online" in study_table(study_text(path, "make one with `ascar init`"))
+    return "online" in table_of_file(path)
 
 
 def read_online_study(path: Path, format_device: str | None) -> OnlineStudy:
@@ -108,8 +108,8 @@ def find_space(named: str) -> Space:
         if named in kinds("ascar.systems"):
             return open_target({"kind": named}).space
         return preset(named).permit_weaker(Guarantee)
-    target, space = tuned_tables(Path(named))
-    return space_from_table(space, open_target(target).space)
+    target, space, guard = tuned_tables(Path(named))
+    return guard.constrained(space_from_table(space, open_target(target).space))
 
 
 def find_run(history: History, named: str, *, of_any_kind: bool = False) -> Run:

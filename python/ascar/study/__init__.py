@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ascar.study.file import FILE_BYTES_MAX, Study, study_digest, study_table, study_text, tuned_tables
+from ascar.study.file import (
+    FILE_BYTES_MAX,
+    Study,
+    called,
+    study_digest,
+    study_table,
+    study_text,
+    table_of_file,
+    tuned_tables,
+)
 from ascar.study.guard import GuardSection
 from ascar.study.keys import check_value, convert, duration, within, words_in
 from ascar.study.nodes import on_node
@@ -20,6 +29,7 @@ __all__ = [
     "Study",
     "StudySection",
     "VerifySection",
+    "called",
     "check_value",
     "convert",
     "duration",
@@ -27,6 +37,7 @@ __all__ = [
     "study_digest",
     "study_table",
     "study_text",
+    "table_of_file",
     "tuned_tables",
     "within",
     "words_in",

@@ -13,6 +13,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.objective import Objective
 from ascar.small_file import SmallFile, toml_table
+from ascar.study.bounds import check_consistent
 from ascar.study.guard import GuardSection
 from ascar.study.keys import convert, duration, formula, words_in
 from ascar.study.nodes import on_node
@@ -106,7 +107,7 @@ class Study(msgspec.Struct, frozen=True):
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
-        study = cls.parse(study_text(path, "make one with `ascar init`"))
+        study = cls.parse(study_text(path, "make one with `ascar init`"), called(path))
         folder = path.parent.absolute()
         parts = {name: words_in(getattr(study, name), folder) for name in ("target", "workload", "optimizer")}
         return msgspec.structs.replace(study, **parts)
@@ -175,13 +176,17 @@ class Study(msgspec.Struct, frozen=True):
         )
 
     @classmethod
-    def parse(cls, text: str) -> Study:
+    def parse(cls, text: str, what: str = "study file") -> Study:
         """Read a study from TOML text.
+
+        Args:
+            text: the text.
+            what: the file in the user's words, for errors.
 
         Raises:
             StudyError: a key is unknown, missing, of the wrong type or out of range.
         """
-        table = study_table(text)
+        table = study_table(text, what)
         file = convert(table, _File)
         check_study(file.study)
         check_measurement(file.measurement)
@@ -190,17 +195,16 @@ class Study(msgspec.Struct, frozen=True):
         check_verify(file.verify)
         file.guard.check()
         objectives = _objectives(file.study.objective)
+        constraints = tuple(
+            formula(f"study.constraints[{index}]", constraint)
+            for index, constraint in enumerate(file.study.constraints)
+        )
+        check_consistent((*constraints, *file.guard.limits))
         return cls(
             name=file.study.name,
             objective=Objective.compromise(objectives, file.study.weights),
             objectives=objectives,
-            constraints=(
-                *(
-                    formula(f"study.constraints[{index}]", constraint)
-                    for index, constraint in enumerate(file.study.constraints)
-                ),
-                *file.guard.limits,
-            ),
+            constraints=(*constraints, *file.guard.limits),
             guard=file.guard,
             budget_s=duration("study.budget", file.study.budget),
             seed=file.study.seed,
@@ -218,13 +222,13 @@ class Study(msgspec.Struct, frozen=True):
         )
 
 
-def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The tables [target] and [space] of a study, whichever loop it is for.
+def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any], GuardSection]:
+    """The tables [target], [space] and [guard] of a study, whichever loop it is for.
 
     Raises:
         StudyError: the file cannot be read, or has no [target].
     """
-    table = study_table(study_text(path, "make one with `ascar init`"))
+    table = table_of_file(path)
     found = {name: table.get(name, {}) for name in ("target", "space")}
     for name, keys in found.items():
         if not isinstance(keys, dict):
@@ -235,7 +239,8 @@ def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in cast("list[Any]", nodes)):
         raise StudyError("node: must be tables: write [[node]]")
     target = on_node(found["target"], cast("list[dict[str, Any]]", nodes))
-    return words_in(target, path.parent.absolute()), found["space"]
+    guard = convert(table.get("guard", {}), GuardSection, "guard")
+    return words_in(target, path.parent.absolute()), found["space"], guard
 
 
 def _toml_of(tables: Mapping[str, Any]) -> str:
@@ -253,7 +258,15 @@ def _toml_of(tables: Mapping[str, Any]) -> str:
 def _objectives(texts: str | tuple[str, ...]) -> tuple[Objective, ...]:
     if isinstance(texts, str):
         return (Objective.parse(texts),)
-    return tuple(Objective.parse(text, f"study.objective[{index}]") for index, text in enumerate(texts))
+    found = tuple(Objective.parse(text, f"study.objective[{index}]") for index, text in enumerate(texts))
+    for index, one in enumerate(found):
+        for before, other in enumerate(found[:index]):
+            if one.formula == other.formula:
+                raise StudyError(
+                    f"study.objective[{index}] = {texts[index]!r}: has the formula of "
+                    f"study.objective[{before}] = {texts[before]!r}; name each formula once"
+                )
+    return found
 
 
 def study_text(path: Path, advice: str) -> str:
@@ -266,7 +279,7 @@ def study_text(path: Path, advice: str) -> str:
     Raises:
         StudyError: it cannot be read, is too large, or is not a text.
     """
-    return SmallFile(path, f"study file {str(path)!r}", FILE_BYTES_MAX, advice, StudyError).text()
+    return SmallFile(path, called(path), FILE_BYTES_MAX, advice, StudyError).text()
 
 
 def study_digest(tables: Mapping[str, Any]) -> str:
@@ -278,10 +291,28 @@ def study_digest(tables: Mapping[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(searched, order="sorted")).hexdigest()
 
 
-def study_table(text: str) -> dict[str, Any]:
+def table_of_file(path: Path) -> dict[str, Any]:
+    """The tables of a study file, as they stand there.
+
+    Raises:
+        StudyError: the file cannot be read, or is not TOML.
+    """
+    return study_table(study_text(path, "make one with `ascar init`"), called(path))
+
+
+def study_table(text: str, what: str = "study file") -> dict[str, Any]:
     """The tables of a study file's text, as they stand there.
+
+    Args:
+        text: the text.
+        what: the file in the user's words, for errors.
 
     Raises:
         StudyError: the text is not TOML.
     """
-    return toml_table(text, lambda reason: StudyError(f"study file {reason}"))
+    return toml_table(text, lambda reason: StudyError(f"{what} {reason}"))
+
+
+def called(path: Path) -> str:
+    """A study file in the user's words, for errors."""
+    return f"study file {str(path)!r}"

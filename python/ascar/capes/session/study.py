@@ -12,6 +12,7 @@ from ascar.messaging import token
 from ascar.objective import Objective
 from ascar.study import (
     GuardSection,
+    called,
     check_value,
     convert,
     duration,
@@ -183,7 +184,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         Raises:
             StudyError: the file cannot be read, or a key is wrong.
         """
-        study = cls.parse(study_text(path, "name a file that can be read"))
+        study = cls.parse(study_text(path, "name a file that can be read"), called(path))
         folder = path.parent.absolute()
         collectors = tuple(words_in(one, folder) for one in study.online.collector)
         online = msgspec.structs.replace(study.online, collector=collectors)
@@ -196,13 +197,17 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         return study
 
     @classmethod
-    def parse(cls, text: str) -> OnlineStudy:
+    def parse(cls, text: str, what: str = "study file") -> OnlineStudy:
         """Read a study from TOML text.
+
+        Args:
+            text: the text.
+            what: the file in the user's words, for errors.
 
         Raises:
             StudyError: a key is unknown, missing, of the wrong type or out of range.
         """
-        table = study_table(text)
+        table = study_table(text, what)
         if "capes" in table:
             raise StudyError(
                 "capes: is now [online], with [guard] and [space.parameters]; docs/howto/capes.md says which "
