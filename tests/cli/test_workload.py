@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from ascar.features import filled_bytes
 from process_state import wait_for_end
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, 
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         words = ["--pid", process.pid, "--under", data, "--duration", "4 s", "--run", "4 s", "--force"]
-        words += ["--out", place / "signature.f", "--replay-in", place]
+        words += ["--out", place / "signature.f", "--replay-in", place, "--yes"]
         # A busy machine makes gaps longer now and then, and never alike by chance.
         for _ in range(8):
             document = record(ascar, *words)
@@ -106,7 +108,7 @@ def test_the_signature_of_a_load_that_runs_replays_with_its_features(
         words = ["--pid", process.pid, "--under", data, "--duration", "2 s"]
         # It waits for nothing: how fast it goes is a matter of what else the machine does; see the next test.
         for _ in range(8):
-            document = record(ascar, *words, "--run", "2 s", "--replay-in", place)
+            document = record(ascar, *words, "--run", "2 s", "--replay-in", place, "--yes")
             far = [name for name in document["replay"]["far"] if "_gap_s_" not in name]
             if not far:
                 break
@@ -334,3 +336,40 @@ def test_a_record_of_ascard_load_has_features(ascar, ascard, place) -> None:
     (workload,) = json.loads(told.out)["workloads"]
     assert (workload["form"], workload["threads"]) == ("load", 4)
     assert workload["features"]["sync_share"] == pytest.approx(2 / 8, abs=0.02)
+
+
+def jumping(place: Path, span_bytes: int) -> Path:
+    """A trace of reads of 8 KiB that jump within one file of that size."""
+    draw = random.Random(5)
+    path = place / "jumps.csv"
+    lines = [
+        f"{at / 100},1,r,read,/a,{draw.randrange(span_bytes // 8192) * 8192},8192,100\n" for at in range(400)
+    ]
+    path.write_text("time_s,thread,flowop,type,file,offset,bytes,latency_us\n" + "".join(lines))
+    return path
+
+
+def test_a_replay_that_fills_much_is_asked_for_and_without_a_terminal_needs_yes(ascar, tmp_path) -> None:
+    trace, where = jumping(tmp_path, 4 << 30), tmp_path / "where"
+    where.mkdir()
+    asked = ascar("workload", "record", "--trace", trace, "--replay-in", where)
+    assert asked.status == 2
+    assert "--yes: missing" in asked.error and "GiB" in asked.error and str(where) in asked.error
+    assert list(where.iterdir()) == []
+    full = ascar("workload", "record", "--trace", jumping(tmp_path, 1 << 45), "--replay-in", where, "--yes",
+                 "--size-max", "20 TiB")  # fmt: skip
+    assert full.status == 2 and "are free" in full.error
+    nowhere = ascar("workload", "record", "--trace", trace, "--replay-in", tmp_path / "nowhere", "--yes")
+    assert nowhere.status == 2 and "nowhere" in nowhere.error
+
+
+def test_what_a_replay_fills_is_what_was_said(ascar, ascard, tmp_path) -> None:
+    trace, data = jumping(tmp_path, 64 << 20), tmp_path / "data"
+    data.mkdir()
+    wml = tmp_path / "signature.f"
+    words = ("workload", "record", "--trace", trace, "--out", wml, "--size-max", "16 MiB")
+    assert ascar(*words).status == 0
+    subprocess.run([ascard, "load", "--wml", wml, "--dir", data, "--seconds", "0.1"], check=True)
+    sizes = sum(path.stat().st_size for path in data.rglob("*") if path.is_file())
+    assert sizes == pytest.approx(filled_bytes(wml.read_text()), rel=0.01)
+    assert sizes > 8 << 20

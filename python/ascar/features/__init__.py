@@ -19,7 +19,7 @@ from ascar.features.load_record import parse_load_record
 from ascar.features.native_pace import at_native_pace
 from ascar.features.pressure import pressure_of
 from ascar.features.signature import Signature, signature_of
-from ascar.features.signature_file import signature_workload
+from ascar.features.signature_file import filled_bytes, signature_workload
 from ascar.features.system_calls import parse_system_calls
 from ascar.features.trace import Trace, TraceOperation
 from ascar.features.trace_form import TRACE_FORMS, parse_trace
@@ -35,6 +35,7 @@ __all__ = [
     "cao_windows",
     "earth_movers_distance",
     "features_of",
+    "filled_bytes",
     "parse_blkparse",
     "parse_kernel_trace",
     "parse_load_record",

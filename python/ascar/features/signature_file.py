@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ascar.features.signature import signature_of
@@ -37,6 +38,17 @@ def signature_workload(trace: Trace, *, seconds: int = RUN_S, file_bytes_max: in
         InputError: the trace holds too few operations.
     """
     return _Writer(signature_of(trace), seconds, file_bytes_max).text()
+
+
+_FILESET = re.compile(r"^define fileset .*?size=(\d+),entries=(\d+).*?prealloc(?:=([0-9.]+))?$", re.MULTILINE)
+
+
+def filled_bytes(wml: str) -> int:
+    """The bytes of the files that a workload of `signature_workload` makes before it begins."""
+    return sum(
+        round(int(size) * int(entries) * float(percent or 100) / 100)
+        for size, entries, percent in _FILESET.findall(wml)
+    )
 
 
 class _Writer:

@@ -22,6 +22,7 @@ from ascar.cli.options import (
     TraceFile,
     TraceForm,
     Under,
+    Yes,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def record(
     out: OutOrNone = None,
     force: Force = False,
     check: ReplayIn = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> int:
     """Write a short workload that has the mix of operations, the sizes and the gaps of another.
@@ -63,7 +65,7 @@ def record(
     The other one is a process that runs (sampled with strace, which slows its system calls down meanwhile), a
     command, or a trace. `ascard load --wml FILE --dir DIR` replays what is written, and a study tunes for it
     with `[workload] kind = "filebench", wml = "FILE"`. I/O through mapped memory and io_uring makes no system
-    calls and is not seen.
+    calls and is not seen. --replay-in says first how much its files fill, and asks above 1 GiB.
     """
     from ascar.cli.file_output import check_new, write_new
     from ascar.features import signature_workload
@@ -82,10 +84,15 @@ def record(
     wml = signature_workload(traced.trace, seconds=run_s, file_bytes_max=bytes_max)
     if out is not None:
         write_new(out, wml, force=force)
+    if check is not None:
+        _check_room(wml, check, asks=not json, yes=yes)
     compared = None if check is None else _checked(source, traced, wml, check, run_s)
     result = _Result(source, traced, wml, out, compared)
     result.emit() if json else result.show()
     return 0
+
+
+_ASKED_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +171,42 @@ def _compared_line(check: ReplayCheck) -> str:
         return text + f"all features within {ALIKE:.0%}"
     far = ", ".join(f"{name} ({check.differences[name]:.0%})" for name in check.far)
     return text + f"off by more than {ALIKE:.0%}: {far}"
+
+
+def _check_room(wml: str, where: Path, *, asks: bool, yes: bool) -> None:
+    """Say what a replay fills, and have it allowed where that is much.
+
+    Raises:
+        InputError: there is not so much room, or nobody allows it.
+    """
+    import os
+    import sys
+
+    from ascar.cli.output import say
+    from ascar.errors import InputError
+    from ascar.features import filled_bytes
+    from ascar.units import format_size
+
+    filled = filled_bytes(wml)
+    try:
+        volume = os.statvfs(where)
+    except OSError as error:
+        raise InputError(f"--replay-in = {str(where)!r}: {error.strerror}") from error
+    free = volume.f_bavail * volume.f_frsize
+    if filled > free:
+        raise InputError(
+            f"--replay-in = {str(where)!r}: the replay's files take {format_size(filled)}, and "
+            f"{format_size(free)} are free; name another directory, or a smaller --size-max"
+        )
+    needs_leave = filled > _ASKED_BYTES and not yes
+    if needs_leave and not (asks and sys.stdin.isatty()):
+        raise InputError(
+            f"--yes: missing; the replay's files take {format_size(filled)} in {str(where)!r}; above 1 GiB "
+            "give --yes, or a smaller --size-max"
+        )
+    say(f"the replay's files take {format_size(filled)} in {where}, until it ends")
+    if needs_leave and not typer.confirm("Fill them?", err=True):
+        raise typer.Exit
 
 
 def _checked(source: _Source, traced: TracedFile, wml: str, where: Path, run_s: float) -> ReplayCheck:
