@@ -10,11 +10,11 @@ import pytest
 
 from ascar.history import History
 from ascar.loops.offline import tune
-from ascar.pilot.turns import Gain, mean_at_any_time
+from ascar.pilot.turns import Gain, InTurns, compare_in_turns, mean_at_any_time
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Pairs, compared, conclude
+from ascar.verification import Pairs, conclude, pair_test
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +54,12 @@ def pairs_of(default: list[float | None], best: list[float | None]) -> Pairs:
     return pairs
 
 
+def compared(chosen: Study, pairs: Pairs) -> InTurns:
+    return compare_in_turns((), chosen.objective.direction, pair_test(chosen), known=pairs.scores)
+
+
 def concluded(chosen: Study, pairs: Pairs) -> Verdict:
-    return conclude(chosen, pairs, compared(chosen, iter(()), known=pairs.scores))
+    return conclude(chosen, pairs, compared(chosen, pairs))
 
 
 def test_the_sides_take_turns_and_the_first_of_each_pair_alternates():
@@ -103,7 +107,7 @@ def test_less_is_a_gain_where_less_is_wanted():
 
 def test_noise_is_not_a_gain():
     verdict = concluded(study(), pairs_of([100, 120, 90, 110], [104, 118, 95, 112]))
-    assert verdict.kind == "default-is-fine"
+    assert verdict.kind == "undecided"
     assert verdict.p_value is not None
     assert verdict.p_value > 0.01
     assert "without a decision" in verdict.note
@@ -112,7 +116,7 @@ def test_noise_is_not_a_gain():
 def test_sides_within_the_margin_are_equivalent():
     rng = np.random.default_rng(2)
     default, best = (list(rng.normal(100, 0.5, 12)) for _ in range(2))
-    found = compared(study(margin=0.02), iter(()), known=pairs_of(default, best).scores)
+    found = compared(study(margin=0.02), pairs_of(default, best))
     assert found.gain is not None
     assert (found.ended, found.gain.decision) == ("equivalent", "equivalent")
     assert found.gain.gain_high is not None
@@ -120,7 +124,7 @@ def test_sides_within_the_margin_are_equivalent():
     verdict = concluded(study(margin=0.02), pairs_of(default, best))
     assert verdict.kind == "default-is-fine"
     assert "differ by less than 2.0%" in verdict.note
-    undecided = compared(study(), iter(()), known=pairs_of(default, best).scores)
+    undecided = compared(study(), pairs_of(default, best))
     assert undecided.gain is not None
     assert undecided.gain.decision == "open"
 
@@ -227,12 +231,15 @@ def test_it_ends_when_the_two_are_shown_to_be_equivalent(history):
     assert verdict.runs_per_side < 30
 
 
-def test_it_ends_when_the_time_is_spent_and_not_before_runs_min(history):
+def test_it_ends_undecided_when_the_time_is_spent(history):
     verdict = tune(simulated(ratio=1.002, budget="1 min", runs_min=5), history).verdict
-    assert (verdict.kind, verdict.ended) == ("default-is-fine", "time")
+    assert (verdict.kind, verdict.ended) == ("undecided", "time")
     assert verdict.runs_per_side >= 5
-    late = tune(simulated(ratio=1.002, budget="24 s", runs_min=5), history).verdict
-    assert (late.runs_per_side, late.ended) == (5, "time")
+    assert verdict.more_pairs
+    assert verdict.more_s
+    late = tune(simulated(ratio=1.002, budget="24 s", runs_min=5), history)
+    assert (late.verdict.kind, late.verdict.ended) == ("undecided", "time")
+    assert sum(late.stage_s.values()) <= 24, "the budget holds, though there was no time for runs_min pairs"
 
 
 def test_an_interrupted_verification_goes_on_with_its_pairs(history):

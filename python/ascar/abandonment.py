@@ -225,8 +225,7 @@ def run_margin(
 ) -> float:
     """The share of its level by which the luckiest of so many runs may exceed one more run that is as good.
 
-    Standard deviations between runs come from the repeated ones among `runs`, averaged with 3% that counts as
-    8 degrees of freedom. The quantile allows for their being an estimate: it is that of
+    The quantile allows for the standard deviation's being an estimate (see `run_scatter`): it is that of
     (max of `trials` normal deviates - one more) / sqrt(chi-squared / dof).
 
     Args:
@@ -235,13 +234,26 @@ def run_margin(
         level: probability of exceeding the margin.
         error_relative: standard error of one run's mean, over the mean: its readings' noise.
     """
+    sd, free = run_scatter(runs)
+    return math.hypot(sd, error_relative) * _lucky_quantile(trials, free, level)
+
+
+def run_scatter(runs: Iterable[Sequence[float]]) -> tuple[float, float]:
+    """The standard deviation between runs of one configuration, as a share of their mean.
+
+    It comes with its degrees of freedom. It is that of the repeated runs, averaged with 3% that counts as 8
+    degrees of freedom.
+
+    Args:
+        runs: scores by configuration.
+    """
     squares, free = _RUN_SD_WEIGHT * _RUN_SD**2, float(_RUN_SD_WEIGHT)
     for scores in runs:
         mean = float(np.mean(scores))
         if len(scores) > 1 and mean != 0:
             squares += float(np.sum((np.asarray(scores) / mean - 1) ** 2))
             free += len(scores) - 1
-    return math.hypot(math.sqrt(squares / free), error_relative) * _lucky_quantile(trials, free, level)
+    return math.sqrt(squares / free), free
 
 
 @lru_cache(maxsize=256)

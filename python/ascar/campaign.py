@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -14,17 +15,18 @@ import msgspec
 
 from ascar.abandonment import BestTrial
 from ascar.errors import InputError, StageFailed, StudyError
-from ascar.evaluation import Clock, Evaluator
+from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
+from ascar.study import duration
 from ascar.systems import Adopting, Owned, Reusing, open_target
 from ascar.systems.asking import apply_checked, entering
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable, Sequence
 
     from ascar.events import Listener
     from ascar.history import History, Run
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from ascar.systems import Target
 
 _CRASHES_MAX = 2
+# A trial is begun if there is time for what this share of the trials took.
+_MOST = 0.8
 _WAIT_S = 60.0
 
 
@@ -168,8 +172,13 @@ class Campaign:
         for trial in self.trials:
             self.listener(Event("trial-recalled", {"trial": trial.number}, trial))
 
-    def attempt(self, proposal: Proposal, purpose: Purpose) -> Trial:
+    def attempt(self, proposal: Proposal, purpose: Purpose, *, load_max_s: float = math.inf) -> Trial:
         """Evaluate a configuration and keep what became of it; an interruption is kept, and goes on up.
+
+        Args:
+            proposal: the configuration, with who proposed it and why.
+            purpose: the purpose of the trial.
+            load_max_s: the greatest length of the load, if that is below the study's.
 
         Raises:
             InputError: the objective or a constraint names a metric that the load does not report.
@@ -189,7 +198,10 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose is Purpose.VERIFY and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
-        evaluator = Evaluator(prepared.study, prepared.target, prepared.workload, self._heard, prepared.clock)
+        limit = LoadLimit(load_max_s, ends_at_s=prepared.clock() + self.left_s)
+        evaluator = Evaluator(
+            prepared.study, prepared.target, prepared.workload, self._heard, prepared.clock, limit
+        )
         try:
             trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:
@@ -242,13 +254,48 @@ class Campaign:
 
     @property
     def left_s(self) -> float:
-        """Seconds left of the budget."""
-        return self.budget_s - self.elapsed_s
+        """Seconds left of the budget for trials: putting everything back is part of it."""
+        return self.budget_s - self.elapsed_s - self.restore_s
+
+    @property
+    def restore_s(self) -> float:
+        """Seconds that putting everything back will take: those of the longest change so far."""
+        return max((trial.stage_s.get("change", 0.0) for trial in self.trials), default=0.0)
 
     @property
     def trial_s(self) -> float:
-        """A complete trial's usual seconds; 0 before the first."""
-        return median([t.total_s for t in self.trials if t.state is TrialState.COMPLETE] or [0.0])
+        """Seconds that most of the complete trials take; 0 before the first."""
+        complete = sorted(t.total_s for t in self.trials if t.state is TrialState.COMPLETE)
+        return complete[int(_MOST * (len(complete) - 1))] if complete else 0.0
+
+    def pair_s(self, turn: Iterable[Configuration]) -> float:
+        """Seconds that a run of each of these configurations takes."""
+        return sum(self._usual_s(configuration)[0] for configuration in turn)
+
+    def load_s_for(self, turn: Sequence[Configuration]) -> float:
+        """The greatest length of load with which one run of each fits into what is left.
+
+        Infinite where the study's own fits; 0 where not even the shortest load does. Each has the same, so
+        that what the load's length does to a score is the same on both sides.
+        """
+        usual = [self._usual_s(configuration) for configuration in turn]
+        if sum(total_s for total_s, _ in usual) <= self.left_s:
+            return math.inf
+        others_s = sum(total_s - load_s for total_s, load_s in usual)
+        load_s = (self.left_s - others_s) / len(usual)
+        measurement = self.prepared.study.measurement
+        return load_s if load_s >= duration("measurement.load_min", measurement.load_min) else 0.0
+
+    def _usual_s(self, configuration: Configuration) -> tuple[float, float]:
+        """Seconds of a configuration's runs, and of their loads; of all trials where it has none."""
+        complete = [trial for trial in self.trials if trial.state is TrialState.COMPLETE]
+        known = [trial for trial in complete if trial.configuration == configuration] or complete
+        if not known:
+            return 0.0, 0.0
+        return (
+            median(trial.total_s for trial in known),
+            median(trial.stage_s.get("load", 0.0) for trial in known),
+        )
 
     @property
     def stage_s(self) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -70,6 +71,19 @@ class _Stages:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadLimit:
+    """What bounds a load beside the study's own lengths.
+
+    Attributes:
+        load_max_s: the greatest length.
+        ends_at_s: the load ends at this time of the clock, once it has its least length.
+    """
+
+    load_max_s: float = math.inf
+    ends_at_s: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluator:
     """Evaluates configurations of one study on one target under one load.
 
@@ -79,6 +93,7 @@ class Evaluator:
         workload: the load.
         listener: told of every reading.
         clock: seconds, monotonic.
+        limit: what bounds the load beside the study's own lengths.
     """
 
     study: Study
@@ -86,6 +101,7 @@ class Evaluator:
     workload: Workload
     listener: Listener
     clock: Clock = time.monotonic
+    limit: LoadLimit = LoadLimit()
 
     def evaluate(self, trial: Trial, rival: BestTrial | None = None) -> Trial:
         """Carry out a running trial; a failing stage makes it a failed one, never an exception.
@@ -189,7 +205,10 @@ class _Watch:
         wanted = self.evaluator.study.measurement
         return LoadTiming(
             load_min_s=self._load_min_s,
-            load_max_s=duration("measurement.load_max", wanted.load_max),
+            load_max_s=min(
+                duration("measurement.load_max", wanted.load_max),
+                max(self._load_min_s, self.evaluator.limit.load_max_s),
+            ),
             reading_s=duration("measurement.reading", wanted.reading),
             may_end=self.may_end,
             ask_from_s=None if self.rule is None else 0.0,
@@ -212,7 +231,8 @@ class _Watch:
             return True
         if self.rule is not None:
             self.finding = self.rule.look(scores)
-        return self.finding is not None
+        late = self.evaluator.clock() >= self.evaluator.limit.ends_at_s
+        return self.finding is not None or (late and second + _INSTANT_S >= self._load_min_s)
 
     @property
     def _load_min_s(self) -> float:

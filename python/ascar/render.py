@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
     from ascar.results.measurement import Measurement
     from ascar.results.trial import Trial
+    from ascar.results.verdict import VerdictKind
 
+VERDICTS: dict[VerdictKind, str] = {
+    "improved": "improved",
+    "default-is-fine": "the default is fine",
+    "undecided": "undecided",
+    "not-verified": "not verified",
+}
+"""Verdicts in words."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
 

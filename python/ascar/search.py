@@ -22,7 +22,7 @@ from ascar.space import change_budget
 from ascar.study.stop import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from ascar.campaign import Campaign
     from ascar.history import History
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
+    Reserve = Callable[[Trial | None], float]
+    """Seconds that the verification of a trial's configuration will take."""
+
 # Two runs of the default before the search: one alone would hide a first run that is unlike all others.
 _DEFAULT_RUNS = 2
-# The search never leaves less than this share of the budget for itself, however noisy the verification.
-_SEARCH_SHARE_MIN = 0.4
 _FAILURES_IN_A_ROW_MAX = 20
 
 
@@ -104,10 +105,12 @@ class Search:
         optimizer: proposes.
         proposals: what is tried next.
         remaining: says what is left to gain; None where the study does not ask.
+        is_over: whether it ended for another reason than time, so that it does not go on.
     """
 
     campaign: Campaign
     similar: tuple[Proposal, ...] = ()
+    is_over: bool = field(init=False, default=False)
     optimizer: Optimizer = field(init=False)
     proposals: Proposals = field(init=False)
     remaining: RemainingGains | None = field(init=False, default=None)
@@ -144,28 +147,44 @@ class Search:
                 )
         return self.campaign.of(Purpose.DEFAULT)[0]
 
-    def run(self) -> str:
-        """Try what the optimizer proposes until there is a reason to end; returns the reason."""
-        while not (reason := self._reason_to_end()):
+    def run(self, reserve_s: Reserve) -> str:
+        """Try what the optimizer proposes until there is a reason to end; returns the reason.
+
+        Args:
+            reserve_s: seconds to keep back for the verification of the best so far.
+        """
+        while not (reason := self._reason_to_end(reserve_s)):
             try:
                 proposal = self.proposals.take()
             except Exhausted as exhausted:
+                self.is_over = True
                 return exhausted.message
             self._tell(self.campaign.attempt(proposal, self._purpose(proposal.configuration)))
         return reason
 
-    def best(self) -> Trial | None:
-        """The latest usable trial of what the optimizer recommends, which need not be the luckiest one."""
-        campaign = self.campaign
-        found = recommend(
-            self.optimizer, [self._evaluation(trial) for trial in campaign.trials if _learned(trial)]
-        )
-        usable = [trial for trial in campaign.trials if _learned(trial) and trial.usable]
+    def may_go_on(self) -> bool:
+        """Whether there is time for another trial and for a pair of runs of what it may find."""
+        return not self.is_over and self.campaign.left_s > 3 * self.campaign.trial_s
+
+    def best(self, without: Container[Configuration] = ()) -> Trial | None:
+        """The latest usable trial of what the optimizer recommends, which need not be the luckiest one.
+
+        Args:
+            without: configurations that are out of the question; the default always is.
+        """
+        default = self.campaign.prepared.space.default()
+        trials = [
+            trial
+            for trial in self.campaign.trials
+            if _learned(trial) and trial.configuration != default and trial.configuration not in without
+        ]
+        found = recommend(self.optimizer, [self._evaluation(trial) for trial in trials])
+        usable = [trial for trial in trials if trial.usable]
         same = [trial for trial in usable if found and trial.configuration == found.configuration]
         if same:
             return same[-1]
         # What is recommended broke a constraint: the best of what did not.
-        sign = campaign.prepared.study.objective.sign
+        sign = self.campaign.prepared.study.objective.sign
         return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
 
     def _purpose(self, configuration: Configuration) -> Purpose:
@@ -197,13 +216,26 @@ class Search:
             change_s=_change_s(trial),
         )
 
-    def _reason_to_end(self) -> str:
-        """Why the search should end now; empty while it should go on (Cao 9.6)."""
-        campaign, study = self.campaign, self.campaign.prepared.study
-        if campaign.left_s - self._reserve_s() < campaign.trial_s:
-            if campaign.left_s < 2 * campaign.trial_s:
-                return "the time budget is spent"
+    def _time_spent(self, reserve_s: Reserve) -> str:
+        """Why there is no time for another trial; empty where there is."""
+        campaign = self.campaign
+        if campaign.left_s < campaign.trial_s:
+            return "the time budget is spent"
+        if campaign.left_s < campaign.trial_s + reserve_s(self.best()):
             return "its share of the time budget is spent; the rest is kept for the verification"
+        return ""
+
+    def _reason_to_end(self, reserve_s: Reserve) -> str:
+        """Why the search should end now; empty while it should go on (Cao 9.6)."""
+        if spent := self._time_spent(reserve_s):
+            return spent
+        reason = self._rule_to_end()
+        self.is_over = bool(reason)
+        return reason
+
+    def _rule_to_end(self) -> str:
+        """Why a rule ends the search; empty where none does."""
+        campaign, study = self.campaign, self.campaign.prepared.study
         last = campaign.trials[-_FAILURES_IN_A_ROW_MAX:]
         if len(last) == _FAILURES_IN_A_ROW_MAX and all(trial.state is TrialState.FAILED for trial in last):
             return f"the last {_FAILURES_IN_A_ROW_MAX} trials failed"
@@ -221,13 +253,6 @@ class Search:
             remaining=self.remaining,
         )
         return criterion_of(study.stop)(progress) or ""
-
-    def _reserve_s(self) -> float:
-        """Seconds kept back for the verification."""
-        study = self.campaign.prepared.study
-        least_s = 2 * study.verify.runs_min * self.campaign.trial_s
-        share_s = study.verify.budget_share * study.budget_s
-        return min(max(least_s, share_s), (1 - _SEARCH_SHARE_MIN) * study.budget_s)
 
 
 def _losses(study: Study, trial: Trial) -> tuple[float, ...]:

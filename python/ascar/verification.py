@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ascar.abandonment import run_scatter
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
 from ascar.pilot import compare
+from ascar.pilot.pairs_needed import more_pairs_needed, pairs_needed
 from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
 from ascar.render import estimate
 from ascar.results.trial import Origin, Purpose, TrialState
@@ -18,13 +22,24 @@ from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ascar.campaign import Campaign
     from ascar.pilot.turns import InTurns, Scores
     from ascar.results.trial import Trial
     from ascar.space import Configuration
     from ascar.study import Study
+
+    Reserve = Callable[[Trial | None], float]
+
+# A candidate whose runs fail, or break a constraint, in more than this share of the pairs is not recommended.
+_FAILURES_SHARE_MAX = 0.1
+# The search gets at least this share of the time that is left, however noisy the verification is.
+_SEARCH_SHARE_MIN = 0.4
+# Half of the comparisons take more pairs than those that will probably do.
+_CAUTION = 2
+# With more of the budget left, the search goes on rather than a comparison that nothing decides.
+_LEFT_SHARE_MIN = 0.25
 
 
 @dataclass(slots=True)
@@ -34,18 +49,22 @@ class Pairs:
     Attributes:
         default: the default configuration, which the best one must beat.
         best: the configuration that the search recommends.
-        scores: the scores of each pair of completed runs, the default's first; None for a run that failed or
-            violated a constraint.
-        failed: runs that failed or broke a constraint.
-        runs: the pairs that could be compared, the default's run first.
+        purpose: the purpose of the runs.
+        made: the pairs, the default's run first.
     """
 
     default: Configuration
     best: Configuration
-    scores: list[Scores] = field(default_factory=list["Scores"])
-    failed: int = 0
-    runs: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
+    purpose: Purpose = Purpose.VERIFY
+    made: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
     _waiting: Trial | None = None
+
+    def recall(self, campaign: Campaign) -> Pairs:
+        """Take in the pairs that the run has of these two already."""
+        for trial in campaign.trials:
+            if trial.purpose is self.purpose:
+                self.take(trial)
+        return self
 
     def turn(self) -> tuple[Configuration, Configuration]:
         """The next pair; the first of each pair alternates, so that a drift favours neither.
@@ -54,148 +73,337 @@ class Pairs:
         """
         self._waiting = None
         sides = {"reference": self.default, "candidate": self.best}
-        first, second = alternating(len(self.scores))
+        first, second = alternating(len(self.made))
         return sides[first], sides[second]
 
     def take(self, trial: Trial) -> None:
-        """Take in a run that has ended; one of another configuration, or interrupted, is none of ours."""
-        if trial.configuration not in (self.default, self.best) or trial.state is TrialState.INTERRUPTED:
-            return
+        """Take in a run that has ended: it makes a pair with the one before, if that was another's."""
         first, self._waiting = self._waiting, None
-        self.failed += not trial.usable
+        if trial.state is TrialState.INTERRUPTED:
+            return
         if first is None or first.configuration == trial.configuration:
             self._waiting = trial  # its partner is to come, or was interrupted
             return
-        default, best = (first, trial) if first.configuration == self.default else (trial, first)
-        self.scores.append((default.score if default.usable else None, best.score if best.usable else None))
-        if None not in self.scores[-1]:
-            self.runs.append((default, best))
+        sides = {one.configuration: one for one in (first, trial)}
+        if self.default in sides and self.best in sides:
+            self.made.append((sides[self.default], sides[self.best]))
 
     def taken(self, campaign: Campaign) -> Iterator[Scores]:
         """Run pair after pair, without end."""
         while True:
-            for configuration in self.turn():
+            turn = self.turn()
+            load_max_s = campaign.load_s_for(turn)
+            for configuration in turn:
                 proposal = Proposal(configuration, Origin.VERIFICATION)
-                self.take(campaign.attempt(proposal, Purpose.VERIFY))
+                self.take(campaign.attempt(proposal, self.purpose, load_max_s=load_max_s))
             yield self.scores[-1]
 
+    @property
+    def scores(self) -> list[Scores]:
+        """The scores of each pair; None for a run that failed or broke a constraint."""
+        return [
+            (default.score if default.usable else None, best.score if best.usable else None)
+            for default, best in self.made
+        ]
 
-def verify(campaign: Campaign, best: Trial | None) -> Verdict:
-    """Compare the best with the default, pair by pair, until it is decided, and say what that shows.
+    @property
+    def runs(self) -> list[tuple[Trial, Trial]]:
+        """The pairs that can be compared."""
+        return [(default, best) for default, best in self.made if default.usable and best.usable]
 
-    The test is made for repeated looks: ending at the first that decides keeps its level. Runs that an
-    interrupted part of the study made of the same two count too. A pair with a failed run is left out, and
-    named in the note.
+    @property
+    def failed(self) -> int:
+        """Runs that failed or broke a constraint."""
+        return sum(not run.usable for pair in self.made for run in pair)
+
+    @property
+    def best_fails(self) -> bool:
+        """Whether the best's runs fail, or break a constraint, too often for a recommendation."""
+        failures = sum(not best.usable for _, best in self.made)
+        return failures > max(1, _FAILURES_SHARE_MAX * len(self.made))
+
+
+@dataclass(slots=True)
+class Verification:
+    """The last comparison of a campaign: the best found against the default.
+
+    A run that goes on may have had other candidates before.
+
+    Attributes:
+        campaign: the campaign that carries out the runs.
+        best: the trial that stands for the last candidate; None before the first.
     """
-    defaults = campaign.of(Purpose.DEFAULT)
-    if best is None or best.configuration == defaults[0].configuration:
-        return _without_comparison(campaign, defaults[0], best)
-    study = campaign.prepared.study
-    pairs = Pairs(defaults[0].configuration, best.configuration)
-    for trial in campaign.trials:
-        if trial.purpose is Purpose.VERIFY:
-            pairs.take(trial)
-    bounds = {"runs_min": study.verify.runs_min, "runs_max": study.verify.runs_max}
-    campaign.listener(Event("verifying", bounds, best))
 
-    def over(now: InTurns) -> bool:
-        return now.made >= study.verify.runs_min and campaign.left_s < 2 * campaign.trial_s
+    campaign: Campaign
+    best: Trial | None = None
 
-    def told(now: InTurns) -> None:
-        campaign.listener(Event("compared", {"pairs": now.made, **_estimates(now.gain)}))
+    @property
+    def candidates(self) -> tuple[Configuration, ...]:
+        """The configurations that were compared with the default so far, in order."""
+        runs = [one.configuration for one in self.campaign.trials if one.purpose is Purpose.VERIFY]
+        beside = (one for two in pairwise(runs) if self._default in two for one in two)
+        return tuple(dict.fromkeys(one for one in beside if one != self._default))
 
-    found = compared(study, pairs.taken(campaign), known=tuple(pairs.scores), over=over, told=told)
-    return _with_reuse_bias(campaign, pairs, conclude(study, pairs, found))
+    @property
+    def rejected(self) -> frozenset[Configuration]:
+        """Candidates that were shown not to be better, or that fail."""
+        return frozenset(one for one in self.candidates if self._is_rejected(one))
 
+    def unsettled(self) -> Trial | None:
+        """The last candidate, if it is undecided and the budget will probably suffice to decide it."""
+        if not self.candidates or self.candidates[-1] in self.rejected:
+            return None
+        last = self.candidates[-1]
+        return self._trial_of(last) if self._fits(self._found(last), last) else None
 
-def compared(study: Study, pairs: Iterator[Scores], **how: Any) -> InTurns:
-    """Compare by the study's `[verify]` section; see `compare_in_turns`."""
-    wanted = study.verify
-    test = PairTest(wanted.p_value, wanted.margin, wanted.runs_min, wanted.runs_max, failure_ends=False)
-    return compare_in_turns(pairs, study.objective.direction, test, **how)
+    def promising(self, best: Trial | None) -> Trial | None:
+        """A candidate that is worth a comparison: the first one is, a further one must look better."""
+        if best is None or not self.candidates or best.configuration in self.candidates:
+            return best
+        return best if self._gain(best) > log1p(self.campaign.prepared.study.verify.margin) else None
 
+    def reserve(self) -> Reserve:
+        """What the search keeps back for the pairs that decide.
 
-def _without_comparison(campaign: Campaign, default: Trial, best: Trial | None) -> Verdict:
-    """The verdict where nothing else than the default could be put forward: fine only if others were seen."""
-    searched = [trial for trial in campaign.trials if trial.purpose.of_search]
-    failures = [trial.failure for trial in searched if trial.failure is not None]
-    if best is None:
-        breaks = "; ".join(default.unmet)
-        note = f"no configuration met the constraints; the default breaks {breaks}"
-    elif searched and len(failures) == len(searched):
-        last = failures[-1]
-        note = (
-            f"all {len(searched)} trials of the search failed, so nothing is known of any other "
-            f"configuration; the last one in {last.stage}: {last.message}"
+        Their number follows from the scatter between runs of one configuration, and from the gain that the
+        search shows; they take at most a share of the time that is left now.
+        """
+        most_s = (1 - _SEARCH_SHARE_MIN) * self.campaign.left_s
+
+        def reserve_s(best: Trial | None) -> float:
+            best = self.promising(best)
+            if best is None or best.score is None:
+                return 0.0
+            test = self._test(len(self.candidates) + 1)
+            count = pairs_needed(self._gain(best), self._pair_scatter, test) or test.pairs_max
+            pair_s = self.campaign.pair_s((self._default, best.configuration))
+            return min(_CAUTION * count * pair_s, most_s)
+
+        return reserve_s
+
+    def warn_of_short_budget(self) -> None:
+        """Tell the listener if the budget will probably not suffice, by what the default's runs took.
+
+        The least that decides is one other trial, and the pairs that show that the default is as good if it
+        is; a large gain takes less.
+        """
+        campaign, test = self.campaign, self._test(1)
+        pairs = pairs_needed(0.0, self._pair_scatter, test) or test.pairs_max
+        trials = len(campaign.of(Purpose.DEFAULT)) + 1 + 2 * min(pairs, test.pairs_max)
+        least_s = trials * campaign.trial_s + campaign.restore_s
+        if least_s > campaign.budget_s:
+            found = {"least_s": least_s, "trial_s": campaign.trial_s}
+            campaign.listener(Event("budget-short", {**found, "run_scatter": self._pair_scatter / sqrt(2)}))
+
+    def verify(self, best: Trial | None, may_search: Callable[[], bool] = lambda: False) -> Verdict:
+        """Compare a candidate with the default, pair by pair, until it is decided, and say what that shows.
+
+        The test is made for repeated looks: ending at the first that decides keeps its level, and a
+        comparison goes on, hours or weeks later, with the pairs that the run has. A pair with a failed run is
+        left out, and named in the note.
+
+        Args:
+            best: the candidate; None: the last one stands, with the pairs that it has.
+            may_search: whether the search can use what is left of the budget; the comparison ends early if
+                it will probably not be decided.
+        """
+        goes_on, campaign = best is not None, self.campaign
+        if best is None and self.candidates:
+            best = self._trial_of(self.candidates[-1])
+        if best is None:
+            return without_comparison(campaign)
+        self.best = best
+        pairs = Pairs(self._default, best.configuration).recall(campaign)
+        number = self._number_of(best.configuration)
+        test = self._test(number)
+
+        def over(now: InTurns) -> bool:
+            if pairs.best_fails or campaign.load_s_for((self._default, best.configuration)) == 0:
+                return True
+            unlikely = now.made >= test.pairs_min and not self._fits(now, best.configuration)
+            return unlikely and campaign.left_s > _LEFT_SHARE_MIN * campaign.budget_s and may_search()
+
+        def told(now: InTurns) -> None:
+            campaign.listener(Event("compared", {"pairs": now.made, **_estimates(now.gain)}))
+
+        if goes_on:
+            campaign.listener(
+                Event("verifying", {"runs_min": test.pairs_min, "runs_max": test.pairs_max}, best)
+            )
+        found = compare_in_turns(
+            pairs.taken(campaign) if goes_on else (),
+            campaign.prepared.study.objective.direction,
+            test,
+            known=tuple(pairs.scores),
+            over=over if goes_on else lambda _: True,
+            told=told,
         )
-    elif not searched and campaign.prepared.space.count() != 1:
+        verdict = replace(conclude(campaign.prepared.study, pairs, found), candidates=number)
+        if not verdict.is_decided and verdict.ended != "failures":
+            verdict = self._with_prospect(verdict, found, best.configuration)
+        return self._with_reuse_bias(pairs, verdict) if goes_on else verdict
+
+    @property
+    def _pair_scatter(self) -> float:
+        """The standard deviation of a pair, as a share of the score."""
+        runs: dict[Configuration, list[float]] = {}
+        for trial in self.campaign.trials:
+            if trial.usable and trial.score is not None:
+                runs.setdefault(trial.configuration, []).append(trial.score)
+        return sqrt(2) * run_scatter(runs.values())[0]
+
+    @property
+    def _default(self) -> Configuration:
+        return self.campaign.prepared.space.default()
+
+    def _test(self, number: int) -> PairTest:
+        return pair_test(self.campaign.prepared.study, number)
+
+    def _number_of(self, candidate: Configuration) -> int:
+        """Which candidate of the run it is, counted from 1."""
+        return 1 + [*self.candidates, candidate].index(candidate)
+
+    def _gain(self, trial: Trial) -> float:
+        """What a trial of the search shows against the default, as a logarithm; 0 where there is no ratio."""
+        defaults = [one.score for one in self.campaign.of(Purpose.DEFAULT) if one.score is not None]
+        direction = self.campaign.prepared.study.objective.direction
+        gain = Gain.untested(fmean(defaults), trial.score or 0.0, direction) if defaults else None
+        return log1p(gain.gain_relative) if gain is not None and gain.gain_relative is not None else 0.0
+
+    def _found(self, candidate: Configuration) -> InTurns:
+        """What the pairs that the run has of a candidate show."""
+        pairs = Pairs(self._default, candidate).recall(self.campaign)
+        direction = self.campaign.prepared.study.objective.direction
+        test = self._test(self._number_of(candidate))
+        return compare_in_turns((), direction, test, known=tuple(pairs.scores), over=lambda _: True)
+
+    def _fits(self, found: InTurns, candidate: Configuration) -> bool:
+        """Whether the budget holds the pairs that will probably decide a comparison."""
+        if found.gain is not None and found.gain.decision != "open":
+            return True
+        more = more_pairs_needed(found)
+        pair_s = self.campaign.pair_s((self._default, candidate))
+        return more is not None and more * pair_s <= self.campaign.left_s
+
+    def _is_rejected(self, candidate: Configuration) -> bool:
+        fails = Pairs(self._default, candidate).recall(self.campaign).best_fails
+        return fails or self._found(candidate).kind == "default-is-fine"
+
+    def _trial_of(self, candidate: Configuration) -> Trial | None:
+        """The latest trial that stands for a candidate: the search's, or a run of the comparison."""
+        trials = [one for one in self.campaign.trials if one.configuration == candidate and one.usable]
+        searched = [one for one in trials if one.purpose.of_search]
+        return (searched or trials)[-1] if trials else None
+
+    def _with_prospect(self, verdict: Verdict, found: InTurns, best: Configuration) -> Verdict:
+        """What would probably decide it."""
+        more = more_pairs_needed(found)
+        if more is None:
+            return verdict
+        return replace(verdict, more_pairs=more, more_s=more * self.campaign.pair_s((self._default, best)))
+
+    def _with_reuse_bias(self, pairs: Pairs, verdict: Verdict) -> Verdict:
+        """Where trials reuse what the one before left: how far that moved the default's score (Cao 6.6.2).
+
+        The verification's runs started afresh; as many more on the aged system tell the difference.
+        """
+        campaign, fresh = self.campaign, verdict.default_scores
+        target = campaign.prepared.target
+        if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
+            return verdict
+        for _ in range(campaign.prepared.study.verify.runs_min - len(campaign.of(Purpose.BIAS))):
+            if campaign.left_s < campaign.trial_s:
+                break
+            campaign.attempt(Proposal(pairs.default, Origin.VERIFICATION), Purpose.BIAS)
+        aged = [trial.score for trial in campaign.of(Purpose.BIAS) if trial.score is not None]
+        if len(aged) < 2:
+            return verdict
+        found = compare(fresh, aged, 1 - verdict.p_value_limit)
+        return replace(
+            verdict,
+            note=f"{verdict.note}; in trials that reused the state of the one before, the default's score "
+            f"was {estimate(found.gain_relative, found.gain_low, found.gain_high)} off",
+            reuse_bias=found.gain_relative,
+            reuse_bias_low=found.gain_low,
+            reuse_bias_high=found.gain_high,
+        )
+
+
+def pair_test(study: Study, number: int = 1) -> PairTest:
+    """The test of a run's k-th candidate, by the study's `[verify]` section.
+
+    Each errs half as often as the one before. A wrong gain takes half of a two-sided test's level, so all
+    candidates together keep the study's.
+    """
+    wanted = study.verify
+    level = wanted.p_value / 2 ** (number - 1)
+    return PairTest(level, wanted.margin, wanted.runs_min, wanted.runs_max, failure_ends=False)
+
+
+def without_comparison(campaign: Campaign) -> Verdict:
+    """The verdict where nothing else than the default could be put forward: it says why."""
+    searched = [trial for trial in campaign.trials if trial.purpose.of_search]
+    others = [one for one in searched if one.configuration != campaign.prepared.space.default()]
+    failures = [trial.failure for trial in others if trial.failure is not None]
+    if campaign.prepared.space.count() == 1:
+        note = "the space has no other configuration than the default; allow more in [space]"
+    elif not others:
         note = (
             "the budget left no time to search, only the default was measured; "
             "give the study more, in [study] budget or with --budget"
         )
+    elif len(failures) == len(others):
+        last = failures[-1]
+        note = (
+            f"all {len(others)} trials of the search failed, so nothing is known of any other "
+            f"configuration; the last one in {last.stage}: {last.message}"
+        )
     else:
-        return Verdict(kind="default-is-fine", note="the search found nothing better than the default")
+        broken = [text for trial in campaign.of(Purpose.DEFAULT)[:1] for text in trial.unmet]
+        note = "no other configuration was measured to its end and met the constraints"
+        if broken:
+            note = f"no configuration met the constraints; the default breaks {'; '.join(broken)}"
     return Verdict(kind="not-verified", note=note)
-
-
-def _with_reuse_bias(campaign: Campaign, pairs: Pairs, verdict: Verdict) -> Verdict:
-    """Where trials reuse what the one before left: how far that moved the default's score (Cao 6.6.2).
-
-    The verification's runs started afresh; as many more on the aged system tell the difference.
-    """
-    target, fresh = campaign.prepared.target, verdict.default_scores
-    if not (isinstance(target, Reusing) and target.reuses_state) or len(fresh) < 2:
-        return verdict
-    aged: list[float] = []
-    for _ in range(campaign.prepared.study.verify.runs_min):
-        trial = campaign.attempt(Proposal(pairs.default, Origin.VERIFICATION), Purpose.BIAS)
-        if trial.state is TrialState.COMPLETE and trial.score is not None:
-            aged.append(trial.score)
-    if len(aged) < 2:
-        return verdict
-    found = compare(fresh, aged, 1 - verdict.p_value_limit)
-    return replace(
-        verdict,
-        note=f"{verdict.note}; in trials that reused the state of the one before, the default's score was "
-        f"{estimate(found.gain_relative, found.gain_low, found.gain_high)} off",
-        reuse_bias=found.gain_relative,
-        reuse_bias_low=found.gain_low,
-        reuse_bias_high=found.gain_high,
-    )
 
 
 def conclude(study: Study, pairs: Pairs, found: InTurns) -> Verdict:
     """The verdict on the pairs of runs.
 
     Args:
-        study: the study, whose `[verify]` section gives the level.
+        study: the study, whose objectives are told apart.
         pairs: all that were made.
         found: the comparison of the pairs.
     """
     known = Verdict(
-        kind=found.kind,
+        kind="not-verified" if pairs.best_fails else found.kind,
         runs_per_side=found.made,
         best_scores=found.candidate,
         default_scores=found.reference,
-        p_value_limit=study.verify.p_value,
-        margin=study.verify.margin,
-        ended=found.ended,
+        p_value_limit=found.test.level,
+        margin=found.test.margin,
+        ended="failures" if pairs.best_fails else found.ended,
     )
     if found.gain is None:
-        failed = (
-            f"{pairs.failed} of {2 * found.made} runs failed or broke a constraint; too few pairs are left"
+        few = "no pair of runs was made" if not found.made else "too few pairs are left"
+        if pairs.failed:
+            few = f"{pairs.failed} of {2 * found.made} runs failed or broke a constraint; {few}"
+        return replace(known, note=few)
+    if pairs.best_fails:
+        return replace(
+            known,
+            note=f"{pairs.failed} of {2 * found.made} runs failed or broke a constraint, so the best found "
+            "cannot be recommended",
         )
-        return replace(known, note=failed)
     note = (
         "an always-valid t-test of the pairs, asked after every pair of interleaved runs; its "
         f"interval and p-value hold at all looks together; it ended after {found.made} pairs: {found.note}"
     )
     if pairs.failed:
         note += f"; {pairs.failed} runs failed or broke a constraint, and their pairs were left out"
-    return replace(known, note=note, objectives=_gains(study, pairs), **_estimates(found.gain))
+    return replace(known, note=note, objectives=_gains(study, pairs, found), **_estimates(found.gain))
 
 
-def _gains(study: Study, pairs: Pairs) -> tuple[ObjectiveGain, ...]:
+def _gains(study: Study, pairs: Pairs, compared: InTurns) -> tuple[ObjectiveGain, ...]:
     """What the pairs say of each of several objectives; none where there is only one.
 
     The level is shared out among them, so that all intervals hold together.
@@ -206,7 +414,7 @@ def _gains(study: Study, pairs: Pairs) -> tuple[ObjectiveGain, ...]:
     for objective in study.objectives:
         default = [objective.score(run.metrics) for run, _ in pairs.runs]
         best = [objective.score(run.metrics) for _, run in pairs.runs]
-        gain = Gain.of(default, best, objective.direction, study.verify.p_value / len(study.objectives))
+        gain = Gain.of(default, best, objective.direction, compared.test.level / len(study.objectives))
         found.append(ObjectiveGain(objective.text, fmean(best), fmean(default), **gain.estimates()))
     return tuple(found)
 

@@ -274,7 +274,7 @@ def test_a_real_database_with_two_objectives(history):
     searched = [trial for trial in trials if trial.purpose is Purpose.SEARCH]
     assert searched[0].configuration["journal_mode"] == "WAL"
     assert 11 <= len(searched) <= 14
-    assert outcome.verdict.kind in ("improved", "default-is-fine")
+    assert outcome.verdict.kind in ("improved", "default-is-fine", "undecided")
     assert [gain.objective for gain in outcome.verdict.objectives] in (
         [],
         ["maximize throughput_ops_per_s", "minimize latency_ms_p99"],

@@ -28,7 +28,7 @@ from ascar.sharp.matching.choice import Choice
 from ascar.sharp.trials.bench import FRESH, RuleRun
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Pairs, compared, conclude
+from ascar.verification import Pairs, conclude, pair_test
 
 BEFORE, AFTER = (RuleSet.uniform(Action(100, 0, tau)) for tau in (20_000, 0))
 DEFAULT, BEST = Configuration({"depth": 1}), Configuration({"depth": 64})
@@ -68,7 +68,8 @@ def offline(reference, candidate, objective):
         score = {DEFAULT: one, BEST: other}
         for configuration in pairs.turn():
             pairs.take(Trial(1, configuration, Purpose.VERIFY, TrialState.COMPLETE, score[configuration]))
-    found = compared(study, iter(()), known=pairs.scores)
+    test = pair_test(study)
+    found = compare_in_turns((), study.objective.direction, test, known=pairs.scores)
     return conclude(study, pairs, found), found.improved
 
 
@@ -247,7 +248,7 @@ def test_it_ends_by_what_comes_first():
     assert "less than 1.0%" in same.note
     noise = [(float(one), float(other)) for one, other in np.random.default_rng(1).normal(9, 3, (20, 2))]
     most = compare_in_turns(iter(noise), "maximize", PairTest(pairs_max=9))
-    assert (most.ended, most.made, most.kind) == ("runs-max", 9, "default-is-fine")
+    assert (most.ended, most.made, most.kind) == ("runs-max", 9, "undecided")
     late = compare_in_turns(iter(noise), "maximize", PairTest(), over=lambda now: now.made == 3)
     assert (late.ended, late.made) == ("time", 3)
     known = compare_in_turns(iter(noise[5:]), "maximize", PairTest(pairs_max=9), known=noise[:5])

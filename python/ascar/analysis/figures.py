@@ -11,7 +11,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label, number, percent, seconds
-from ascar.pilot.turns import mean_at_any_time
+from ascar.pilot.turns import mean_at_any_time, mean_of_runs
 from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def comparison(verdict: Verdict, objective: Objective) -> Drawing | None:
         figure, axes = axes_of(1.75)
         for row, (name, scores) in enumerate(sides):
             colour = COLOURS["default" if row == 0 else "best"]
-            mean, limits = fmean(scores), mean_at_any_time(scores, verdict.p_value_limit)
+            mean, limits = mean_of_runs(scores), mean_at_any_time(scores, verdict.p_value_limit)
             jitter = row + 0.2 * np.linspace(-1, 1, len(scores)) if len(scores) > 1 else np.array([row])
             axes.plot(scores, jitter, "o", ms=4.5, color=colour, alpha=0.55, mew=0)
             if limits is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ascar import __version__
@@ -17,6 +16,7 @@ from ascar.analysis.several import several_section
 from ascar.analysis.spectra_section import importance_section
 from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
+from ascar.pilot.turns import mean_of_runs
 from ascar.results.trial import Purpose, TrialState
 from ascar.systems import open_target
 from ascar.units import format_duration
@@ -137,12 +137,10 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     ]
     default = _default_score(trials, outcome)
     verdict = outcome.verdict
-    if verdict.default_scores:
-        default = fmean(verdict.default_scores)
     if default is not None:
         pairs.append(("default", number(default)))
     if outcome.best is not None:
-        best = fmean(verdict.best_scores) if verdict.best_scores else outcome.best.score
+        best = mean_of_runs(verdict.best_scores) if verdict.best_scores else outcome.best.score
         pairs.append(("best found", number(best)))
     failed = sum(outcome.counts.get(state, 0) for state in (TrialState.FAILED, TrialState.QUARANTINED))
     pruned = outcome.counts.get(TrialState.PRUNED, 0)
@@ -159,9 +157,11 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
 
 
 def _default_score(trials: Sequence[Trial], outcome: Outcome) -> float | None:
-    """The default's mean over the runs made of it before the search; its one score in a sweep."""
-    scores = [t.score for t in trials if t.purpose is Purpose.DEFAULT and t.score is not None]
-    return fmean(scores) if scores else outcome.default and outcome.default.score
+    """The default's mean in the last comparison, or before the search; its one score in a sweep."""
+    searched = [t.score for t in trials if t.purpose is Purpose.DEFAULT and t.score is not None]
+    if scores := outcome.verdict.default_scores or searched:
+        return mean_of_runs(scores)
+    return outcome.default and outcome.default.score
 
 
 def _comparison(outcome: Outcome, objective: Objective) -> Html:

@@ -84,10 +84,17 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
             )
         case "default-is-fine":
             headline = "The default is fine"
-            said = f"Nothing that was tried is better than the default on {measure}, as far as can be told."
-            if gain := objective.gained(verdict):
-                interval = _interval(verdict, objective)
-                said += f" Measured again, the best configuration found has {gain}{interval}."
+            gain = f"{objective.gained(verdict)}{_interval(verdict, objective)}"
+            said = (
+                f"The best configuration found is not {percent(verdict.margin)} better than the default on "
+                f"{measure}: measured again, it has {gain}."
+            )
+        case "undecided":
+            headline = "Undecided"
+            said = (
+                f"Measured again, the best configuration found has {objective.gained(verdict)} {measure}"
+                f"{_interval(verdict, objective)}. Neither a gain nor its absence is shown."
+            )
         case "not-verified":
             headline = "Not verified"
             said = "There is no comparison of another configuration with the default, so no gain is claimed."

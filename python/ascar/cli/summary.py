@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
-from ascar.render import duration, number, p_value, plain, score
+from ascar.render import count, duration, number, p_value, percent, plain, score
 from ascar.results.trial import TrialState
 from ascar.units import format_size
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.results.outcome import Outcome
     from ascar.results.trial import Trial
+    from ascar.results.verdict import Verdict
     from ascar.space import Configuration, Space
 
 _STAGES = ("load", "change", "fill", "settle", "measurement", "other")
+# A budget that is proposed holds more than what will probably be needed.
+_ROUNDED_UP = 1.5
 _TOO_LONG = ("programs", "kernel_defaults")
 _STAGE_MEANS = {
     "load": "the load, measured",
@@ -36,11 +39,11 @@ _STAGE_MEANS = {
 def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     """Print all of it."""
     space, objective = run.space, run.objective
-    style = {"improved": "bold green", "default-is-fine": "bold", "not-verified": "bold yellow"}[
-        outcome.verdict.kind
-    ]
+    style = {"improved": "bold green", "default-is-fine": "bold"}.get(outcome.verdict.kind, "bold yellow")
     console.print(verdict_line(outcome, objective), style=style, soft_wrap=True, markup=False)
     console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True, markup=False)
+    if more := prospect(outcome.verdict):
+        console.print(f"  {more}", soft_wrap=True, markup=False)
     for line in _evidence(outcome, objective.unit):
         console.print(f"  {line}", soft_wrap=True, markup=False)
     print_gains(console, outcome)
@@ -52,13 +55,13 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
             soft_wrap=True,
         )
     console.print()
-    shown = outcome.best.configuration if outcome.verdict.kind != "default-is-fine" and outcome.best else None
-    if shown is None and outcome.best is None and outcome.verdict.kind == "not-verified":
-        console.print("recommended: nothing; the default configuration stays as it is")
-    elif shown is None or shown == run.space.default():
+    if outcome.best is None or outcome.verdict.kind == "default-is-fine":
         console.print("recommended: keep the default configuration")
     else:
-        console.print("recommended:" if outcome.verdict.kind == "improved" else "best found, not verified:")
+        heads = {"improved": "recommended:", "undecided": "best found, undecided:"}
+        console.print(heads.get(outcome.verdict.kind, "best found, not verified:"))
+        improved = outcome.verdict.kind == "improved"
+        shown = outcome.recommended if improved else outcome.best.configuration
         console.print(_configuration_table(space, shown))
     _print_several(console, outcome, run)
     console.print()
@@ -120,6 +123,9 @@ def _next_commands(outcome: Outcome) -> Iterator[tuple[str, str]]:
         if _is_on_machine(outcome):
             yield f"ascar apply {run} --dry-run", "what would be changed to put it in force here"
         yield f"ascar export {run} --as shell", "as commands; also sysctl, udev, fstab, tuned"
+    elif outcome.best is not None and not outcome.verdict.is_decided:
+        budget = duration(_ROUNDED_UP * (outcome.verdict.more_s or 0.0) or 60.0)
+        yield f"ascar verify {run} --budget '{budget}'", "go on with the last comparison"
     yield f"ascar report {run} --out report", "one page with the plots"
 
 
@@ -137,9 +143,6 @@ def _is_on_machine(outcome: Outcome) -> bool:
 def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:
     """What the verdict rests on: the runs of the last comparison; without one, the trials of the search."""
     verdict, best = outcome.verdict, outcome.best
-    beaten = best is not None and (
-        outcome.default is None or best.configuration != outcome.default.configuration
-    )
     if verdict.default_scores and verdict.best_scores:
         level = verdict.p_value_limit
         yield f"default {_mean(verdict.default_scores, level, unit)}"
@@ -148,19 +151,17 @@ def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:
         return
     if outcome.default is not None:
         yield f"default {score(outcome.default, unit)}"
-    if best is not None and beaten:
+    if best is not None:
         yield f"best    {score(best, unit)} (trial {best.number}; the best of many looks better than it is)"
 
 
 def _mean(scores: Sequence[float], level: float, unit: str) -> str:
     """Mean of the last comparison's runs, its limits (at all looks together), and how many they were."""
-    from statistics import fmean
-
-    from ascar.pilot.turns import mean_at_any_time
+    from ascar.pilot.turns import mean_at_any_time, mean_of_runs
 
     limits = mean_at_any_time(scores, level)
     shown = "" if limits is None else f" [{number(limits[0])}, {number(limits[1])}]"
-    return f"{number(fmean(scores))}{shown} {unit}, mean of {len(scores)} runs"
+    return f"{number(mean_of_runs(scores))}{shown} {unit}, mean of {len(scores)} runs"
 
 
 def _luckier(outcome: Outcome, run: Run) -> Trial | None:
@@ -191,14 +192,23 @@ def verdict_line(outcome: Outcome, objective: Objective) -> str:
     match verdict.kind:
         case "improved":
             return f"improved: {gain}, {tested}"
-        case "default-is-fine" if gain:
-            return (
-                f"the default is fine: the best found is not better, as far as can be told: {gain}, {tested}"
-            )
         case "default-is-fine":
-            return "the default is fine: nothing better was found"
+            no_better = f"the best found is not {percent(verdict.margin)} better"
+            return f"the default is fine: {no_better}: {gain}, {tested}"
+        case "undecided":
+            return f"undecided: the best found has {gain}, {tested}"
         case "not-verified":
             return "not verified: no gain is claimed"
+
+
+def prospect(verdict: Verdict) -> str:
+    """What would probably decide an undecided comparison; empty where nothing is known of it."""
+    if verdict.kind != "undecided":
+        return ""
+    if verdict.more_pairs is None or verdict.more_s is None:
+        return "no number of pairs that could be made would probably decide it"
+    more = f"{count(verdict.more_pairs, 'more pair')} ({duration(verdict.more_s)})"
+    return f"about {more} would probably decide it"
 
 
 def changes(

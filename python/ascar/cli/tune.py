@@ -47,7 +47,7 @@ def tune(
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, library=default_path(), resume=resume, listener=listener)
         _show(outcome, history, as_json=json)
-    return decided(outcome.verdict.kind != "not-verified")
+    return decided(outcome.verdict.is_decided)
 
 
 def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:

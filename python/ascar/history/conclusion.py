@@ -140,7 +140,8 @@ def verdict_of(kind: str, text: str | None, where: str) -> Verdict | None:
 def _of_learning(found: SharpLearnResult) -> Verdict:
     if found.pairs == 0:
         return Verdict("not-verified")
-    kind: VerdictKind = "improved" if found.improved else "default-is-fine"
+    is_worse = found.difference_high is not None and found.difference_high < 0
+    kind: VerdictKind = "improved" if found.improved else "default-is-fine" if is_worse else "undecided"
     return Verdict(kind, gain_relative=found.gain_relative, difference=found.difference)
 
 
@@ -148,7 +149,7 @@ def _of_session(found: SessionOutcome) -> Verdict | None:
     proof = found.proof
     if proof is None:
         return None
-    kinds: dict[str, VerdictKind] = {"gain": "improved", "loss": "default-is-fine", "none": "not-verified"}
+    kinds: dict[str, VerdictKind] = {"gain": "improved", "loss": "default-is-fine", "none": "undecided"}
     return Verdict(kinds[proof.claim], gain_relative=proof.gain, difference=proof.difference)
 
 

@@ -14,7 +14,7 @@ from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome
 from ascar.search import Search, best_of_similar
 from ascar.similar_loads import library_of, proposals, remember
-from ascar.verification import verify
+from ascar.verification import Verification
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,14 +64,31 @@ def tune(
         search = Search(campaign, similar)
         default = search.measure_default()
         search.proposals.put(*proposals(campaign, known_loads))
-        stopped = search.run()
-        best = search.best()
-        verdict = verify(campaign, best)
+        best, verdict, stopped = _decide(campaign, search)
         outcome = _outcome(campaign, default, best, verdict, stopped)
         campaign.run.finish(outcome)
         remember(campaign, outcome, library)
     listener(Event("study-finished", json_ready(outcome)))
     return outcome
+
+
+def _decide(campaign: Campaign, search: Search) -> tuple[Trial | None, Verdict, str]:
+    """Search, and verify the best found; search on where that fails, or is not decided within the budget.
+
+    A run that goes on takes up the comparison that it left undecided first, if the budget holds what that
+    will take.
+    """
+    verification, stopped = Verification(campaign), "the comparison that was left undecided went on"
+    verification.warn_of_short_budget()
+    while True:
+        best = verification.unsettled()
+        if best is None:
+            reserve_s = verification.reserve()
+            stopped = search.run(reserve_s)
+            best = verification.promising(search.best(verification.rejected))
+        verdict = verification.verify(best, search.may_go_on)
+        if verdict.is_decided or best is None or not search.may_go_on():
+            return verification.best, verdict, stopped
 
 
 def _outcome(

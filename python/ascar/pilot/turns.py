@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar._core import SequentialComparison
+    from ascar.results.verdict import VerdictEnd, VerdictKind
 
 PAIRS_MIN = 2
 ESTIMATES: tuple[str, ...] = (
@@ -38,13 +39,13 @@ Side = Literal["reference", "candidate"]
 Order = tuple[Side, Side]
 Scores = tuple[float | None, float | None]
 """Of the reference and of the candidate in one pair; None: that run has none."""
-Decision = Literal["better", "worse", "equivalent", "open"]
-Ended = Literal["separated", "equivalent", "runs-max", "time", "failures"]
+Decision = Literal["better", "worse", "equivalent", "not-better", "open"]
 _Estimate = tuple[float, float | None, float | None]
 
-_ENDS: dict[Ended, str] = {
+_ENDS: dict[VerdictEnd, str] = {
     "separated": "they are told apart",
     "equivalent": "they are shown to differ by less than {margin:.1%}",
+    "not-better": "the candidate is shown to be less than {margin:.1%} better",
     "runs-max": "the most pairs that are allowed were made without a decision",
     "time": "the time was spent without a decision",
     "failures": "a run had no score to compare",
@@ -69,8 +70,8 @@ class Gain(msgspec.Struct, frozen=True):
         confidence: the confidence of the intervals.
         p_value: always-valid, two-sided: the smallest level at which this look tells the two apart.
         pairs: the number of pairs that were compared.
-        decision: "better" or "worse": told apart; "equivalent": they differ by less than the margin; "open":
-            not decided.
+        decision: "better" or "worse": told apart; "equivalent": they differ by less than the margin;
+            "not-better": the candidate is less than the margin better, and may be worse; "open": not decided.
     """
 
     direction: Direction
@@ -107,8 +108,8 @@ class Gain(msgspec.Struct, frozen=True):
             candidate: the candidate's scores, as many as the reference's.
             direction: the direction of the objective.
             level: probability, over all looks together, of calling equal means different.
-            margin: difference that does not matter, as a share of the reference; None never calls two
-                equivalent.
+            margin: difference that does not matter, as a share of the reference; None: only a candidate that
+                is told apart is decided.
 
         Raises:
             InputError: too few scores, numbers of them that differ, or one that is not finite.
@@ -133,8 +134,8 @@ class Gain(msgspec.Struct, frozen=True):
         decision: Decision = "open"
         if found.verdict in ("greater", "less"):
             decision = "better" if (found.verdict == "greater") == (sign > 0) else "worse"
-        elif margin is not None and _within(margin, *limits):
-            decision = "equivalent"
+        elif margin is not None and None not in limits:
+            decision = _within(margin, *_gains_of(sign, before, *limits))
         return cls(
             direction,
             "difference" if relative[0] is None else "ratio",
@@ -212,9 +213,22 @@ def _oriented(sign: int, value: float, low: float | None, high: float | None) ->
     return sign * value, min(sign * low, sign * high), max(sign * low, sign * high)
 
 
-def _within(margin: float, low: float | None, high: float | None) -> bool:
-    """Whether a ratio's limits show that it differs from 1 by less than the margin."""
-    return low is not None and high is not None and 1 - margin < low <= high < 1 + margin
+def _gains_of(
+    sign: int, reference: NDArray[np.float64], low: float | None, high: float | None
+) -> tuple[float, float]:
+    """Limits of a ratio as limits of the gain, a share of the reference's size."""
+    assert low is not None
+    assert high is not None
+    turn = sign if reference.mean() > 0 else -sign  # half of a negative reference is more than it
+    first, last = turn * (low - 1), turn * (high - 1)
+    return min(first, last), max(first, last)
+
+
+def _within(margin: float, low: float, high: float) -> Decision:
+    """What limits of a gain say of a difference that does not matter."""
+    if high >= margin:
+        return "open"
+    return "equivalent" if low > -margin else "not-better"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +237,7 @@ class PairTest:
 
     Attributes:
         level: probability, over all looks together, of calling equal ones different.
-        margin: relative difference that does not matter; 0 never calls two equivalent.
+        margin: relative difference that does not matter; 0: only a candidate that is told apart is decided.
         pairs_min: the number of pairs before the first decision: two pairs that agree have an interval, but a
             wide one.
         pairs_max: the largest number of pairs.
@@ -265,7 +279,7 @@ class InTurns:
     reference: tuple[float, ...]
     candidate: tuple[float, ...]
     made: int
-    ended: Ended | None
+    ended: VerdictEnd | None
     test: PairTest
 
     @property
@@ -274,11 +288,13 @@ class InTurns:
         return self.kind == "improved"
 
     @property
-    def kind(self) -> Literal["improved", "default-is-fine", "not-verified"]:
+    def kind(self) -> VerdictKind:
         """What the comparison comes to, in the word that documents use."""
         if self.gain is None or self.ended in (None, "failures"):
             return "not-verified"
-        return "improved" if self.gain.decision == "better" else "default-is-fine"
+        if self.gain.decision == "better":
+            return "improved"
+        return "undecided" if self.gain.decision == "open" else "default-is-fine"
 
     @property
     def means(self) -> tuple[float, float] | None:
@@ -375,11 +391,11 @@ def _looked(
     if len(whole) >= PAIRS_MIN:
         gain = Gain.of(reference, candidate, direction, test.level, test.margin or None)
     now = InTurns(gain, reference, candidate, len(made), None, test)
-    ended: Ended | None = None
+    ended: VerdictEnd | None = None
     if test.failure_ends and len(whole) < len(made):
         ended = "failures"
     elif gain is not None and gain.decision != "open" and len(made) >= test.pairs_min:
-        ended = "equivalent" if gain.decision == "equivalent" else "separated"
+        ended = gain.decision if gain.decision in ("equivalent", "not-better") else "separated"
     elif exhausted or len(made) >= test.pairs_max:
         ended = "runs-max"
     elif len(made) >= test.pairs_min and not whole:
@@ -390,12 +406,25 @@ def _looked(
 
 
 def mean_at_any_time(values: Sequence[float], level: float) -> tuple[float, float] | None:
-    """Limits of the mean of independent runs that hold after every run; None where nothing can be said."""
+    """Limits of the mean of independent runs that hold after every run; None where nothing can be said.
+
+    Those of runs above zero are of their geometric mean, and above zero too.
+    """
     if len(values) < PAIRS_MIN:
         return None
     runs = np.asarray(values, np.float64)
-    found = _tested(runs, np.zeros_like(runs), level)
-    return (found.ci_low, found.ci_high) if np.isfinite([found.ci_low, found.ci_high]).all() else None
+    positive = bool((runs > 0).all())
+    found = _tested(np.log(runs) if positive else runs, np.zeros_like(runs), level)
+    limits = np.array([found.ci_low, found.ci_high])
+    if not np.isfinite(limits).all():
+        return None
+    low, high = np.exp(np.clip(limits, -_LOG_MAX, _LOG_MAX)) if positive else limits
+    return float(low), float(high)
+
+
+def mean_of_runs(values: Sequence[float]) -> float:
+    """The mean of runs as comparisons see it: the geometric one if all are above zero."""
+    return geometric_mean(values) if min(values) > 0 else fmean(values)
 
 
 def estimates_of(found: InTurns | None) -> dict[str, float | None]:

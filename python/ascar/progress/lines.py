@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ascar.render import count, duration, p_value, score, seconds
+from ascar.render import count, duration, p_value, percent, score, seconds
 from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ def line_of(progress: StudyProgress, event: Event) -> str:
             line = _finished(progress, event.trial)
         case "waiting":
             line = f"waiting until {event.data['until']}: [guard] window allows no change before"
+        case "budget-short":
+            line = _budget_short(progress, event)
         case "verifying":
-            line = f"verifying: best and default in turns, at most {progress.planned // 2} runs a side"
+            line = "verifying: best and default in turns, until it is decided or the budget is spent"
         case "compared":
             line = _compared(progress, event)
         case "not-remembered":
@@ -46,6 +48,17 @@ def _started(progress: StudyProgress, event: Event) -> str:
     if recalled:
         parts.append(f"{count(cast('int', recalled), 'trial')} recalled")
     return ", ".join(parts)
+
+
+def _budget_short(progress: StudyProgress, event: Event) -> str:
+    needed_s = cast("float", event.data["least_s"])
+    return (
+        f"the budget of {duration(progress.budget_s)} is short: a run takes "
+        f"{seconds(cast('float', event.data['trial_s']))}, and runs differ by "
+        f"{percent(cast('float', event.data['run_scatter']))}, so that a decision takes about "
+        f"{duration(needed_s)} if the gain is small; go on later with `ascar tune STUDY --resume --budget "
+        f"'{duration(needed_s)}'`"
+    )
 
 
 def _compared(progress: StudyProgress, event: Event) -> str:

@@ -78,7 +78,7 @@ class StudyProgress:
             case "reading":
                 self.scores = [*self.scores[1 - READINGS_SHOWN :], _number(data.get("score"))]
             case "verifying":
-                self.planned = 2 * int(_number(data.get("runs_max")))
+                self.planned = 0
             case "trial-recalled" | "trial-finished" if event.trial is not None:
                 self._finish(event.trial)
             case _:

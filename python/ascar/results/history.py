@@ -12,6 +12,7 @@ from ascar.results.pareto import ParetoPoint
 from ascar.results.session import SessionOutcome
 from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Trial
+from ascar.results.verdict import VerdictKind
 
 
 class RunListed(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: str | None
     counts: Counts
     best_score: float | None
-    verdict: Literal["improved", "default-is-fine", "not-verified"] | None
+    verdict: VerdictKind | None
     gain_relative: float | None
     difference: float | None
 

@@ -8,6 +8,7 @@ import msgspec
 
 from ascar.results.library import LibraryChoice
 from ascar.results.measurement import Count
+from ascar.results.verdict import VerdictKind
 
 SearchEnd = Literal["evaluations", "time", "no-gain", "rules"]
 """Why a search ended."""
@@ -230,7 +231,7 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
         note: the method, or the reason why there is no comparison.
     """
 
-    kind: Literal["improved", "default-is-fine", "not-verified"]
+    kind: VerdictKind
     best_mean: float | None
     default_mean: float | None
     difference: float | None

@@ -8,8 +8,8 @@ import msgspec
 
 from ascar.results.measurement import Count
 
-VerdictKind = Literal["improved", "default-is-fine", "not-verified"]
-VerdictEnd = Literal["separated", "equivalent", "runs-max", "time", "failures"]
+VerdictKind = Literal["improved", "default-is-fine", "undecided", "not-verified"]
+VerdictEnd = Literal["separated", "equivalent", "not-better", "runs-max", "time", "failures"]
 
 
 class ObjectiveGain(msgspec.Struct, frozen=True):
@@ -43,8 +43,9 @@ class Verdict(msgspec.Struct, frozen=True):
     """What the last, interleaved comparison of the best configuration with the default says.
 
     Attributes:
-        kind: "improved": the best beats the default at `p_value_limit`; "default-is-fine": it does not, or
-            nothing better was found; "not-verified": no comparison was made, `note` says why.
+        kind: "improved": the best is shown to beat the default; "default-is-fine": it is shown to be less
+            than `margin` better, or worse; "undecided": neither is shown; "not-verified": there is nothing to
+            compare, `note` says why.
         gain_relative: the gain of the best over the default's mean, e.g. 0.31; above zero is better for
             maximised and minimised objectives. It is null without a comparison, and if some scores are not
             above zero.
@@ -55,20 +56,27 @@ class Verdict(msgspec.Struct, frozen=True):
         runs_per_side: the number of pairs of runs, failed ones included.
         best_scores: the best configuration's scores in the pairs that could be compared, in the order taken.
         default_scores: the default's in the same pairs.
-        p_value_limit: the level at which the two are called different.
+        p_value_limit: the level at which the two are called different; the k-th candidate of a run has
+            2^(1-k) of the study's level, so that all of them together keep it.
         note: the method in one line, or the reason why there is no comparison.
         reuse_bias: the effect of reusing the previous trial's state on the default's mean, e.g. -0.05; null
             if every trial started afresh.
         reuse_bias_low: lower end of its interval (confidence 1 - `p_value_limit`).
         reuse_bias_high: upper end.
-        margin: relative difference below which two count as equivalent; 0: never.
-        ended: why no more pairs were made: "separated": the two are told apart; "equivalent"; "runs-max";
-            "time"; "failures": not one pair could be compared. None without a comparison.
+        margin: relative difference that does not matter; 0: every difference does.
+        ended: why no more pairs were made: "separated": the two are told apart; "equivalent"; "not-better":
+            the best is less than `margin` better; "runs-max"; "time"; "failures": too many runs failed. None
+            without a comparison.
         objectives: the gain in each of several objectives; the rest of the verdict is about their compromise.
         difference: the difference of the best and the default in the objective's unit; above zero is better
             for maximised and minimised objectives. It is null without a comparison.
         difference_low: lower end of its interval, or None.
         difference_high: upper end, or None.
+        more_pairs: the number of further pairs that would probably decide an undecided comparison; null if
+            it is decided, or if no number would.
+        more_s: the seconds that these pairs would take.
+        candidates: the number of configurations that were compared with the default; the verdict is about the
+            last one, and each of the others was shown not to be better.
     """
 
     kind: VerdictKind
@@ -90,3 +98,11 @@ class Verdict(msgspec.Struct, frozen=True):
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    more_pairs: Count | None = None
+    more_s: float | None = None
+    candidates: Count = 0
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether something was shown of the best found, for or against it."""
+        return self.kind in ("improved", "default-is-fine")

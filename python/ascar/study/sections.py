@@ -89,18 +89,16 @@ class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         p_value: the level at which two configurations are called different, over all looks together.
-        margin: relative difference that does not matter: the comparison ends once the two are shown to differ
-            by less; 0: never.
+        margin: relative difference that does not matter: the default is fine once the best is shown to be
+            less than this better; 0: only once the best is shown to be worse.
         runs_min: runs a side, at least.
         runs_max: runs a side, at most.
-        budget_share: the share of the study's budget kept for it.
     """
 
     p_value: float = 0.01
     margin: float = 0.03
     runs_min: int = 5
-    runs_max: int = 30
-    budget_share: float = 0.3
+    runs_max: int = 1000
 
 
 def check_study(study: StudySection) -> None:
@@ -180,4 +178,3 @@ def check_verify(verify: VerifySection) -> None:
     within("verify.margin", verify.margin, 0.0, 0.9)
     within("verify.runs_min", verify.runs_min, 2, 1000)
     within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
-    within("verify.budget_share", verify.budget_share, 0.0, 0.9)

@@ -109,4 +109,6 @@ def _verdict(run: RunSummary) -> str:
         from ascar.objective import Objective
 
         return Objective.parse(run.objective).gained(verdict) or "improved"
-    return "default is fine" if verdict.kind == "default-is-fine" else "not verified"
+    from ascar.render import VERDICTS
+
+    return VERDICTS[verdict.kind]

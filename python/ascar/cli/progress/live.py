@@ -103,5 +103,5 @@ class LiveProgress:
         if trial is None:
             return "between trials"
         if trial.purpose is Purpose.VERIFY:
-            return f"verifying against the default: run {progress.verified + 1}, at most {progress.planned}"
+            return f"verifying against the default, in turns: run {progress.verified + 1}"
         return f"trial {trial.number} ({trial.purpose.value})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.render import count, duration, number, p_value
+from ascar.render import VERDICTS, count, duration, number, p_value
 from ascar.sharp.search_result import TOO_FEW
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def print_search(console: Console, result: SharpSearchResult) -> None:
     if shown.difference is None:
         console.print(f"not verified: {shown.note}", soft_wrap=True, markup=False)
     else:
-        head = "improved" if shown.kind == "improved" else "the default is fine"
+        head = VERDICTS[shown.kind]
         limits = f"{number(shown.difference_low)} to {number(shown.difference_high)}"
         console.print(
             f"{head}: {number(shown.best_mean)} against {number(shown.default_mean)}, "
@@ -76,7 +76,7 @@ def _words(judge: Judge, verdict: InTurns | None, pairs: str) -> str:
         return f"not verified: {TOO_FEW}"
     if verdict.kind == "not-verified" or verdict.gain is None or verdict.means is None:
         return f"not verified: {verdict.note}"
-    head, gain = "improved" if verdict.improved else "the default is fine", verdict.gain
+    head, gain = VERDICTS[verdict.kind], verdict.gain
     default, best = verdict.means
     return (
         f"{head}: {gain.words} in {judge.objective.unit}, above zero is better; "

@@ -146,7 +146,7 @@ def search(
     else:
         print_found(people(), task, made)
         people().print(f"rules: {out}", soft_wrap=True, markup=False)
-    return decided(made.verdict is not None and made.verdict.kind != "not-verified")
+    return decided(made.verdict is not None and made.verdict.kind in ("improved", "default-is-fine"))
 
 
 def _live(workload: str | None, connection: Path | None, times: tuple[str, str]) -> Live:

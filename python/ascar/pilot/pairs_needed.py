@@ -1,0 +1,75 @@
+"""How many pairs of runs a comparison in turns will probably take until it is decided."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log1p
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ascar import _core
+
+if TYPE_CHECKING:
+    from ascar.pilot.turns import InTurns, PairTest
+
+_PAIRS_MOST = 1 << 14
+
+
+def pairs_needed(gain: float, sd: float, test: PairTest) -> int | None:
+    """The number of pairs after which a comparison is decided, if they have this mean and this scatter.
+
+    The limits of the mean of n pairs are a known multiple of their standard deviation (see
+    `crates/statistics/src/paired.rs`); the answer is the smallest n whose lower limit is above zero, or whose
+    upper limit is below the margin.
+
+    Args:
+        gain: the mean of the pairs, as a logarithm of the ratio; above zero is better.
+        sd: the standard deviation of a pair, in the same measure.
+        test: the test; its `pairs_max` is not looked at.
+
+    Returns:
+        The number of pairs, at least `pairs_min`; None if more than some ten thousand would be needed.
+    """
+    if sd <= 0:
+        return test.pairs_min
+    target = max(gain, -gain, log1p(test.margin) - gain if test.margin > 0 else 0.0) / sd
+    low, high = 1, test.pairs_min
+    while _half_width(high, test.level) > target:
+        low, high = high, 2 * high
+        if high > _PAIRS_MOST:
+            return None
+    while high > max(low + 1, test.pairs_min):
+        middle = (low + high) // 2
+        low, high = (middle, high) if _half_width(middle, test.level) > target else (low, middle)
+    return high
+
+
+def more_pairs_needed(found: InTurns) -> int | None:
+    """The number of further pairs that would probably decide a comparison; None where no number would."""
+    gain = found.gain
+    if gain is None:
+        return found.test.pairs_min
+    reference, candidate = np.array(found.reference), np.array(found.candidate)
+    if gain.gain_relative is not None:
+        pairs = np.log(candidate) - np.log(reference)
+        mean = abs(float(pairs.mean())) * (1 if gain.gain_relative > 0 else -1)
+    elif size := abs(float(reference.mean())):
+        pairs = (candidate - reference) / size
+        mean = gain.difference / size
+    else:
+        return None
+    needed = pairs_needed(mean, float(pairs.std(ddof=1)), found.test)
+    return None if needed is None else max(1, needed - len(pairs))
+
+
+@lru_cache(maxsize=4096)
+def _half_width(pairs: int, level: float) -> float:
+    """Half of the interval of a mean of so many pairs, in standard deviations; infinite below two pairs."""
+    if pairs < 2:
+        return float("inf")
+    # Values of mean zero and standard deviation one.
+    values = np.linspace(-1.0, 1.0, pairs)
+    values /= values.std(ddof=1)
+    high = _core.sequential_pairs(values, np.zeros(pairs), alpha=level).ci_high
+    return float(high) if np.isfinite(high) else float("inf")
