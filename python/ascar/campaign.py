@@ -17,6 +17,7 @@ from ascar.abandonment import BestTrial
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
+from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
@@ -360,9 +361,16 @@ def _cost(prepared: PreparedStudy, configuration: Configuration) -> dict[str, fl
 
 @contextmanager
 def take_up(
-    prepared: PreparedStudy, history: History, *, resume: bool, listener: Listener
+    prepared: PreparedStudy, history: History, *, resume: bool | Run, listener: Listener
 ) -> Generator[Campaign]:
     """Enter a prepared's target and begin a run on it, or resume one; leaving puts everything back.
+
+    Args:
+        prepared: the study's system, not entered.
+        history: the history that keeps the run.
+        resume: whether the latest run of the study goes on; or the run that does, where it is this machine's:
+            on another one, a run begins.
+        listener: told of everything that happens.
 
     Raises:
         InputError: the machine does not allow it, or there is nothing to resume; nothing was touched. Or the
@@ -373,7 +381,14 @@ def take_up(
     with entering(prepared.target):
         entered = prepared.entered()
         study = prepared.study
-        run = history.resume(study) if resume else history.begin(study, entered.space, entered.valid_for())
+        machine = entered.valid_for()
+        which = None if isinstance(resume, bool) else resume
+        if which is not None and machine_difference(which.machine, machine):
+            resume = False
+        if resume:
+            run = history.resume(study, machine, which)
+        else:
+            run = history.begin(study, entered.space, machine)
         try:
             with run:
                 yield Campaign(entered, run, listener)

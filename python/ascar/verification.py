@@ -131,10 +131,12 @@ class Verification:
 
     Attributes:
         campaign: the campaign that carries out the runs.
+        against: the trial whose configuration takes the default's place; None: the default does.
         best: the trial that stands for the last candidate; None before the first.
     """
 
     campaign: Campaign
+    against: Trial | None = None
     best: Trial | None = None
 
     @property
@@ -157,8 +159,8 @@ class Verification:
         return self._trial_of(last) if self._fits(self._found(last), last) else None
 
     def promising(self, best: Trial | None) -> Trial | None:
-        """A candidate that is worth a comparison: the first one is, a further one must look better."""
-        if best is None or not self.candidates or best.configuration in self.candidates:
+        """A candidate that is worth a comparison: after one that is not better, the next must look better."""
+        if best is None or not self.candidates or self.candidates[-1] not in self.rejected:
             return best
         return best if self._gain(best) > log1p(self.campaign.prepared.study.verify.margin) else None
 
@@ -195,7 +197,9 @@ class Verification:
             found = {"least_s": least_s, "trial_s": campaign.trial_s}
             campaign.listener(Event("budget-short", {**found, "run_scatter": self._pair_scatter / sqrt(2)}))
 
-    def verify(self, best: Trial | None, may_search: Callable[[], bool] = lambda: False) -> Verdict:
+    def verify(
+        self, candidate: Configuration | None, may_search: Callable[[], bool] = lambda: False
+    ) -> Verdict:
         """Compare a candidate with the default, pair by pair, until it is decided, and say what that shows.
 
         The test is made for repeated looks: ending at the first that decides keeps its level, and a
@@ -203,33 +207,31 @@ class Verification:
         left out, and named in the note.
 
         Args:
-            best: the candidate; None: the last one stands, with the pairs that it has.
+            candidate: what is compared; None: the last candidate stands, with the pairs that it has.
             may_search: whether the search can use what is left of the budget; the comparison ends early if
                 it will probably not be decided.
         """
-        goes_on, campaign = best is not None, self.campaign
-        if best is None and self.candidates:
-            best = self._trial_of(self.candidates[-1])
-        if best is None:
-            return without_comparison(campaign)
-        self.best = best
-        pairs = Pairs(self._default, best.configuration).recall(campaign)
-        number = self._number_of(best.configuration)
+        goes_on, campaign = candidate is not None, self.campaign
+        if candidate is None:
+            if not self.candidates:
+                return without_comparison(campaign)
+            candidate = self.candidates[-1]
+        pairs = Pairs(self._default, candidate).recall(campaign)
+        number = self._number_of(candidate)
         test = self._test(number)
 
         def over(now: InTurns) -> bool:
-            if pairs.best_fails or campaign.load_s_for((self._default, best.configuration)) == 0:
+            if pairs.best_fails or campaign.load_s_for((self._default, candidate)) == 0:
                 return True
-            unlikely = now.made >= test.pairs_min and not self._fits(now, best.configuration)
+            unlikely = now.made >= test.pairs_min and not self._fits(now, candidate)
             return unlikely and campaign.left_s > _LEFT_SHARE_MIN * campaign.budget_s and may_search()
 
         def told(now: InTurns) -> None:
             campaign.listener(Event("compared", {"pairs": now.made, **_estimates(now.gain)}))
 
         if goes_on:
-            campaign.listener(
-                Event("verifying", {"runs_min": test.pairs_min, "runs_max": test.pairs_max}, best)
-            )
+            bounds = {"runs_min": test.pairs_min, "runs_max": test.pairs_max}
+            campaign.listener(Event("verifying", bounds, self._trial_of(candidate)))
         found = compare_in_turns(
             pairs.taken(campaign) if goes_on else (),
             campaign.prepared.study.objective.direction,
@@ -238,9 +240,14 @@ class Verification:
             over=over if goes_on else lambda _: True,
             told=told,
         )
-        verdict = replace(conclude(campaign.prepared.study, pairs, found), candidates=number)
+        verdict = replace(
+            conclude(campaign.prepared.study, pairs, found),
+            candidates=number,
+            against=None if self.against is None else self.against.number,
+        )
         if not verdict.is_decided and verdict.ended != "failures":
-            verdict = self._with_prospect(verdict, found, best.configuration)
+            verdict = self._with_prospect(verdict, found, candidate)
+        self.best = self._trial_of(candidate)
         return self._with_reuse_bias(pairs, verdict) if goes_on else verdict
 
     @property
@@ -254,6 +261,8 @@ class Verification:
 
     @property
     def _default(self) -> Configuration:
+        if self.against is not None:
+            return self.against.configuration
         return self.campaign.prepared.space.default()
 
     def _test(self, number: int) -> PairTest:

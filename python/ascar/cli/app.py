@@ -24,6 +24,7 @@ class Commands(LazyGroup):
         "compare": "Which command, or which recording, is better.",
         "watch": "Readings over days: has the mean shifted, and since when?",
         "tune": "Search for the best configuration, and verify it.",
+        "verify": "Compare a configuration of a run with the default again.",
         "apply": "Put a configuration in force.",
         "restore": "Put back what was there before.",
         "export": "Print a configuration for an administrator.",

@@ -427,6 +427,10 @@ _CONFIGURATION = _option(
     "--configuration", None, "FILE", "Use the configuration in a file that `ascar explore` saved."
 )
 ConfigurationFile = Annotated[Path | None, _CONFIGURATION]
+_AGAINST = _option(
+    "--against", None, "default|TRIAL", "Compare with the default, or with this trial of the run."
+)
+Against = Annotated[str, _AGAINST]
 _DEVICE = _option("--device", None, "DEVICE", "Set the queue of this block device.")
 Device = Annotated[str | None, _DEVICE]
 _MOUNTPOINT = _option("--mountpoint", None, "DIR", "Set the options of this mounted file system.")

@@ -12,8 +12,11 @@ from ascar.errors import InputError
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
     from ascar.history import History, Run
+    from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
     from ascar.study import Study
+
+_DIGITS_MAX = 10
 
 
 def is_study_file(named: str) -> bool:
@@ -35,14 +38,10 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
     """
-    from ascar.study import Study, duration
+    from ascar.study import Study
     from ascar.threads import compute_on_one_thread, loading_for_one_thread
 
-    study = Study.read(path)
-    if budget is not None:
-        study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
-    if format_device is not None:
-        study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
+    study = _with_options(Study.read(path), budget, format_device)
     # Mistakes are told as soon as they can be: loading the numeric libraries takes longer than all else.
     from ascar.extension import find
 
@@ -61,6 +60,16 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     from ascar.search import search_optimizer
 
     search_optimizer(study, prepared.space)
+    return study
+
+
+def _with_options(study: Study, budget: str | None, format_device: str | None) -> Study:
+    from ascar.study import duration
+
+    if budget is not None:
+        study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
+    if format_device is not None:
+        study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
     return study
 
 
@@ -128,6 +137,50 @@ def find_run(history: History, named: str, *, of_any_kind: bool = False) -> Run:
 
     kind = None if of_any_kind else RunKind.STUDY
     return history.run(Study.read(Path(named)).name if is_study_file(named) else named, kind)
+
+
+def study_of_run(run: Run, budget: str | None, format_device: str | None) -> Study:
+    """The study of a run, with what the command line adds to it.
+
+    Raises:
+        InputError: this version of ascar reads study files differently, or a duration is wrong.
+    """
+    return _with_options(run.study, budget, format_device)
+
+
+def compared_configuration(run: Run, trial: int | None, file: Path | None) -> Configuration:
+    """What `ascar verify` compares: a trial's configuration, that in a file, or the best found.
+
+    Raises:
+        InputError: no such trial, no such configuration, or nothing was found.
+    """
+    if trial is None and file is None:
+        best = run.outcome().best
+        if best is None:
+            raise InputError(
+                f"run {run.id}: has found no configuration to compare with the default; "
+                "name one with --trial or --configuration"
+            )
+        return best.configuration
+    return configuration_of(run, trial, file)
+
+
+def reference_trial(run: Run, against: str) -> Trial | None:
+    """The trial that --against names; None for the default.
+
+    Raises:
+        InputError: it is neither a trial of the run nor "default".
+    """
+    if against == "default":
+        return None
+    found = run.trial(int(against)) if against.isdecimal() and len(against) < _DIGITS_MAX else None
+    if found is None:
+        known = len(run.trials(readings=False))
+        raise InputError(
+            f"--against = {against!r}: must be default, or the number of a trial of run {run.id}, "
+            f"1 to {known}"
+        )
+    return found
 
 
 def configuration_of(run: Run, trial: int | None = None, file: Path | None = None) -> Configuration:

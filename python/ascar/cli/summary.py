@@ -66,7 +66,8 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     _print_several(console, outcome, run)
     console.print()
     console.print(_time_table(outcome))
-    console.print(f"{_counts(outcome)}; the search ended because {outcome.stopped}", soft_wrap=True)
+    ended = f"; the search ended because {outcome.stopped}" if outcome.stopped else ""
+    console.print(f"{_counts(outcome)}{ended}", soft_wrap=True)
     console.print()
     console.print("valid for:")
     for line in _facts(outcome.machine):
@@ -145,7 +146,8 @@ def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:
     verdict, best = outcome.verdict, outcome.best
     if verdict.default_scores and verdict.best_scores:
         level = verdict.p_value_limit
-        yield f"default {_mean(verdict.default_scores, level, unit)}"
+        reference = "default" if verdict.against is None else f"trial {verdict.against}"
+        yield f"{reference} {_mean(verdict.default_scores, level, unit)}"
         which = "" if best is None else f" (the configuration of trial {best.number})"
         yield f"best    {_mean(verdict.best_scores, level, unit)}{which}"
         return
@@ -184,7 +186,8 @@ def verdict_line(outcome: Outcome, objective: Objective) -> str:
     """The verdict in one line."""
     verdict, gain = outcome.verdict, ""
     if said := objective.gained(verdict):
-        gain = f"{said} {objective.unit} than the default"
+        other = "the default" if verdict.against is None else f"trial {verdict.against}"
+        gain = f"{said} {objective.unit} than {other}"
     if limits := objective.gained_between(verdict):
         confidence = f"{1 - verdict.p_value_limit:.4g}".removeprefix("0.").ljust(2, "0")
         gain += f" ({confidence}% interval {limits})"
@@ -193,6 +196,8 @@ def verdict_line(outcome: Outcome, objective: Objective) -> str:
         case "improved":
             return f"improved: {gain}, {tested}"
         case "default-is-fine":
+            if verdict.against is not None:
+                return f"trial {verdict.against} is as good, or better: {gain}, {tested}"
             no_better = f"the best found is not {percent(verdict.margin)} better"
             return f"the default is fine: {no_better}: {gain}, {tested}"
         case "undecided":

@@ -46,16 +46,17 @@ def tune(
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, library=default_path(), resume=resume, listener=listener)
-        _show(outcome, history, as_json=json)
+        show_outcome(outcome, history, "tune", as_json=json)
     return decided(outcome.verdict.is_decided)
 
 
-def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
+def show_outcome(outcome: Outcome, history: History, document: str, *, as_json: bool) -> None:
+    """Print what a study came to: for people, or as the JSON document of that name."""
     from ascar.cli.compromise import front_of
     from ascar.cli.output import emit, people
     from ascar.cli.summary import print_outcome
+    from ascar.results.documents import struct_of
     from ascar.results.encode import extended
-    from ascar.results.tuning import TuneResult
 
     run = history.run(outcome.run_id)
     if not as_json:
@@ -63,4 +64,4 @@ def _show(outcome: Outcome, history: History, *, as_json: bool) -> None:
         return
     several = run.objectives
     chosen = front_of(run, several).chosen if len(several) > 1 else ()
-    emit("tune", extended(TuneResult, outcome, pareto=tuple(chosen)))
+    emit(document, extended(struct_of(document), outcome, pareto=tuple(chosen)))

@@ -336,7 +336,9 @@ class Run:
     def _set_state(
         self, connection: sa.Connection, state: RunState, finished_at: str, outcome: str | None = None
     ) -> None:
-        ended = {"state": state.value, "finished_at": finished_at, "outcome": outcome}
+        ended = {"state": state.value, "finished_at": finished_at}
+        if outcome is not None:
+            ended["outcome"] = outcome
         connection.execute(_run.update().where(_run.c.id == self.id).values(**ended))
 
     def _interrupt(self) -> None:
@@ -347,12 +349,22 @@ class Run:
             if state == RunState.RUNNING.value:
                 self._set_state(connection, RunState.INTERRUPTED, self._moment.now())
 
-    def take_up(self) -> None:
-        """Go on with a run that another process left, however it left it; `History.resume` does this."""
+    def take_up(self, study: Study | None = None) -> None:
+        """Go on with a run, however it was left; `History.resume` does this.
+
+        What it came to before stays until it ends again.
+
+        Args:
+            study: the study as its file says it now; None: as it was.
+        """
         self._assert_owned()
+        changed = {} if study is None else {"text": study.text, "digest": study.digest}
         with self._database.write() as connection:
             self._end_running(connection)
             self._set_state(connection, RunState.RUNNING, finished_at="")
+            if changed:
+                connection.execute(_run.update().where(_run.c.id == self.id).values(**changed))
+        self.text = changed.get("text", self.text)
 
     def _end_running(self, connection: sa.Connection) -> None:
         """Trials left running become interrupted; those of another boot went down with the machine."""

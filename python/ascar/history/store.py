@@ -24,8 +24,10 @@ from ascar.history.lock import RunLock, holder, lock_name
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Run, RunKind, RunState, WriteContext
 from ascar.history.trials import RunTrials
+from ascar.results.machine_difference import machine_difference
 from ascar.results.trial import TrialState
 from ascar.space.document import space_to_document
+from ascar.study.file import measured_tables
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -268,18 +270,28 @@ class History:
             lock.release()
             raise
 
-    def resume(self, study: Study) -> Run:
-        """The latest unfinished run of a study, locked, its running trials marked as interrupted.
+    def resume(self, study: Study, machine: Mapping[str, Any] | None = None, which: Run | None = None) -> Run:
+        """The latest run of a study, locked, to go on with; its running trials are marked as interrupted.
+
+        Budget, `[stop]` and `[verify]` of the study may have changed: they decide how long a run goes on,
+        not what was measured.
+
+        Args:
+            study: the study as it is now.
+            machine: the machine that results are valid for now; None: that of the run.
+            which: the run to go on with, as it was; None: the latest of the study.
 
         Raises:
-            StudyError: there is none, or the study has changed since; names the first key that differs.
+            StudyError: there is none, the study has changed since (names the first key that differs), or
+                it is another machine's.
             Refused: another process runs it.
             HistoryError: it cannot be read or written.
         """
         lock = RunLock(self._locks, study.name, self._moment.now(), f"study.name = {study.name!r}")
         try:
-            run = self._open(self._unfinished(study), lock)
-            run.take_up()
+            run = self._open(self._latest_of(study) if which is None else which.id, lock)
+            _check_machine(run, machine or {})
+            run.take_up(study if which is None else None)
         except BaseException:
             lock.release()
             raise
@@ -467,30 +479,23 @@ class History:
             raise
         return run
 
-    def _unfinished(self, study: Study) -> int:
-        """The latest run of this very study, which has not ended."""
+    def _latest_of(self, study: Study) -> int:
+        """The latest run of this very study."""
         with self._database.read() as connection:
             row = connection.execute(
-                sa.select(_run.c.id, _run.c.digest, _run.c.text, _run.c.state)
+                sa.select(_run.c.id, _run.c.text)
                 .where(_run.c.name == study.name, _run.c.kind == RunKind.STUDY.value)
                 .order_by(_run.c.id.desc())
                 .limit(1)
             ).first()
         if row is None:
             raise StudyError(
-                f"study.name = {study.name!r}: has no unfinished run to go on with; "
-                "leave --resume out to begin one"
+                f"study.name = {study.name!r}: has no run to go on with; leave --resume out to begin one"
             )
-        if row.state == RunState.COMPLETE.value:
+        if difference := _difference(row.text, study.text):
             raise StudyError(
-                f"study.name = {study.name!r}: has no unfinished run to go on with: its latest, run "
-                f"{row.id}, is complete; leave --resume out to begin another"
-            )
-        if row.digest != study.digest:
-            raise StudyError(
-                f"{_difference(row.text, study.text)} (run {row.id} of {study.name!r}); what was measured "
-                "would no longer fit: put back what the study file, or an option such as --budget, said "
-                "then, or leave --resume out to begin a new run"
+                f"{difference} (run {row.id} of {study.name!r}); what was measured would no longer fit: put "
+                "back what the study file said then, or leave --resume out to begin a new run"
             )
         return row.id
 
@@ -565,11 +570,25 @@ def _versions() -> dict[str, str]:
     return {"ascar": __version__, "python": platform.python_version()}
 
 
+def _check_machine(run: Run, machine: Mapping[str, Any]) -> None:
+    """See that a run was measured on this machine.
+
+    Raises:
+        StudyError: it was not.
+    """
+    if difference := machine_difference(run.machine, machine):
+        raise StudyError(
+            f"machine {difference} (run {run.id} of {run.name!r}): what another machine measured is not gone "
+            "on with; leave --resume out to begin a new run"
+        )
+
+
 def _difference(old: str, new: str) -> str:
-    """The first key whose value differs, and how many do."""
-    before, after = _flat(tomllib.loads(old)), _flat(tomllib.loads(new))
+    """The first key that decides what is measured and differs, and how many do; empty where none does."""
+    before, after = (_flat(measured_tables(tomllib.loads(text))) for text in (old, new))
     keys = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
-    assert keys, "another digest means another key"
+    if not keys:
+        return ""
     key, absent = keys[0], "absent"
     more = f" (and {len(keys) - 1} more keys)" if len(keys) > 1 else ""
     return f"{key}: was {before.get(key, absent)}, is now {after.get(key, absent)}{more}"

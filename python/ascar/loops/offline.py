@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from ascar.campaign import Campaign
     from ascar.evaluation import Clock
     from ascar.events import Listener
-    from ascar.history import History
+    from ascar.history import History, Run
     from ascar.results.trial import Trial
     from ascar.results.verdict import Verdict
+    from ascar.space import Configuration
     from ascar.study import Study
 
 
@@ -72,6 +73,50 @@ def tune(
     return outcome
 
 
+def verify(
+    study: Study,
+    history: History,
+    run: Run,
+    candidate: Configuration,
+    *,
+    against: Trial | None = None,
+    listener: Listener = ignore,
+    clock: Clock | None = None,
+) -> Outcome:
+    """The last comparison of a run alone, at once or weeks later; it goes on with the pairs that the run has.
+
+    On another machine a run of its own begins: its pairs are never put together with the first one's.
+
+    Args:
+        study: the run's study; its budget is for this comparison.
+        history: the history that keeps the run.
+        run: the run.
+        candidate: the configuration to compare.
+        against: the trial whose configuration it is compared with; None: the default.
+        listener: told of everything that happens.
+        clock: as for `tune`.
+
+    Returns:
+        What the run comes to now. Of a comparison with another trial only the verdict is new.
+
+    Raises:
+        InputError: the study, or the machine, does not allow it; nothing was touched.
+        Refused: a safety rule said no.
+        KeyboardInterrupt: interrupted; completed runs are kept, the machine is put back.
+    """
+    prepared = PreparedStudy.open(study, clock)
+    with take_up(prepared, history, resume=run, listener=listener) as campaign:
+        campaign.budget_s += campaign.elapsed_s
+        campaign.announce(budget_s=campaign.budget_s)
+        verification = Verification(campaign, against)
+        verdict = verification.verify(candidate)
+        known = run.outcome()
+        outcome = _outcome(campaign, known.default, verification.best, verdict, known.stopped)
+        campaign.run.finish(outcome if against is None else known)
+    listener(Event("study-finished", json_ready(outcome)))
+    return outcome
+
+
 def _decide(campaign: Campaign, search: Search) -> tuple[Trial | None, Verdict, str]:
     """Search, and verify the best found; search on where that fails, or is not decided within the budget.
 
@@ -86,22 +131,24 @@ def _decide(campaign: Campaign, search: Search) -> tuple[Trial | None, Verdict, 
             reserve_s = verification.reserve()
             stopped = search.run(reserve_s)
             best = verification.promising(search.best(verification.rejected))
-        verdict = verification.verify(best, search.may_go_on)
+        verdict = verification.verify(best and best.configuration, search.may_go_on)
         if verdict.is_decided or best is None or not search.may_go_on():
             return verification.best, verdict, stopped
 
 
 def _outcome(
-    campaign: Campaign, default: Trial, best: Trial | None, verdict: Verdict, stopped: str
+    campaign: Campaign, default: Trial | None, best: Trial | None, verdict: Verdict, stopped: str
 ) -> Outcome:
     """Everything the run came to, in one value."""
-    improved = best is not None and verdict.kind == "improved"
+    recommended = campaign.prepared.space.default()
+    if best is not None and verdict.kind == "improved":
+        recommended = best.configuration
     return Outcome(
         run_id=campaign.run.id,
         study=campaign.prepared.study.name,
         best=best,
         default=default,
-        recommended=(best if best and improved else default).configuration,
+        recommended=recommended,
         verdict=verdict,
         stage_s=campaign.stage_s,
         counts=campaign.counts,

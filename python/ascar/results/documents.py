@@ -60,6 +60,7 @@ DOCUMENTS = {
     "space": "tuning:SpaceResult",
     "sweep": "tuning:SweepResult",
     "tune": "tuning:TuneResult",
+    "verify": "tuning:VerifyResult",
     "variation": "variation:VariationResult",
     "watch": "watch:WatchResult",
     "watch-shift": "watch:WatchShift",

@@ -23,6 +23,16 @@ class TuneResult(Outcome, frozen=True, kw_only=True, tag_field="schema", tag="as
     pareto: tuple[ParetoPoint, ...]
 
 
+class VerifyResult(Outcome, frozen=True, kw_only=True, tag_field="schema", tag="ascar/verify/1"):
+    """What a run came to after another comparison; one of two trials leaves the run itself as it was.
+
+    Attributes:
+        pareto: the Pareto set of a study with several objectives; empty for one objective.
+    """
+
+    pareto: tuple[ParetoPoint, ...]
+
+
 class SweepResult(Outcome, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sweep/1"):
     """The outcome of a sweep.
 

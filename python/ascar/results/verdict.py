@@ -77,6 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
         more_s: the seconds that these pairs would take.
         candidates: the number of configurations that were compared with the default; the verdict is about the
             last one, and each of the others was shown not to be better.
+        against: the number of the trial whose configuration took the default's place; null: the default.
     """
 
     kind: VerdictKind
@@ -101,6 +102,7 @@ class Verdict(msgspec.Struct, frozen=True):
     more_pairs: Count | None = None
     more_s: float | None = None
     candidates: Count = 0
+    against: Count | None = None
 
     @property
     def is_decided(self) -> bool:

@@ -284,11 +284,20 @@ def study_text(path: Path, advice: str) -> str:
 
 def study_digest(tables: Mapping[str, Any]) -> str:
     """SHA-256 of what a study's tables mean to a search, whatever its comments."""
+    return hashlib.sha256(msgspec.json.encode(_searched(tables), order="sorted")).hexdigest()
+
+
+def _searched(tables: Mapping[str, Any]) -> dict[str, Any]:
     searched = {name: keys for name, keys in tables.items() if name not in ("online", "guard", "node")}
     # When changes are allowed, and how fast, decides nothing about what is found.
     guard = {part: keys for part, keys in tables.get("guard", {}).items() if part not in ("window", "pace")}
-    searched |= {"guard": guard} if guard else {}
-    return hashlib.sha256(msgspec.json.encode(searched, order="sorted")).hexdigest()
+    return searched | ({"guard": guard} if guard else {})
+
+
+def measured_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a study's tables decides what trials measure: not how long it goes on, nor what is claimed."""
+    kept = {name: keys for name, keys in _searched(tables).items() if name not in ("stop", "verify")}
+    return kept | {"study": {key: text for key, text in tables.get("study", {}).items() if key != "budget"}}
 
 
 def table_of_file(path: Path) -> dict[str, Any]:

@@ -1,0 +1,27 @@
+"""Whether results hold for the same machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MEMORY = "machine_memory_bytes"
+# A kernel may reserve a little more or less of the memory at its next boot.
+_MEMORY_SHARE_MAX = 0.02
+
+
+def machine_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What tells the machines of two descriptions apart, e.g. "cpu: was A, is now B"; None: nothing does.
+
+    What only one of them tells is no difference; a few pages of memory more or less are none either.
+    """
+    for key in ("machine_id", "architecture", "cpu", "cpus", "kernel", _MEMORY):
+        one, other = before.get(key), now.get(key)
+        same = one == other
+        if key == _MEMORY and isinstance(one, int) and isinstance(other, int):
+            same = abs(one - other) <= _MEMORY_SHARE_MAX * max(one, other)
+        if one is not None and other is not None and not same:
+            return f"{key}: was {one}, is now {other}"
+    return None
