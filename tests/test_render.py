@@ -1,8 +1,27 @@
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
-from ascar.render import clock, compact, count, estimate, number, p_value, percent, plain, sparkline
+import ascar
+from ascar.render import (
+    clock,
+    compact,
+    count,
+    duration_unit,
+    estimate,
+    in_percent,
+    number,
+    on_axis,
+    p_value,
+    percent,
+    percentage,
+    plain,
+    sparkline,
+)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +95,80 @@ def test_one_is_singular() -> None:
 )
 def test_an_estimate_has_its_limits_where_they_are_known(ends: tuple[float | None, ...], shown: str) -> None:
     assert estimate(*ends) == shown
+
+
+def test_compact_numbers_stay_short_at_every_size() -> None:
+    assert [compact(x) for x in (999.96, -17432.6, 1e18, 1e-6, float("nan"), float("inf"))] == [
+        "1,000",
+        "-17,433",
+        "1e+18",
+        "1e-06",
+        "-",
+        "-",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "largest", "text"),
+    [
+        (0, 20_000, "0"),
+        (8000, 20_000, "8k"),
+        (8000, 9000, "8000"),
+        (1.5e6, None, "1.5M"),
+        (-2e9, None, "-2G"),
+        (3e12, None, "3T"),
+        (0.25, None, "0.25"),
+    ],
+)
+def test_numbers_on_axes(value: float, largest: float | None, text: str) -> None:
+    assert on_axis(value, largest) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "text"),
+    [
+        (0.312, None, "31%"),
+        (0.0423, None, "4.2%"),
+        (0.0999, None, "10%"),
+        (12.5, None, "1,250%"),
+        (0.312, 1, "31.2%"),
+        (0.0423, 0, "4%"),
+        (None, None, "-"),
+        (float("nan"), 1, "-"),
+    ],
+)
+def test_shares_of_something_have_no_sign(share: float | None, digits: int | None, text: str) -> None:
+    assert percentage(share, digits) == text
+
+
+def test_shares_that_were_given_keep_their_digits() -> None:
+    assert [in_percent(share) for share in (0.05, 0.005, 1, 0.07)] == ["5%", "0.5%", "100%", "7%"]
+
+
+def test_axes_of_durations_have_a_unit_that_suits() -> None:
+    assert duration_unit(100) == (1.0, "s")
+    assert duration_unit(600) == (60.0, "min")
+    assert duration_unit(20_000) == (3600.0, "h")
+
+
+def test_what_commands_and_pages_print_of_shares_and_durations_comes_from_here() -> None:
+    package = Path(ascar.__file__).parent
+    own: list[str] = []
+    for folder in ("analysis", "api", "cli", "lab", "web"):
+        for path in sorted((package / folder).rglob("*.py")):
+            nodes = ast.walk(ast.parse(path.read_text()))
+            own += [f"{path.relative_to(package)}:{node.lineno}" for node in nodes if _formats(node)]
+    assert own == []
+
+
+def _formats(node: ast.AST) -> bool:
+    """Whether it is a format of a percentage, or the function that durations are written with."""
+    match node:
+        case ast.FormattedValue(format_spec=ast.JoinedStr() as form):
+            return ast.unparse(form).rstrip("'\"").endswith("%")
+        case ast.Constant(value=str(text)):
+            return re.search(r"\{:[^}]*%\}", text) is not None
+        case ast.Name(id="format_duration"):
+            return True
+        case _:
+            return False

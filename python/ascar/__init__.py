@@ -10,10 +10,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ascar._core import __version__
-
 if TYPE_CHECKING:
     from ascar import optimizers
+    from ascar._core import __version__
     from ascar.api.measuring import Measurements, Ranking, compare, measure
     from ascar.api.online import tune_online
     from ascar.api.rules import make_rules
@@ -80,6 +79,7 @@ __all__ = [
 
 # Loaded when first asked for: `import ascar` takes no time, and a command loads only what it uses.
 _MODULES = {
+    "ascar._core": ("__version__",),
     "ascar.api.measuring": ("Measurements", "Ranking", "compare", "measure"),
     "ascar.api.online": ("tune_online",),
     "ascar.api.rules": ("make_rules",),

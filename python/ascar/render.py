@@ -23,6 +23,8 @@ VERDICTS: dict[VerdictKind, str] = {
 """Verdicts in words."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-~=+*#"
+# From which number on an axis counts in what, and the letter of that.
+_STEPS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 
 
 def number(x: float | None, digits: int = 4) -> str:
@@ -41,7 +43,26 @@ def number(x: float | None, digits: int = 4) -> str:
 
 def compact(x: float | None) -> str:
     """A number with four significant digits and no zeros at its end, whole from 10,000 on; "-" for none."""
-    return "-" if x is None else f"{x:,.4g}" if abs(x) < 1e4 else f"{x:,.0f}"
+    if x is None or not math.isfinite(x):
+        return "-"
+    size = abs(x)
+    if size >= 1e15:
+        return f"{x:.4g}"
+    return f"{x:,.4g}" if size < 1e4 else f"{x:,.0f}"
+
+
+def on_axis(x: float, largest: float | None = None) -> str:
+    """A number for an axis: "12k", "1.5M".
+
+    Args:
+        x: the number.
+        largest: the axis's largest, which settles the unit of all its numbers; None: `x` itself.
+    """
+    size = abs(x) if largest is None else largest
+    for above, factor, letter in _STEPS:
+        if size >= above and x:
+            return f"{x / factor:.4g}{letter}"
+    return f"{x:.4g}"
 
 
 def count(n: int, noun: str) -> str:
@@ -49,9 +70,27 @@ def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def percent(share: float | None) -> str:
-    """A share with its sign, e.g. "+31.2%"."""
-    return "-" if share is None or not math.isfinite(share) else f"{share:+.1%}"
+def percent(change: float | None) -> str:
+    """A relative change with its sign, e.g. "+31.2%"."""
+    return "-" if change is None or not math.isfinite(change) else f"{change:+.1%}"
+
+
+def percentage(x: float | None, digits: int | None = None) -> str:
+    """A share of something, without a sign, e.g. "31%", "4.2%".
+
+    Args:
+        x: the share; 1 is all of it.
+        digits: after the point; None: one where the share is below ten percent, else none.
+    """
+    if x is None or not math.isfinite(x):
+        return "-"
+    wanted = (0 if abs(x) >= 0.0995 else 1) if digits is None else digits
+    return f"{x:,.{wanted}%}"
+
+
+def in_percent(x: float) -> str:
+    """A share with as many digits as it was given with, e.g. "5%", "0.5%"."""
+    return f"{100 * x:g}%"
 
 
 def limits(low: float | None, high: float | None, shown: Callable[[float], str] = percent) -> str:
@@ -84,6 +123,13 @@ def duration(s: float) -> str:
 def seconds(s: float) -> str:
     """Seconds to a tenth, e.g. "4.2 s"."""
     return f"{s:.1f} s"
+
+
+def duration_unit(longest_s: float) -> tuple[float, str]:
+    """A factor and a unit that suit durations up to `longest_s`, e.g. (60.0, "min")."""
+    if longest_s >= 3 * 3600:
+        return 3600.0, "h"
+    return (60.0, "min") if longest_s >= 180 else (1.0, "s")
 
 
 def clock(s: float) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import ascar as ascar_package
 from ascar.extension import kinds
 from ascar.history import History
 from ascar.results.outcome import Outcome
@@ -19,7 +23,6 @@ from ascar.systems import open_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 KINDS = kinds("ascar.systems")
 PARAMETERS = """
@@ -30,6 +33,12 @@ high = 64
 default = 8
 cost = "dyn-app"
 """
+ECHO = """
+[workload]
+kind = "command"
+argv = ["echo", "ops_per_s 5"]
+metrics = { ops_per_s = "regex:ops_per_s ([0-9]+)" }
+"""
 OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
@@ -38,6 +47,31 @@ OPTIONS: Mapping[str, str] = {
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
     "rules": 'rules = "RULES"\nscenario = "random-write"',
+}
+
+# A program of the user that sets what it is told.
+SETTINGS = """
+import json, sys
+values = dict(depth=8)
+for line in sys.stdin:
+    order = json.loads(line)
+    values = dict(depth=8) if "restore" in order else values | order.get("set", {})
+    print(json.dumps(dict(ok={}) if "sample" in order else dict(ok=values)), flush=True)
+"""
+# Kinds that change the machine itself.
+MACHINE = (pytest.mark.root, pytest.mark.machine)
+# What the load of a kind reports, where it is not ops_per_s.
+METRICS: Mapping[str, str] = {
+    "localfs": "throughput_ops_per_s",
+    "sqlite": "throughput_ops_per_s",
+    "rules": "throughput_mb_per_s",
+}
+# What `check` needs beside the above, where a load has to run or values cost much to try.
+LOADS: Mapping[str, str] = {
+    "localfs": 'size = "512 MiB"\n[workload]\nkind = "filebench"\npersonality = "mailserver"\nscale = 0.1\n'
+    '[space]\nallow_cost = ["dyn-kernel"]',
+    "linux": ECHO,
+    "program": ECHO,
 }
 
 
@@ -130,3 +164,43 @@ def test_space_shows_the_catalogue(
     path.write_text(study(kind).text)
     document = ascar("space", path, "--json").document
     assert document["parameters"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            kind, marks=[pytest.mark.root, pytest.mark.machine] if kind in ("localfs", "linux") else []
+        )
+        for kind in KINDS
+    ],
+)
+def test_check_tries_every_parameter_and_puts_everything_back(
+    ascar: Callable[..., Any], study: Callable[[str], Study], kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "settings.py").write_text(SETTINGS)
+    text = study(kind).text.replace('["true"]', f'["{sys.executable}", "./settings.py"]')
+    text += "\n" + LOADS.get(kind, "")
+    text = text.replace("maximize ops_per_s", f"maximize {METRICS.get(kind, 'ops_per_s')}")
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    done = ascar("check", path, "--json")
+    assert done.status == 0, done.err or done.document["problems"]
+    tried = [one for one in done.document["parameters"] if one["tried"] is not None]
+    assert tried
+    assert all(one["problem"] is None for one in tried)
+    assert done.document["load_metrics"]
+
+
+def test_only_systems_name_a_kind_of_system() -> None:
+    package = Path(ascar_package.__file__).parent
+    # The other kinds are words of their own too: a database's dialect, a program, a table, rules.
+    kinds_alone = {"localfs", "linux", "simulated"}
+    named = [
+        f"{path.relative_to(package)}:{node.lineno}: {node.value}"
+        for path in sorted(package.rglob("*.py"))
+        if path.parent.name not in ("systems", "catalogues")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in kinds_alone
+    ]
+    assert named == []

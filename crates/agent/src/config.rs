@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ascar_messaging::file::{ConfigFile, Way, range};
 use ascar_messaging::options::check_name;
-use ascar_messaging::{Fault, Options};
+use ascar_messaging::{Fault, Options, Parameter};
 use serde::Deserialize;
 
 use crate::collectors::CollectorOptions;
-use crate::controllers::{KeptParameter, ProgramOptions};
+use crate::controllers::{ProgramOptions, check_kept};
 use crate::derive::AverageOptions;
 
 /// Everything that the file says.
@@ -59,7 +59,7 @@ pub struct Config {
     pub averages: Vec<AverageOptions>,
     /// What may be set through the keeper.
     #[serde(default, rename = "knob")]
-    pub knobs: Vec<KeptParameter>,
+    pub knobs: Vec<Parameter>,
     /// Programs that set knobs of their own.
     #[serde(default, rename = "program")]
     pub programs: Vec<ProgramOptions>,
@@ -114,7 +114,7 @@ impl ConfigFile for Config {
             range("average.half_life_s", average.half_life_s, 0.01, 1e7)?;
         }
         for knob in &self.knobs {
-            knob.check()?;
+            check_kept(knob)?;
         }
         for program in &self.programs {
             program.check()?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ascar_messaging::ParameterState;
 use ascar_wire::{Decoder, INDICATORS_MAX, Malformed};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// A list of names, shared by all nodes that have the same.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,18 +41,6 @@ pub struct Hello {
     /// It ends, and has put everything back.
     #[serde(default)]
     pub leaving: bool,
-}
-
-/// A knob of a node.
-#[derive(Clone, Debug, Deserialize)]
-pub struct ParameterState {
-    /// Its name.
-    pub name: String,
-    /// What is in force.
-    pub value: Value,
-    /// What `*` stands for, and each one's value.
-    #[serde(default)]
-    pub streams: std::collections::BTreeMap<String, Value>,
 }
 
 /// One agent.

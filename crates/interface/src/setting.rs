@@ -2,22 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use ascar_messaging::ParameterState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::ParameterRule;
 use crate::key::{Key, Scope};
-use crate::nodes::ParameterState;
 
 pub use ascar_guard::Values;
-
-/// Whether two values mean the same: 30 and 30.0 do.
-pub fn same(left: &Value, right: &Value) -> bool {
-    match (left.as_f64(), right.as_f64()) {
-        (Some(left), Some(right)) => left == right,
-        _ => left == right,
-    }
-}
+pub use ascar_messaging::parameter::is_same as same;
 
 /// What is in force.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

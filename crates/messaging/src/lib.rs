@@ -3,16 +3,17 @@
 //!
 //! In flow order: [`options`] say where and as whom; [`stream`] is the socket, plain or encrypted; [`protocol`] cuts
 //! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
-//! common; [`allowed`] says which values a parameter may have.
+//! common; [`parameter`] says which values a parameter may have, and what is in force.
 
-pub mod allowed;
 pub mod ending;
 pub mod file;
 pub mod link;
 pub mod options;
+pub mod parameter;
 pub mod protocol;
 pub mod stream;
 
 pub use link::Link;
 pub use options::{Fault, Options};
+pub use parameter::{Parameter, ParameterState};
 pub use protocol::Message;

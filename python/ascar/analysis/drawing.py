@@ -14,7 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ascar.analysis.labels import short
+from ascar.render import on_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ def _labels(axis: Axis) -> Callable[[float, int | None], str]:
 
     def label(value: float, position: int | None) -> str:  # noqa: ARG001
         low, high = axis.get_view_interval()
-        return short(value, max(abs(low), abs(high)))
+        return on_axis(value, max(abs(low), abs(high)))
 
     return label
 

@@ -10,8 +10,9 @@ from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
-from ascar.analysis.labels import metric_label, number, percent, seconds
+from ascar.analysis.labels import metric_label
 from ascar.pilot.turns import mean_at_any_time, mean_of_runs
+from ascar.render import compact, duration_unit, percentage
 from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def best_so_far(frame: pl.DataFrame, objective: Objective, default_score: float 
     searched = frame.filter((frame["trial.purpose"] != Purpose.VERIFY.value) & frame["trial.usable"])
     if searched.is_empty():
         return None
-    factor, unit = seconds(float(searched["trial.elapsed_s"][-1]))
+    factor, unit = duration_unit(float(searched["trial.elapsed_s"][-1]))
     at = searched["trial.elapsed_s"].to_numpy() / factor
     scores, best = searched["trial.score"].to_numpy(), searched["trial.best_so_far"].to_numpy()
     with styled():
@@ -59,10 +60,10 @@ def best_so_far(frame: pl.DataFrame, objective: Objective, default_score: float 
         axes.set_xlim(left=0)
         axes.margins(y=0.08)
         _legend(axes)
-    against = "" if default_score is None else f"; the default scores {number(default_score)}"
+    against = "" if default_score is None else f"; the default scores {compact(default_score)}"
     alt = (
-        f"Best {metric_label(objective.unit)} found so far over {at[-1]:.3g} {unit}: from {number(best[0])} "
-        f"to {number(best[-1])}{against}."
+        f"Best {metric_label(objective.unit)} found so far over {at[-1]:.3g} {unit}: from {compact(best[0])} "
+        f"to {compact(best[-1])}{against}."
     )
     return Drawing(figure, alt)
 
@@ -75,7 +76,7 @@ def instantaneous(trials: Sequence[Trial], objective: Objective) -> Drawing | No
     pieces = _pieces(trials, objective)
     if not pieces:
         return None
-    factor, unit = seconds(max(float(at[-1]) for _, at, _ in pieces))
+    factor, unit = duration_unit(max(float(at[-1]) for _, at, _ in pieces))
     thin = sum(len(at) for _, at, _ in pieces) > _READINGS_MAX
     groups = {Purpose.DEFAULT: ("default", "default"), Purpose.VERIFY: ("verification", "measurement")}
     lines: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
@@ -99,7 +100,7 @@ def instantaneous(trials: Sequence[Trial], objective: Objective) -> Drawing | No
     every = np.concatenate([values for _, _, values in pieces])
     alt = (
         f"Readings of {metric_label(objective.unit)} during {len(pieces)} trials over time: "
-        f"from {number(float(every.min()))} to {number(float(every.max()))}."
+        f"from {compact(float(every.min()))} to {compact(float(every.max()))}."
     )
     return Drawing(figure, alt)
 
@@ -128,8 +129,8 @@ def distribution(
     ordered = np.sort(np.array(list(means.values())))
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     alt = (
-        f"Scores of {len(ordered)} configurations: lowest {number(float(ordered[0]))}, median "
-        f"{number(float(np.median(ordered)))}, highest {number(float(ordered[-1]))}."
+        f"Scores of {len(ordered)} configurations: lowest {compact(float(ordered[0]))}, median "
+        f"{compact(float(np.median(ordered)))}, highest {compact(float(ordered[-1]))}."
     )
     with styled():
         figure, axes = axes_of(2.6)
@@ -137,7 +138,7 @@ def distribution(
         if default is not None and default in means:
             below = float(np.mean(ordered <= means[default]))
             beaten = float(np.mean(ordered * objective.sign > means[default] * objective.sign))
-            note = f"default: {percent(beaten)} of the configurations tried score better"
+            note = f"default: {percentage(beaten)} of the configurations tried score better"
             axes.plot(means[default], below, "D", ms=8, color=COLOURS["default"], zorder=3, label=note)
             _legend(axes)
             alt += f" {note.capitalize()}."
@@ -160,13 +161,13 @@ def stages(stage_s: Mapping[str, float]) -> Drawing | None:
         left = 0.0
         for stage, share in shares:
             colour = COLOURS.get(stage, COLOURS["other"])
-            axes.barh(0, share, left=left, color=colour, height=0.7, label=f"{stage} {percent(share)}")
+            axes.barh(0, share, left=left, color=colour, height=0.7, label=f"{stage} {percentage(share)}")
             left += share
         axes.set_xlim(0, 1)
         axes.set_axis_off()
         figure.legend(loc="outside lower left", ncols=6, handlelength=1, columnspacing=1.4, borderaxespad=0)
     return Drawing(
-        figure, "Time by stage: " + ", ".join(f"{stage} {percent(share)}" for stage, share in shares) + "."
+        figure, "Time by stage: " + ", ".join(f"{stage} {percentage(share)}" for stage, share in shares) + "."
     )
 
 
@@ -188,15 +189,15 @@ def comparison(verdict: Verdict, objective: Objective) -> Drawing | None:
                 below_above = [[mean - limits[0]], [limits[1] - mean]]
                 axes.errorbar(mean, row, xerr=below_above, color=colour, lw=2, capsize=6, capthick=2)
             axes.plot(mean, row, "D", ms=7, color=colour, mec=COLOURS["ink"], mew=0.8)
-            spread = "" if limits is None else f" ({number(limits[0])} to {number(limits[1])})"
-            said.append(f"{name} {number(mean)}{spread} over {len(scores)} runs")
+            spread = "" if limits is None else f" ({compact(limits[0])} to {compact(limits[1])})"
+            said.append(f"{name} {compact(mean)}{spread} over {len(scores)} runs")
         axes.set_yticks([0, 1], [name for name, _ in sides])
         axes.tick_params(axis="y", length=0, labelsize=9.5, labelcolor=COLOURS["ink"])
         axes.set_ylim(1.6, -0.6)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(metric_label(objective.unit))
     return Drawing(
-        figure, f"Interleaved runs, means with {percent(confidence)} intervals: {'; '.join(said)}."
+        figure, f"Interleaved runs, means with {percentage(confidence)} intervals: {'; '.join(said)}."
     )
 
 
@@ -236,7 +237,7 @@ def readings(trial: Trial, objective: Objective, name: str) -> Drawing | None:
         plain_numbers(axes)
     alt = (
         f"{len(values)} readings of trial {trial.number} over {float(at[-1]):.3g} s; mean of the "
-        f"stable phase {number(measured.mean)}."
+        f"stable phase {compact(measured.mean)}."
     )
     return Drawing(figure, alt)
 

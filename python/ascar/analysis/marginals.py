@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
-from ascar.analysis.labels import metric_label, number, short
+from ascar.analysis.labels import metric_label
+from ascar.render import compact, on_axis
 from ascar.results.trial import Purpose
 from ascar.space.domain import Choices
 from ascar.space.parameter import value_text
@@ -107,7 +108,7 @@ def marginal_figure(marginal: Marginal, objective: Objective, span: tuple[float,
         axes.set_ylim(len(marginal.rows) - 0.45, -0.55)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(metric_label(objective.unit), fontsize=8)
-    means = ", ".join(f"{label} {number(float(scores.mean()))}" for label, scores in marginal.rows)
+    means = ", ".join(f"{label} {compact(float(scores.mean()))}" for label, scores in marginal.rows)
     return Drawing(figure, f"Mean score by value of {marginal.parameter}: {means}.")
 
 
@@ -151,7 +152,7 @@ def _ranges(pairs: list[tuple[float, float]]) -> list[tuple[str, NDArray[np.floa
     for index in np.unique(place):
         inside = place == index
         low, high = float(values[inside].min()), float(values[inside].max())
-        label = short(low) if low == high else f"{short(low)} \N{EN DASH} {short(high)}"
+        label = on_axis(low) if low == high else f"{on_axis(low)} \N{EN DASH} {on_axis(high)}"
         rows.append((label, scores[inside]))
     return rows
 

@@ -9,7 +9,7 @@ from ascar import __version__
 from ascar.analysis import figures, sections
 from ascar.analysis.drawing import svg
 from ascar.analysis.frames import trials_frame
-from ascar.analysis.labels import metric_label, number, percent
+from ascar.analysis.labels import metric_label
 from ascar.analysis.marginals import marginal_figure, marginals
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.several import several_section
@@ -17,9 +17,9 @@ from ascar.analysis.spectra_section import importance_section
 from ascar.analysis.variation_section import variation_section
 from ascar.errors import AscarError, HistoryError
 from ascar.pilot.turns import mean_of_runs
+from ascar.render import compact, duration, percentage
 from ascar.results.trial import Purpose, TrialState
 from ascar.systems import open_target
-from ascar.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,10 +138,10 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     default = _default_score(trials, outcome)
     verdict = outcome.verdict
     if default is not None:
-        pairs.append(("default", number(default)))
+        pairs.append(("default", compact(default)))
     if outcome.best is not None:
         best = mean_of_runs(verdict.best_scores) if verdict.best_scores else outcome.best.score
-        pairs.append(("best found", number(best)))
+        pairs.append(("best found", compact(best)))
     failed = sum(outcome.counts.get(state, 0) for state in (TrialState.FAILED, TrialState.QUARANTINED))
     pruned = outcome.counts.get(TrialState.PRUNED, 0)
     said = [f"{sum(outcome.counts.values()):,}"]
@@ -149,10 +149,10 @@ def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:
     said += [f"{failed:,} failed"] if failed else []
     pairs.append(("trials", ", ".join(said)))
     if pruned:
-        pairs.append(("load saved", format_duration(outcome.saved_s)))
-    pairs.append(("time", format_duration(max(0.0, total_s))))
+        pairs.append(("load saved", duration(outcome.saved_s)))
+    pairs.append(("time", duration(total_s)))
     if total_s > 0:
-        pairs.append(("of it in the load", percent(outcome.stage_s.get("load", 0.0) / total_s)))
+        pairs.append(("of it in the load", percentage(outcome.stage_s.get("load", 0.0) / total_s)))
     return sections.facts(pairs)
 
 
@@ -170,8 +170,8 @@ def _comparison(outcome: Outcome, objective: Objective) -> Html:
         return Html("")
     caption = (
         f"Each dot is one run, measured in turn with the other side; the diamonds are the means with "
-        f"{percent(1 - outcome.verdict.p_value_limit)} intervals, each side's alone, valid after every run. "
-        "The verdict rests on the pairs, whose differences are known better than either side."
+        f"{percentage(1 - outcome.verdict.p_value_limit)} intervals, each side's alone, valid after every "
+        "run. The verdict rests on the pairs, whose differences are known better than either side."
     )
     return each(tag("h2", "Best and default, measured again"), _figure(drawing, "comparison", caption))
 

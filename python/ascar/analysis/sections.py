@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.analysis.figures import STAGES
-from ascar.analysis.labels import metric_label, number, percent
+from ascar.analysis.labels import metric_label
 from ascar.analysis.markup import Html, each, tag
-from ascar.render import p_value
+from ascar.render import compact, duration, p_value, percentage
 from ascar.results.trial import Trial, TrialState
 from ascar.space.parameter import value_text
-from ascar.units import format_duration, format_size
+from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
             headline = "The default is fine"
             gain = f"{objective.gained(verdict)}{_interval(verdict, objective)}"
             said = (
-                f"The best configuration found is not {percent(verdict.margin)} better than the default on "
+                f"The best configuration found is not {percentage(verdict.margin)} better than the default on "
                 f"{measure}: measured again, it has {gain}."
             )
         case "undecided":
@@ -107,7 +107,7 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
 def _interval(verdict: Verdict, objective: Objective) -> str:
     said = ""
     if limits := objective.gained_between(verdict):
-        said += f", {percent(1 - verdict.p_value_limit)} interval {limits}"
+        said += f", {percentage(1 - verdict.p_value_limit)} interval {limits}"
     if verdict.p_value is not None:
         probability = p_value(verdict.p_value)
         said += f", {probability}, {verdict.runs_per_side} interleaved runs a side"
@@ -230,20 +230,20 @@ def time_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
     rows = [
         [
             stage,
-            format_duration(outcome.stage_s[stage]),
-            percent(outcome.stage_s[stage] / total_s),
+            duration(outcome.stage_s[stage]),
+            percentage(outcome.stage_s[stage] / total_s),
             _STAGE_MEANING.get(stage, ""),
         ]
         for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]
     ]
-    rows.append(["all", format_duration(total_s), "100%", ""])
+    rows.append(["all", duration(total_s), "100%", ""])
     steps: Counter[str] = Counter()
     for trial in trials:
         steps.update(trial.change.step_s if trial.change else {})
     parts = [table("Time by stage", ("stage", "time ", "share ", "what it is"), rows)]
     if sum(steps.values()) >= 0.001:
         spent = [(step, spent_s) for step, spent_s in steps.most_common(8) if spent_s >= 0.001]
-        listed = ", ".join(f"{step} {format_duration(spent_s)}" for step, spent_s in spent)
+        listed = ", ".join(f"{step} {duration(spent_s)}" for step, spent_s in spent)
         parts.append(tag("p", f"Changes took, by step: {listed}.", class_="muted"))
     return each(*parts)
 
@@ -278,7 +278,7 @@ def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[objec
     measured = trial.measurement
     interval = _DASH
     if measured is not None and measured.ci_low is not None and measured.ci_high is not None:
-        interval = f"{number(measured.ci_low)} \N{EN DASH} {number(measured.ci_high)}"
+        interval = f"{compact(measured.ci_low)} \N{EN DASH} {compact(measured.ci_high)}"
     names = [
         name for name in space.change(default, trial.configuration).parameters if name in trial.configuration
     ]
@@ -290,9 +290,9 @@ def _trial_row(trial: Trial, space: Space, default: Configuration) -> list[objec
         trial.number,
         trial.purpose.value,
         state,
-        number(trial.score),
+        compact(trial.score),
         interval,
-        format_duration(max(0.0, sum(trial.stage_s.values()))),
+        duration(sum(trial.stage_s.values())),
         _folded(differs) if differs else "nothing",
     ]
 
@@ -324,11 +324,11 @@ def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, s
             yield from _flat(cast("dict[str, Any]", value), f"{name}: ")
         elif isinstance(value, (list, tuple)):
             items = cast("Sequence[Any]", value)
-            yield name, ", ".join(number(item) if isinstance(item, float) else str(item) for item in items)
+            yield name, ", ".join(compact(item) if isinstance(item, float) else str(item) for item in items)
         elif key.endswith("_bytes") and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             yield name.removesuffix(" bytes"), format_size(value)
         elif isinstance(value, float):
-            yield name, number(value)
+            yield name, compact(value)
         elif isinstance(value, bool) or value is None:
             yield name, {True: "yes", False: "no", None: _DASH}[value]
         else:
@@ -367,7 +367,7 @@ def methods_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
     """How the numbers came about."""
     verdict = outcome.verdict
     measured = next((trial.measurement for trial in trials if trial.measurement is not None), None)
-    confidence = percent(measured.confidence) if measured else "the study's"
+    confidence = percentage(measured.confidence) if measured else "the study's"
     notes = [
         "Score of a trial: unit readings are taken while the load runs. Change points mark off warm-up and "
         "cool-down; the mean is that of the stable phase between them.",

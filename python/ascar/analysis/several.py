@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled, svg
-from ascar.analysis.labels import metric_label, number
+from ascar.analysis.labels import metric_label
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.pareto import pareto_set, points_of
 from ascar.analysis.sections import table
 from ascar.objective import Objective
+from ascar.render import compact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,11 +89,11 @@ def front_figure(
         axes.set_xlabel(metric_label(first.unit))
         axes.set_ylabel(metric_label(second.unit))
         axes.legend()
-    ends = f"from {number(chosen[0].scores[0])} and {number(chosen[0].scores[1])}"
+    ends = f"from {compact(chosen[0].scores[0])} and {compact(chosen[0].scores[1])}"
     return Drawing(
         figure,
         f"{len(points)} configurations by {first.text} and {second.text}; {len(chosen)} in the Pareto set, "
-        f"{ends} to {number(chosen[-1].scores[0])} and {number(chosen[-1].scores[1])}.",
+        f"{ends} to {compact(chosen[-1].scores[0])} and {compact(chosen[-1].scores[1])}.",
     )
 
 
@@ -106,7 +107,7 @@ def _gains(outcome: Outcome) -> Html:
         said = one.gained(gain)
         if limits := one.gained_between(gain):
             said += f" ({limits})"
-        rows.append([one.text, number(gain.default_mean), number(gain.best_mean), said])
+        rows.append([one.text, compact(gain.default_mean), compact(gain.best_mean), said])
     heads = ["objective", "default ", "best found ", "difference, all intervals together"]
     return table("Best and default, objective by objective", heads, rows)
 
@@ -119,8 +120,8 @@ def _configuration(point: ParetoPoint, run: Run) -> str:
 
 def _score(point: ParetoPoint, at: int) -> str:
     interval = point.intervals[at]
-    limits = "" if interval is None else f" [{number(interval[0])}, {number(interval[1])}]"
-    return f"{number(point.scores[at])}{limits}"
+    limits = "" if interval is None else f" [{compact(interval[0])}, {compact(interval[1])}]"
+    return f"{compact(point.scores[at])}{limits}"
 
 
 def _reach(point: ParetoPoint, at: int) -> list[list[float]] | None:

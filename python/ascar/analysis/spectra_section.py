@@ -8,7 +8,7 @@ import numpy as np
 
 from ascar.analysis.drawing import Drawing, svg
 from ascar.analysis.frames import trials_frame
-from ascar.analysis.labels import metric_label, percent
+from ascar.analysis.labels import metric_label
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.sections import table
 from ascar.analysis.spectra import TableRoles, fixed_values, observations_of
@@ -16,7 +16,7 @@ from ascar.analysis.spectra_figures import fixed_figure, ranking_figure
 from ascar.analysis.tables import ended_trials
 from ascar.errors import InputError
 from ascar.importance import SelectionOptions, select
-from ascar.render import limits
+from ascar.render import limits, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def importance_section(run: Run, trials: Sequence[Trial]) -> Html:
         _said(one.parameter, one.importance / selection.variance) for one in selection.ranking[:5]
     )
     stable = "" if selection.stability is None else (
-        f" The order of those selected is the same in {percent(selection.stability)} of the resamples."
+        f" The order of those selected is the same in {percentage(selection.stability)} of the resamples."
     )  # fmt: skip
     chosen = ", ".join(selection.selected) or "none"
     return each(
@@ -85,15 +85,15 @@ def _rows(selection: Selection) -> list[list[str]]:
     rows: list[list[str]] = []
     for one in selection.ranking[:12]:
         interval = (
-            limits(one.ci_low, one.ci_high, lambda end: percent(end / selection.variance)) or "\N{EN DASH}"
+            limits(one.ci_low, one.ci_high, lambda end: percentage(end / selection.variance)) or "\N{EN DASH}"
         )
         share, alone = one.importance / selection.variance, one.importance_alone / selection.variance
-        rows.append([one.parameter, percent(share), interval, percent(alone), ", ".join(one.same_as)])
+        rows.append([one.parameter, percentage(share), interval, percentage(alone), ", ".join(one.same_as)])
     return rows
 
 
 def _said(name: str, share: float) -> str:
-    return f"{name} {percent(share)}"
+    return f"{name} {percentage(share)}"
 
 
 def _figure(figure: Figure, alt: str, name: str, caption: str) -> Html:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ascar.analysis.labels import number, percent
 from ascar.analysis.variation_checks import LEVEL
-from ascar.render import p_value
+from ascar.render import compact, p_value, percentage
 from ascar.results.variation import Advice
 
 if TYPE_CHECKING:
@@ -47,12 +46,12 @@ def _test(one: Check) -> str:
     p = p_value(one.p_adjusted)
     return (
         f"{one.result.name} = {one.result.statistic:.3g}, {one.result.sample}, {p} over all checks "
-        f"(level {LEVEL:.0%})"
+        f"(level {percentage(LEVEL, 0)})"
     )
 
 
 def _slower(share: float) -> str:
-    return f"{percent(abs(share))} {'below' if share < 0 else 'above'}"
+    return f"{percentage(abs(share))} {'below' if share < 0 else 'above'}"
 
 
 def _lazy(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
@@ -115,8 +114,8 @@ def _order(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     way = "falls" if one.effect < 0 else "rises"
     return (
         "a trend over the runs",
-        f"from the second run of a configuration to its last it {way} by {percent(abs(one.effect))} (median "
-        f"of the configurations); {_test(one)}",
+        f"from the second run of a configuration to its last it {way} by {percentage(abs(one.effect))} "
+        f"(median of the configurations); {_test(one)}",
         "something ages or fills up: discard (fstrim) and set up anew before each run; measure "
         "configurations in turn, pass by pass, so that the trend does not pass for a difference between them",
     )
@@ -125,8 +124,8 @@ def _order(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
 def _setups(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "the layout that a set-up makes",
-        f"{percent(one.effect)} of the variance of a configuration's runs is between its set-ups; within one "
-        f"they agree more than chance allows; {_test(one)}",
+        f"{percentage(one.effect)} of the variance of a configuration's runs is between its set-ups; within "
+        f"one they agree more than chance allows; {_test(one)}",
         "lay files out alike: restore an image of the filled file system before each run, use a smaller "
         "partition, on ext4 clear s_hash_seed (section 6.6.2: the range fell to 2%); or set up anew for each "
         "run and average over many",
@@ -137,8 +136,8 @@ def _two_levels(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     said = dict(one.said)
     return (
         "runs fall into two groups",
-        f"around {number(said['low'])} and {number(said['high'])}, {percent(one.effect)} of the mean apart; "
-        f"{_test(one)}",
+        f"around {compact(said['low'])} and {compact(said['high'])}, {percentage(one.effect)} of the mean "
+        f"apart; {_test(one)}",
         "find what has two states: the layout of a set-up, where an image or a partition begins, clock "
         "frequency, memory node; a mean of both describes neither",
     )
@@ -156,7 +155,7 @@ def _levels(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
 def _time_of_day(one: Check, _: Sequence[RunLength]) -> tuple[str, str, str]:
     return (
         "the time of day",
-        f"a wave of 24 h explains {percent(one.effect)} of a configuration's variance; {_test(one)}",
+        f"a wave of 24 h explains {percentage(one.effect)} of a configuration's variance; {_test(one)}",
         "find what runs at fixed hours (backups, scrubbing, users); measure at quiet hours, or spread each "
         "configuration's runs over the day",
     )

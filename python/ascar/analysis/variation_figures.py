@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, styled
-from ascar.analysis.labels import metric_label, number, percent, short
+from ascar.analysis.labels import metric_label
+from ascar.render import compact, in_percent, on_axis, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,14 +85,14 @@ def scatter_figure(
             _legend(axes, by)
     order = spread.order
     said = "; ".join(
-        f"{name}: median {percent(float(np.median(spread.range[of == place])))}"
+        f"{name}: median {percentage(float(np.median(spread.range[of == place])))}"
         for place, name in enumerate(names)
         if (of == place).any()
     )
     return Drawing(
         figure,
         f"Relative range against mean of {len(runs)} configurations. {said}. The widest, "
-        f"{percent(float(spread.range[order[0]]))}: {label_of(runs, int(order[0]))}.",
+        f"{percentage(float(spread.range[order[0]]))}: {label_of(runs, int(order[0]))}.",
     )
 
 
@@ -140,7 +141,7 @@ def across_figure(
     medians: list[str] = []
     for group in used:
         ranges = spread.range[[one[group] for one in matched if group in one]]
-        medians.append(f"{names[group]} {percent(float(np.median(ranges)))}")
+        medians.append(f"{names[group]} {percentage(float(np.median(ranges)))}")
     return Drawing(
         figure,
         f"Relative ranges of the same configurations by {by}, the {len(shown)} widest of {len(matched)}. "
@@ -165,7 +166,8 @@ def boxes_figure(runs: Runs, spread: Spread) -> Drawing:
                 jitter = row + 0.32 + rng.uniform(-0.05, 0.05, len(values))
                 axes.plot(values, jitter, "o", ms=3, color=COLOURS["default"], mew=0, alpha=0.8)
             axes.text(
-                1.01, row, f"{percent(float(spread.range[place]))}, mean {number(float(spread.mean[place]))}",
+                1.01, row,
+                f"{percentage(float(spread.range[place]))}, mean {compact(float(spread.mean[place]))}",
                 transform=axes.get_yaxis_transform(), va="center", fontsize=7.5, color=COLOURS["muted"],
             )  # fmt: skip
         labels = [
@@ -177,7 +179,7 @@ def boxes_figure(runs: Runs, spread: Spread) -> Drawing:
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=None))
         axes.set_xlabel(f"{metric_label(runs.title)} of each run, over the mean of its configuration")
-    said = "; ".join(f"{label_of(runs, int(p))}: {percent(float(spread.range[p]))}" for p in order[:3])
+    said = "; ".join(f"{label_of(runs, int(p))}: {percentage(float(spread.range[p]))}" for p in order[:3])
     return Drawing(figure, f"Runs of the {len(order)} configurations with the widest relative range. {said}.")
 
 
@@ -217,11 +219,11 @@ def _log_labels(axes: Axes, which: str) -> None:
 
 def percent_label(value: float, position: int | None) -> str:  # noqa: ARG001
     """A share on an axis, with as many digits as it needs."""
-    return f"{100 * value:g}%"
+    return f"{in_percent(value)}"
 
 
 def _number_label(value: float, position: int | None) -> str:  # noqa: ARG001
-    return short(value)
+    return on_axis(value)
 
 
 def _root(ranges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.analysis.drawing import svg
-from ascar.analysis.labels import number, percent
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.sections import table
 from ascar.analysis.variation_checks import LEVEL
@@ -13,6 +12,7 @@ from ascar.analysis.variation_runs import runs_of
 from ascar.analysis.variation_study import VariationRequest, examined, figures_of
 from ascar.analysis.variation_trials import trial_material
 from ascar.errors import InputError
+from ascar.render import compact, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,8 +81,8 @@ def _groups(found: Variation) -> Html:
             one.name,
             str(one.configurations),
             " to ".join(map(str, dict.fromkeys(one.runs))),
-            " to ".join(number(mean) for mean in dict.fromkeys(one.mean)),
-            *(percent(value) for value in (one.rsd[0], one.rsd[2], one.range[0], one.range[2])),
+            " to ".join(compact(mean) for mean in dict.fromkeys(one.mean)),
+            *(percentage(value) for value in (one.rsd[0], one.rsd[2], one.range[0], one.range[2])),
         ]
         for one in found.groups
     ]
@@ -102,7 +102,8 @@ def _advice(found: Variation) -> Html:
     if not found.checks:
         return Html("")
     causes = ", ".join(one.cause for one in found.checks)
-    looked = f"Looked for: {causes}; where there is none, the chance of any advice is at most {LEVEL:.0%}."
+    chance = percentage(LEVEL, 0)
+    looked = f"Looked for: {causes}; where there is none, the chance of any advice is at most {chance}."
     if not found.advice:
         return tag("p", f"No cause of variation has evidence. {looked}", class_="muted")
     items = [

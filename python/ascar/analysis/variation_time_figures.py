@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
-from ascar.analysis.labels import metric_label, percent
+from ascar.analysis.labels import metric_label
 from ascar.analysis.variation import STRONG_CORRELATION, throughput_normalized
 from ascar.analysis.variation_figures import MARKERS, PALETTE, label_of, log_axis, percent_label, short_label
 from ascar.analysis.variation_time import cumulative, throughput_n
+from ascar.render import percentage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,7 @@ def cumulative_figure(
         for one in settled
     )
     return Drawing(
-        figure, f"Cumulative throughput over time; within {percent(tolerance)} of its end: {said}."
+        figure, f"Cumulative throughput over time; within {percentage(tolerance)} of its end: {said}."
     )
 
 
@@ -97,7 +98,7 @@ def bands_figure(runs: Runs, chosen: Sequence[tuple[str, int]], window_s: float)
             means = windows.mean(0)
             ranges = np.ptp(windows, 0)[means != 0] / np.abs(means[means != 0])
             if len(ranges):
-                said.append(f"{name}: {percent(float(ranges.min()))} to {percent(float(ranges.max()))}")
+                said.append(f"{name}: {percentage(float(ranges.min()))} to {percentage(float(ranges.max()))}")
         _time_axis(panels[-1])
         figure.supylabel(f"Throughput-{window_s:g}: {metric_label(runs.rate)}", fontsize=9)
     return Drawing(
@@ -163,7 +164,7 @@ def ranges_figure(found: Sequence[Windowed]) -> Drawing | None:
         figure.supxlabel("relative range over the runs of a configuration", fontsize=9)
         figure.supylabel("windows at or below", fontsize=9)
     said = "; ".join(
-        f"{one.group}, {one.window_s:g} s: {percent(float(np.median(one.ranges)))}" for one in found
+        f"{one.group}, {one.window_s:g} s: {percentage(float(np.median(one.ranges)))}" for one in found
     )
     return Drawing(figure, f"Relative ranges of windows by their length; medians: {said}.")
 
@@ -188,7 +189,7 @@ def instantaneous_figure(runs: Runs, chosen: Sequence[tuple[str, int]]) -> Drawi
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
             _title(panel, runs, name, place)
             low, high = np.quantile(values, [0.05, 0.95])
-            said.append(f"{name}: 90% between {percent(float(low))} and {percent(float(high))}")
+            said.append(f"{name}: 90% between {percentage(float(low))} and {percentage(float(high))}")
         _time_axis(panels[-1])
         figure.supylabel(f"{metric_label(runs.rate)}, over the run's largest", fontsize=9)
     return Drawing(figure, f"Readings of one run over its largest. {'; '.join(said)}.")

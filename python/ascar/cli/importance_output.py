@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.render import limits
+from ascar.render import limits, percentage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,19 +87,20 @@ def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
     note = f"; {found.failed} failed trials are left out" if found.failed else ""
     console.print(
         f"{found.objective} in {found.name}: {selection.rows} rows, mean {selection.mean:.6g}, "
-        f"relative standard deviation {selection.rsd:.1%}{note}",
+        f"relative standard deviation {percentage(selection.rsd, 1)}{note}",
         markup=False,
         soft_wrap=True,
     )
     console.print(_ranking(selection))
     chosen = ", ".join(selection.selected) or "none"
+    left = percentage(selection.rsd_left, 1)
     console.print(
-        f"matter: {chosen}; {_REASONS[selection.stop_reason]} (deviation left: {selection.rsd_left:.1%})",
+        f"matter: {chosen}; {_REASONS[selection.stop_reason]} (deviation left: {left})",
         markup=False,
         soft_wrap=True,
     )
     if selection.stability is not None:
-        console.print(f"the order is the same in {selection.stability:.0%} of the resamples")
+        console.print(f"the order is the same in {percentage(selection.stability, 0)} of the resamples")
     for name, value in found.best_values().items():
         console.print(f"best: {name} = {value}", markup=False, soft_wrap=True)
     for path in drawn:
@@ -121,10 +122,10 @@ def _ranking(selection: Selection) -> Table:
         table.add_row(
             str(place) if one.selected else "",
             Text(one.parameter),
-            f"{one.importance / whole:.1%}",
-            limits(one.ci_low, one.ci_high, lambda end: f"{end / whole:.1%}") or "-",
-            f"{one.importance_alone / whole:.1%}",
-            "-" if one.first_share is None else f"{one.first_share:.0%}",
+            percentage(one.importance / whole, 1),
+            limits(one.ci_low, one.ci_high, lambda end: percentage(end / whole, 1)) or "-",
+            percentage(one.importance_alone / whole, 1),
+            "-" if one.first_share is None else percentage(one.first_share, 0),
             Text(", ".join(one.same_as)),
         )
     return table

@@ -7,14 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ascar.cli.app import app
 from ascar.cli.interrupts import interruptible
 from ascar.cli.output import emit, json_wanted, say, stdout_for_json
-from ascar.cli.problems import explain
 from ascar.cli.statuses import DONE, INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# What the shell sets while it completes a command line, which it does not give as arguments.
+_COMPLETES = "_ASCAR_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     try:
         with interruptible():
-            status = app(list(arguments), standalone_mode=False, prog_name="ascar")
+            status = _command(list(arguments))
             sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`): say nothing, not even at the interpreter's exit.
@@ -49,8 +50,22 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
     return status if isinstance(status, int) else DONE
 
 
+def _command(arguments: list[str]) -> object:
+    """Run the command, or print the help page, for which the parser need not be imported."""
+    if set(arguments) <= {"-h", "--help"} and _COMPLETES not in os.environ:
+        from ascar.cli.front_page import front_page
+
+        sys.stdout.write(f"{front_page()}\n")
+        return DONE
+    from ascar.cli.app import app
+
+    return app(arguments, standalone_mode=False, prog_name="ascar")
+
+
 def _failed(error: BaseException, *, as_json: bool) -> int:
     _forget_signal()
+    from ascar.cli.problems import explain
+
     problem = explain(error)
     say(f"error: {problem.message}")
     if as_json:

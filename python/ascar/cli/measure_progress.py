@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.cli.output import notes, say
-from ascar.render import clock, number
+from ascar.render import clock, number, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -124,5 +124,7 @@ def _left(left_s: float | None, most_s: float) -> str:
 
 
 def _known(name: str, mean: float, width: float | None, goal: float) -> str:
-    around = "no interval yet" if width is None else f"± {width / 2:.1%} of ± {goal / 2:.1%}"
+    around = (
+        "no interval yet" if width is None else f"± {percentage(width / 2, 1)} of ± {percentage(goal / 2, 1)}"
+    )
     return f"{name} {number(mean)} {around}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.cli.measured import limit_line, lines_of, sheet_of
-from ascar.render import interval, number
+from ascar.render import interval, number, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,8 +99,8 @@ class MeasureOutput:
         measured = self.measured
         cost_s = measured.start_cost_s
         start = "" if cost_s is None else f"; starting a program {1000 * cost_s:.1f} ms"
-        between = f"{measured.between_rounds:.1%} of the time between rounds"
-        own = f"{measured.used.own_cores:.1%} of a core; {between}"
+        between = f"{percentage(measured.between_rounds, 1)} of the time between rounds"
+        own = f"{percentage(measured.used.own_cores, 1)} of a core; {between}"
         yield "measuring cost", own + start
 
     def _readings(self) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.sheets import TextTable
-from ascar.render import interval
+from ascar.render import interval, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def limit_line(bottleneck: Bottleneck) -> str:
     """A resource that limited a result, e.g. "disk sda (97% used)"."""
     if bottleneck.resource == "run queue":
         return f"run queue ({bottleneck.used:.1f} processes a core)"
-    return f"{bottleneck.resource} ({bottleneck.used:.0%} used)"
+    return f"{bottleneck.resource} ({percentage(bottleneck.used, 0)} used)"
 
 
 def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> TextTable:

@@ -10,9 +10,12 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import Json, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
     from rich.table import Table
 
+    from ascar.catalogues import KernelSetting
     from ascar.space import Space
 
 EXAMPLES = examples(
@@ -23,14 +26,11 @@ EXAMPLES = examples(
 )
 
 
-_LINUX = "linux"
-
-
 def _named(incomplete: str) -> list[str]:
     from ascar.extension import kinds
     from ascar.space import PRESETS
 
-    return [name for name in (*PRESETS, *kinds("ascar.systems"), _LINUX) if name.startswith(incomplete)]
+    return [name for name in (*PRESETS, *kinds("ascar.systems")) if name.startswith(incomplete)]
 
 
 def space(
@@ -52,12 +52,13 @@ def space(
     setting of the kernel that the keeper may change, for a study of online tuning.
     """
     from ascar.cli.output import emit, people
-    from ascar.cli.studies import find_space, is_study_file
+    from ascar.cli.studies import find_space, is_study_file, offered_settings
     from ascar.results.tuning import SpaceResult
     from ascar.space import space_to_document
 
-    if named == _LINUX and not is_study_file(named):
-        return _show_linux(match or "", json=json)
+    settings = offered_settings(named)
+    if settings:
+        return _show_settings(named, settings, match, json=json)
 
     found = find_space(named)
     count = found.count()
@@ -81,11 +82,11 @@ def _has(match: str | None, *texts: object) -> bool:
     return match is None or any(match.lower() in str(text).lower() for text in texts)
 
 
-def _show_linux(match: str, *, json: bool) -> int:
+def _show_settings(named: str, offered: Iterable[KernelSetting], match: str | None, *, json: bool) -> int:
+    """Show what the `[target]` table of a kind may name."""
     from rich.table import Table
     from rich.text import Text
 
-    from ascar.catalogues import linux
     from ascar.cli.output import emit, people
     from ascar.results.tuning import CatalogueResult, CatalogueSetting
 
@@ -99,11 +100,11 @@ def _show_linux(match: str, *, json: bool) -> int:
             weaker=one.weaker,
             what=one.what,
         )
-        for one in linux().values()
+        for one in offered
         if _has(match, one.name, one.what)
     )
     if json:
-        emit("catalogue", CatalogueResult(name=_LINUX, settings=settings))
+        emit("catalogue", CatalogueResult(name=named, settings=settings))
         return 0
     table = Table(box=None, pad_edge=False)
     for heading in ("setting", "values", "unit", "weakens", "what it does"):

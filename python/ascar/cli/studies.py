@@ -10,7 +10,10 @@ import msgspec
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascar.capes.session.study import OnlineStudy
+    from ascar.catalogues import KernelSetting
     from ascar.history import History, Run
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
@@ -119,6 +122,16 @@ def find_space(named: str) -> Space:
         return preset(named).permit_weaker(Guarantee)
     target, space, guard = tuned_tables(Path(named))
     return guard.constrained(space_from_table(space, open_target(target).space))
+
+
+def offered_settings(named: str) -> Sequence[KernelSetting]:
+    """The settings that the `[target]` table of a kind of target may name; none where it names none."""
+    from ascar.extension import kinds
+    from ascar.systems import system_of
+
+    if is_study_file(named) or named not in kinds("ascar.systems"):
+        return ()
+    return tuple(system_of({"kind": named}).offers().values())
 
 
 def find_run(history: History, named: str, *, of_any_kind: bool = False) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
-from ascar.render import count, duration, number, p_value, percent, plain, score
+from ascar.render import count, duration, number, p_value, percentage, plain, score
 from ascar.results.trial import TrialState
 from ascar.units import format_size
 
@@ -198,7 +198,7 @@ def verdict_line(outcome: Outcome, objective: Objective) -> str:
         case "default-is-fine":
             if verdict.against is not None:
                 return f"trial {verdict.against} is as good, or better: {gain}, {tested}"
-            no_better = f"the best found is not {percent(verdict.margin)} better"
+            no_better = f"the best found is not {percentage(verdict.margin)} better"
             return f"the default is fine: {no_better}: {gain}, {tested}"
         case "undecided":
             return f"undecided: the best found has {gain}, {tested}"
@@ -261,7 +261,7 @@ def _time_table(outcome: Outcome) -> Table:
     for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]:
         spent_s = outcome.stage_s[stage]
         share = spent_s / total_s if total_s > 0 else 0.0
-        table.add_row(f"  {stage}", duration(spent_s), f"{share:.0%}", _STAGE_MEANS.get(stage, ""))
+        table.add_row(f"  {stage}", duration(spent_s), percentage(share, 0), _STAGE_MEANS.get(stage, ""))
     table.add_row("  all", duration(total_s), "", "")
     return table
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ascar.analysis.labels import number
 from ascar.analysis.variation_checks import LEVEL
 from ascar.analysis.variation_figures import label_of, short_label
 from ascar.analysis.variation_study import FIGURES, figures_of
 from ascar.analysis.variation_summary import RANGE_LARGE, RSD_LARGE, deviation_of
-from ascar.render import limits, p_value
+from ascar.render import compact, in_percent, limits, p_value, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,9 +82,9 @@ def print_variation(name: str, found: Variation, drawn: Mapping[str, Path | str]
     rows: list[list[str]] = []
     for place in spread.order[:_SHOWN]:
         estimate = deviation_of(runs, int(place))
-        interval = limits(estimate.low, estimate.high, "{:.1%}".format) or "-"
-        cells = [number(float(spread.mean[place])), f"{spread.rsd[place]:.1%}", interval]
-        cells += [f"{spread.range[place]:.1%}", str(runs.counts[place])]
+        interval = limits(estimate.low, estimate.high, partial(percentage, digits=1)) or "-"
+        cells = [compact(float(spread.mean[place])), percentage(float(spread.rsd[place]), 1), interval]
+        cells += [percentage(float(spread.range[place]), 1), str(runs.counts[place])]
         rows.append([*cells, short_label(label_of(runs, int(place)), 100)])
     _table(
         console, "Most varying", ["mean", "RSD", "95% interval", "range", "runs", "configuration"], rows, 5
@@ -109,14 +109,14 @@ def _groups(console: Console, found: Variation) -> None:
         "90%",
         "most",
     ]
-    heads += [f"RSD > {RSD_LARGE:.0%}, range > {RANGE_LARGE:.0%}", "covers at least"]
+    heads += [f"RSD > {percentage(RSD_LARGE, 0)}, range > {percentage(RANGE_LARGE, 0)}", "covers at least"]
     rows = [
         [
             short_label(one.name, 40), str(one.configurations),
             " to ".join(map(str, dict.fromkeys(one.runs))),
-            " to ".join(number(mean) for mean in dict.fromkeys(one.mean)),
-            *(f"{value:.1%}" for value in (*one.rsd, *one.range)),
-            f"{one.large:.0%}", f"{one.coverage:.0%}",
+            " to ".join(compact(mean) for mean in dict.fromkeys(one.mean)),
+            *(percentage(value, 1) for value in (*one.rsd, *one.range)),
+            percentage(one.large, 0), percentage(one.coverage, 0),
         ]
         for one in found.groups
     ]  # fmt: skip
@@ -127,11 +127,11 @@ def _over_time(console: Console, found: Variation) -> None:
     rows: list[list[str]] = []
     for one in found.settled:
         times = (f"{one.run_s:.4g} s", f"{one.median_s:.3g} s", f"{one.most_s:.3g} s")
-        rows.append([short_label(one.group, 40), str(one.runs), *times, f"{one.late:.0%}"])
+        rows.append([short_label(one.group, 40), str(one.runs), *times, percentage(one.late, 0)])
     heads = [found.by or "", "runs", "length", "half settle by", "90% by", "in the second half only"]
     _table(
         console,
-        f"Until the cumulative throughput stays within {100 * found.asked.tolerance:g}% of its end",
+        f"Until the cumulative throughput stays within {in_percent(found.asked.tolerance)} of its end",
         heads,
         rows,
         6,
@@ -142,7 +142,7 @@ def _over_time(console: Console, found: Variation) -> None:
         idle = f"{one.idle}" if one.idle else ""
         rows.append(
             [short_label(one.group, 40), f"{one.window_s:g} s", str(one.configurations), str(len(one.ranges)),
-             *(f"{value:.1%}" for value in one.quantiles), idle]
+             *(percentage(value, 1) for value in one.quantiles), idle]
         )  # fmt: skip
     heads = [
         found.by or "",
@@ -183,7 +183,7 @@ def _advice(console: Console, found: Variation) -> None:
         )
         return
     causes = ", ".join(one.cause for one in found.checks)
-    chance = f"where none is, the chance of any advice is at most {LEVEL:.0%}"
+    chance = f"where none is, the chance of any advice is at most {percentage(LEVEL, 0)}"
     if not found.advice:
         console.print(
             f"\nNo cause has evidence. Looked for: {causes}; {chance}.", markup=False, soft_wrap=True

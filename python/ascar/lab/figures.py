@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ascar.analysis.drawing import axes_of, plain_numbers, styled
-from ascar.analysis.labels import seconds
 from ascar.lab.curves import band, best_values, near_optimal, over_time
+from ascar.render import duration_unit, in_percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ def near_optimum(
             axes.plot(at, near_optimal(values, problem, level), color=colour, ls=dash, lw=1.7, label=name)
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
-        axes.set_ylabel(f"runs that reached {100 * level:g}% of the best")
+        axes.set_ylabel(f"runs that reached {in_percent(level)} of the best")
         _abscissa(axes, longest, timed=timed)
         _legend(axes)
     return figure
@@ -256,7 +256,7 @@ def _abscissa(axes: Axes, longest: float, *, timed: bool) -> None:
     if not timed:
         axes.set_xlabel("evaluations")
         return
-    factor, unit = seconds(longest)
+    factor, unit = duration_unit(longest)
     ticks = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(0, longest / factor)
     shown = [float(tick) for tick in ticks if tick <= longest / factor]
     axes.set_xticks([factor * tick for tick in shown], [f"{tick:g}" for tick in shown])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ascar.render import count, duration, p_value, percent, score, seconds
+from ascar.render import count, duration, p_value, percentage, score, seconds
 from ascar.results.trial import TrialState
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _budget_short(progress: StudyProgress, event: Event) -> str:
     return (
         f"the budget of {duration(progress.budget_s)} is short: a run takes "
         f"{seconds(cast('float', event.data['trial_s']))}, and runs differ by "
-        f"{percent(cast('float', event.data['run_scatter']))}, so that a decision takes about "
+        f"{percentage(cast('float', event.data['run_scatter']))}, so that a decision takes about "
         f"{duration(needed_s)} if the gain is small; go on later with `ascar tune STUDY --resume --budget "
         f"'{duration(needed_s)}'`"
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
+    from ascar.catalogues import KernelSetting
     from ascar.results.machine import Need
     from ascar.results.trial import Change
     from ascar.space import Configuration, Space, Value
@@ -95,6 +96,11 @@ class System(Protocol):
     def needs(cls) -> tuple[Need, ...]:
         """Programs, rights and facilities of the kernel that this kind needs, found or not."""
         return ()
+
+    @classmethod
+    def offers(cls) -> Mapping[str, KernelSetting]:
+        """The settings that its `[target]` table may name, by name, where a study has to choose them."""
+        return {}
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:  # noqa: ARG002
         """The values in force, of those parameters that the system can be asked about."""

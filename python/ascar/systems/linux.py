@@ -115,6 +115,11 @@ class Linux(Target):
         self._current: Mapping[str, Value] = {}
 
     @classmethod
+    def offers(cls) -> Mapping[str, KernelSetting]:
+        """Every setting of the kernel that the keeper may change."""
+        return linux()
+
+    @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """Root, and the keeper."""
         return keeper_needs(("linux",))

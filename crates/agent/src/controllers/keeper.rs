@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ascar_keeper::catalogue::{self, RULES};
+use ascar_keeper::knob::Knob;
 use ascar_keeper::protocol::{Scalar, VERSION};
-use ascar_messaging::Fault;
+use ascar_messaging::{Fault, Parameter, ParameterState};
 use serde_json::{Value, json};
 
 use super::pipe::Pipe;
-use super::{KeptParameter, ParameterState};
 use crate::collectors::short_of_lustre;
 
 /// How long a knob may take to be set; the kernel is at work.
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// The keeper's client.
 #[derive(Debug)]
 pub struct Keeper {
-    knobs: Vec<KeptParameter>,
+    knobs: Vec<Parameter>,
     state_directory: Option<PathBuf>,
     pipe: Option<Pipe>,
     requests: u64,
@@ -47,7 +47,7 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
 
 impl Keeper {
     /// Not started yet.
-    pub fn new(knobs: Vec<KeptParameter>, state_directory: Option<PathBuf>) -> Self {
+    pub fn new(knobs: Vec<Parameter>, state_directory: Option<PathBuf>) -> Self {
         Self {
             knobs,
             state_directory,
@@ -88,9 +88,9 @@ impl Keeper {
                 states.push(ParameterState {
                     name: options.name.clone(),
                     value,
-                    minimum: bounds.map(|it| it.0.max(options.minimum.unwrap_or(i64::MIN)) as f64),
-                    maximum: bounds.map(|it| it.1.min(options.maximum.unwrap_or(i64::MAX)) as f64),
-                    choices: knob.choices().into_iter().map(Value::from).collect(),
+                    minimum: bounds.map(|it| options.minimum.unwrap_or(f64::MIN).max(it.0 as f64)),
+                    maximum: bounds.map(|it| options.maximum.unwrap_or(f64::MAX).min(it.1 as f64)),
+                    choices: choices_of(options, &knob),
                     streams,
                 });
             }
@@ -121,16 +121,10 @@ impl Keeper {
             .ok_or_else(|| {
                 format!("{name} = {value}: expected a whole number, a word or a boolean")
             })?;
-        if let Scalar::Integer(number) = scalar {
-            let (low, high) = (
-                options.minimum.unwrap_or(i64::MIN),
-                options.maximum.unwrap_or(i64::MAX),
-            );
-            if !(low..=high).contains(&number) {
-                return Err(format!(
-                    "{name} = {number}: this node allows {low} to {high}"
-                ));
-            }
+        if value.is_number() || !options.choices.is_empty() {
+            options
+                .allows(value)
+                .map_err(|allowed| format!("{name} = {value}: this node allows {allowed}"))?;
         }
         let targets: Vec<String> = find(name)
             .into_iter()
@@ -222,6 +216,23 @@ impl Keeper {
         self.pipe = Some(pipe);
         Ok(())
     }
+}
+
+/// The values of a knob, where not a range says them: those of the node's choices that the knob has, or its own.
+fn choices_of(options: &Parameter, knob: &Knob) -> Vec<Value> {
+    if options.choices.is_empty() {
+        return knob.choices().into_iter().map(Value::from).collect();
+    }
+    let has = |choice: &Value| {
+        let scalar = whole(choice).and_then(|it| serde_json::from_value(it).ok());
+        scalar.is_some_and(|it: Scalar| knob.check(&it).is_ok())
+    };
+    options
+        .choices
+        .iter()
+        .filter(|it| has(it))
+        .cloned()
+        .collect()
 }
 
 /// A whole number may come as 20.0.

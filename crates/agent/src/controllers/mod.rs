@@ -5,40 +5,23 @@ mod keeper;
 mod pipe;
 mod program;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ascar_messaging::Fault;
-use serde::{Deserialize, Serialize};
+use ascar_messaging::{Fault, Parameter, ParameterState};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::keeper::Keeper;
 use self::program::Program;
 use crate::sample::Sample;
 
-/// `[[knob]]` in the file: a knob of the keeper's that may be set here.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeptParameter {
-    /// The keeper's name; `*` for any device.
-    pub name: String,
-    /// Nothing less, where the keeper would allow it.
-    pub minimum: Option<i64>,
-    /// Nothing more.
-    pub maximum: Option<i64>,
-}
-
-impl KeptParameter {
-    /// # Errors
-    /// When there is no such knob.
-    pub fn check(&self) -> Result<(), Fault> {
-        keeper::check_name(&self.name)?;
-        check_bounds(
-            &self.name,
-            self.minimum.map(|it| it as f64),
-            self.maximum.map(|it| it as f64),
-        )
-    }
+/// A `[[knob]]` in the file: a knob of the keeper's, no more of which may be set here than both allow.
+///
+/// # Errors
+/// When there is no such knob.
+pub fn check_kept(knob: &Parameter) -> Result<(), Fault> {
+    keeper::check_name(&knob.name)?;
+    knob.check()
 }
 
 /// `[[program]]` in the file: a program that sets knobs of its own.
@@ -49,22 +32,7 @@ pub struct ProgramOptions {
     pub command: Vec<String>,
     /// Its knobs.
     #[serde(rename = "knob")]
-    pub knobs: Vec<ProgramParameter>,
-}
-
-/// A knob of a program.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProgramParameter {
-    /// Its name.
-    pub name: String,
-    /// Least number.
-    pub minimum: Option<f64>,
-    /// Greatest number.
-    pub maximum: Option<f64>,
-    /// Or all of its values.
-    #[serde(default)]
-    pub choices: Vec<Value>,
+    pub knobs: Vec<Parameter>,
 }
 
 impl ProgramOptions {
@@ -75,7 +43,7 @@ impl ProgramOptions {
             return Err(Fault("program.command = []: name a program".to_owned()));
         }
         for knob in &self.knobs {
-            check_bounds(&knob.name, knob.minimum, knob.maximum)?;
+            knob.check()?;
             if knob.choices.is_empty() && (knob.minimum.is_none() || knob.maximum.is_none()) {
                 return Err(Fault(format!(
                     "program.knob {:?}: give minimum and maximum, or choices",
@@ -97,32 +65,6 @@ fn depth_of(key: &str) -> Option<String> {
     })
 }
 
-fn check_bounds(name: &str, minimum: Option<f64>, maximum: Option<f64>) -> Result<(), Fault> {
-    match (minimum, maximum) {
-        (Some(low), Some(high)) if low > high => Err(Fault(format!(
-            "knob {name:?}: minimum = {low} is more than maximum = {high}"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// A knob as the interface learns of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ParameterState {
-    /// As in the file, `*` included.
-    pub name: String,
-    /// What is in force; of the first instance where there are several.
-    pub value: Value,
-    /// Least number.
-    pub minimum: Option<f64>,
-    /// Greatest number.
-    pub maximum: Option<f64>,
-    /// Or all of its values.
-    pub choices: Vec<Value>,
-    /// What `*` stands for here, with each one's value.
-    pub streams: BTreeMap<String, Value>,
-}
-
 /// All controllers of a node.
 #[derive(Debug)]
 pub struct Controllers {
@@ -134,7 +76,7 @@ pub struct Controllers {
 impl Controllers {
     /// Starts nothing yet: a keeper is started when the first knob is set.
     pub fn new(
-        knobs: Vec<KeptParameter>,
+        knobs: Vec<Parameter>,
         programs: Vec<ProgramOptions>,
         state_directory: Option<PathBuf>,
     ) -> Self {
@@ -356,10 +298,9 @@ mod tests {
 
     #[test]
     fn unknown_knobs_are_refused_with_the_known_ones() {
-        let options = KeptParameter {
+        let options = Parameter {
             name: "vm.swappiness".to_owned(),
-            minimum: None,
-            maximum: None,
+            ..Parameter::default()
         };
         let mut controllers = Controllers::new(vec![options], vec![], None);
         let settings = Map::from_iter([("vm.swappines".to_owned(), json!(1))]);
@@ -373,10 +314,11 @@ mod tests {
 
     #[test]
     fn a_value_out_of_the_nodes_own_bounds_starts_no_keeper() {
-        let options = KeptParameter {
+        let options = Parameter {
             name: "vm.swappiness".to_owned(),
-            minimum: Some(10),
-            maximum: Some(90),
+            minimum: Some(10.0),
+            maximum: Some(90.0),
+            choices: vec![],
         };
         let mut controllers = Controllers::new(vec![options], vec![], None);
         for wrong in [
@@ -390,6 +332,21 @@ mod tests {
             let settings = Map::from_iter([("vm.swappiness".to_owned(), wrong)]);
             let fault = controllers.set(&settings).unwrap_err();
             assert!(fault.contains("vm.swappiness"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn of_a_kept_knob_no_more_is_allowed_than_the_choices_of_the_node() {
+        let options = Parameter {
+            name: "vm.swappiness".to_owned(),
+            choices: vec![json!(10), json!(60)],
+            ..Parameter::default()
+        };
+        let mut controllers = Controllers::new(vec![options], vec![], None);
+        for wrong in [json!(11), json!("x"), json!(true)] {
+            let settings = Map::from_iter([("vm.swappiness".to_owned(), wrong)]);
+            let fault = controllers.set(&settings).unwrap_err();
+            assert!(fault.contains("this node allows 10, 60"), "{fault}");
         }
     }
 }

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ascar_messaging::allowed;
+use ascar_messaging::{Parameter, ParameterState};
 use serde_json::{Map, Value, json};
 
+use super::ProgramOptions;
 use super::pipe::Pipe;
-use super::{ParameterState, ProgramOptions, ProgramParameter};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,7 +36,7 @@ impl Program {
     }
 
     /// Its knobs with the last values that it told.
-    pub fn known(&self) -> impl Iterator<Item = (&ProgramParameter, &Value)> {
+    pub fn known(&self) -> impl Iterator<Item = (&Parameter, &Value)> {
         self.options
             .knobs
             .iter()
@@ -62,7 +62,7 @@ impl Program {
     pub fn set(&mut self, name: &str, value: &Value) -> Result<Value, String> {
         let knob = self.options.knobs.iter().find(|knob| knob.name == name);
         let knob = knob.ok_or_else(|| format!("{name}: is not a knob of this node"))?;
-        allowed::check(value, knob.minimum, knob.maximum, &knob.choices)
+        knob.allows(value)
             .map_err(|allowed| format!("{name} = {value}: this node allows {allowed}"))?;
         let answer = self.ask(&json!({"set": {name: value}}))?;
         let effective = answer.get(name).cloned().unwrap_or_else(|| value.clone());

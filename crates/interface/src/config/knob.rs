@@ -1,7 +1,7 @@
 //! `[[knob]]`: what may be set, and to what.
 
 use ascar_guard::Pace;
-use ascar_messaging::{Fault, allowed};
+use ascar_messaging::{Fault, parameter};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -44,14 +44,7 @@ impl ParameterRule {
                 "knob.name = {name:?}: allowed are 1 to 200 signs without spaces and @"
             )));
         }
-        match (self.minimum, self.maximum) {
-            (Some(low), Some(high)) if low > high => {
-                return Err(Fault(format!(
-                    "knob {name:?}: minimum = {low} is more than maximum = {high}"
-                )));
-            }
-            _ => {}
-        }
+        parameter::check_bounds(name, self.minimum, self.maximum)?;
         let of_knob = |reason: String| Fault(format!("knob {name:?}: {reason}"));
         self.pace().check().map_err(of_knob)?;
         if let Some(step) = self.step
@@ -81,7 +74,7 @@ impl ParameterRule {
     /// The name, the value, what is allowed.
     pub fn allows(&self, value: &Value) -> Result<(), String> {
         let name = &self.name;
-        allowed::check(value, self.minimum, self.maximum, &self.choices)
+        parameter::check(value, self.minimum, self.maximum, &self.choices)
             .map_err(|allowed| format!("range: {name} = {value}: allowed are {allowed}"))
     }
 }

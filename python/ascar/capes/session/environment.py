@@ -57,7 +57,7 @@ class RequestedEnvironment:
         if not kind.on_machine:
             raise StudyError(
                 f"target.kind = {study.target.get('kind')!r}: exists on paper only; a session tunes a system "
-                'of this machine: write kind = "linux" for the machine as it is'
+                "of this machine: write another kind that `ascar doctor` lists"
             )
         target = open_target(kind.for_session(study.target))
         space = study_space(study, target.space)

@@ -220,8 +220,8 @@ class OnlineStudy(msgspec.Struct, frozen=True):
             )
         if "target" not in table:
             raise StudyError(
-                'target: missing; write kind = "linux" with its settings for this machine as it is, or '
-                "another kind of `ascar doctor`"
+                "target: missing; write the kind of a system that `ascar doctor` lists; "
+                "`ascar init KIND --online` writes its table"
             )
         file = convert(table, _File)
         _check_study(file.study)

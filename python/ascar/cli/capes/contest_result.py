@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.capes.environments.contest import ALGORITHMS
 from ascar.capes.environments.game import GAMES, TICKS
 from ascar.errors import InputError
-from ascar.render import compact, estimate
+from ascar.render import compact, estimate, percentage
 from ascar.results.capes import CapesGameResult, GamePlayed
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def print_records(console: Console, records: Sequence[LearnerRecord], contest: L
     for heading in ("", "converged", "ticks, median", "most"):
         table.add_column(heading)
     for one in records:
-        rate = estimate(one.success_rate, one.success_low, one.success_high, "{:.0%}".format)
+        rate = estimate(one.success_rate, one.success_low, one.success_high, partial(percentage, digits=0))
         table.add_row(one.name, rate, compact(one.ticks_median), compact(one.ticks_max))
     console.print(table)
     console.print()
@@ -98,9 +99,9 @@ def print_contest(console: Console, contest: LearnerContest, played: Sequence[Co
         f"{contest.algorithm} at the {contest.game} game: noise {contest.noise:.4g}, delay "
         f"{contest.delay_ticks} ticks"
     )
-    console.print(f"converged        {won} of {len(played)} runs ({found.success_rate:.0%})")
+    console.print(f"converged        {won} of {len(played)} runs ({percentage(found.success_rate, 0)})")
     if won:
         console.print(f"ticks, median    {found.ticks_median:g}   of the runs that converged")
         console.print(f"ticks, most      {found.ticks_max}")
     near = sum(one.near_share for one in played) / len(played)
-    console.print(f"near the ideal   {near:.0%} of all ticks")
+    console.print(f"near the ideal   {percentage(near, 0)} of all ticks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
-from ascar.render import duration
+from ascar.render import duration, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,4 +22,4 @@ def showing(*, quiet: bool = False) -> AbstractContextManager[Callable[[ContestP
 def line_of(standing: ContestProgress) -> str:
     """One line: share, runs, time left."""
     left = "" if standing.left_s is None else f", about {duration(standing.left_s)} left"
-    return f"{standing.share:4.0%}  {standing.done} of {standing.wanted} {standing.unit}{left}"
+    return f"{percentage(standing.share, 0):>4}  {standing.done} of {standing.wanted} {standing.unit}{left}"

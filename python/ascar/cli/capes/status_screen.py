@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ascar.render import compact, count, duration, plain
+from ascar.render import compact, count, duration, percentage, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,7 +57,7 @@ def _facts(state: SessionState) -> Table:
         if learner.epsilon is not None:
             words.append(f"epsilon {learner.epsilon:.3f}")
         if learner.prediction_error is not None:
-            words.append(f"prediction error {learner.prediction_error:.1%}")
+            words.append(f"prediction error {percentage(learner.prediction_error, 1)}")
         words.append(count(learner.changes, "change"))
         table.add_row(*_cells("learner", ", ".join(words)))
         if learner.expected is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.render import compact, count, duration, plain
+from ascar.render import compact, count, duration, percentage, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,4 +61,4 @@ def proof_lines(proof: Proof | None) -> list[str]:
     if gain is None:
         return [*lines, "there is no interval yet; nothing is claimed"]
     claim = "nothing is claimed" if proof.claim == "none" else proof.claim
-    return [*lines, f"{claim}: {gain} at {proof.confidence:.0%}"]
+    return [*lines, f"{claim}: {gain} at {percentage(proof.confidence, 0)}"]

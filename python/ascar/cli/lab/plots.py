@@ -10,6 +10,7 @@ from ascar.extension import load
 from ascar.lab import figures, summarize
 from ascar.lab.curves import stops_by_mutations, stops_by_window
 from ascar.lab.simulation import built, follow
+from ascar.render import in_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -104,9 +105,9 @@ def _of_genetic(
     runs = lines.get("genetic")
     if runs is None:
         return
-    windows = {f"K = {100 * k:g}%": stops_by_window(runs, problem, _WINDOWS, k) for k in _WITHIN}
+    windows = {f"K = {in_percent(k)}": stops_by_window(runs, problem, _WINDOWS, k) for k in _WITHIN}
     yield "stopping-window", figures.stopping(windows, "window without a gain (evaluations)")
-    mutations = {f"K = {100 * k:g}%": stops_by_mutations(runs, problem, _MUTATIONS, k) for k in _WITHIN}
+    mutations = {f"K = {in_percent(k)}": stops_by_mutations(runs, problem, _MUTATIONS, k) for k in _WITHIN}
     yield "stopping-diversity", figures.stopping(mutations, "mutations after convergence (M = N = 80%)")
     make = load("ascar.optimizers", "genetic", "--optimizers")
     search = make(problem.space, seed=request.budget.seed, start=problem.start, options={})

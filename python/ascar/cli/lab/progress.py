@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import progress_line
-from ascar.render import duration
+from ascar.render import duration, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,4 +23,4 @@ def line_of(standing: LabProgress) -> str:
     """One line: share, runs, time left, what was finished last."""
     share = standing.done / max(1, standing.wanted)
     left = "" if standing.left_s is None else f", about {duration(round(standing.left_s))} left"
-    return f"{share:4.0%}  {standing.done} of {standing.wanted} runs{left}  ({standing.latest})"
+    return f"{percentage(share, 0):>4}  {standing.done} of {standing.wanted} runs{left}  ({standing.latest})"

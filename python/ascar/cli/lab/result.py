@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ascar.lab.simulation import built
+from ascar.render import percentage
 from ascar.results.encode import extended
 from ascar.results.lab import LabOptimizersResult, LabProblem, OptimizerScore, SweptScore
 
@@ -86,7 +87,7 @@ def _table(console: Console, title: str, by_name: Mapping[str, Sequence[Checkpoi
         table.add_row(
             name,
             *(_regret(one) for one in summaries),
-            f"{last.near_optimal_share:.0%}",
+            percentage(last.near_optimal_share, 0),
             f"{last.recommended_true_over_best:.3f}",
             f"{last.reported_over_true:.3f}",
             f"{last.ask_tell_ms:.2f} ms",

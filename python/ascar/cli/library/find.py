@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ascar.cli.epilog import examples
 from ascar.cli.options import Caution, Force, Json, LibraryFile, LibraryWorkload, ObjectiveText, OutOrNone
-
-if TYPE_CHECKING:
-    from ascar.results.library import LibraryChoice
-    from ascar.sharp.matching import Choice
 
 EXAMPLES = examples(
     "ascar library find scenario.toml --out rules.txt",
@@ -36,6 +30,7 @@ def find(
     from ascar.render import percent
     from ascar.results.library import LibraryFindResult, NearWorkload
     from ascar.sharp.matching import Chooser
+    from ascar.sharp.matching.results import choice_result
 
     if out is not None:
         check_new(out, force=force)
@@ -72,17 +67,3 @@ def find(
     if choice is not None and out is not None:
         console.print(f"rules: {out}", soft_wrap=True, markup=False)
     return 0
-
-
-def choice_result(choice: Choice) -> LibraryChoice:
-    """The rules that the library recommends."""
-    from ascar.results.library import LibraryChoice
-
-    return LibraryChoice(
-        rules=choice.rules,
-        made_for=choice.made_for,
-        gain=choice.gain,
-        gain_low=choice.low,
-        nearest=choice.nearest,
-        distance=choice.distance,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import Json, LibraryFile, LibraryWorkload, ObjectiveText, RuleSetId
+from ascar.render import percentage
 
 EXAMPLES = examples(
     "ascar library predict scenario.toml",
@@ -52,7 +53,7 @@ def predict(
     for heading in ("rules", "made for", "gain expected", "sd"):
         table.add_column(heading)
     for one in found[:_SHOWN]:
-        table.add_row(one.rules, kept.solutions[one.rules].workload, percent(one.gain), f"{one.sd:.1%}")
+        table.add_row(one.rules, kept.solutions[one.rules].workload, percent(one.gain), percentage(one.sd, 1))
     out = people()
     out.print(table)
     out.print(

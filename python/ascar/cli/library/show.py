@@ -9,6 +9,7 @@ import typer
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import Json, LibraryFile, ObjectiveText
+from ascar.render import percentage
 
 if TYPE_CHECKING:
     from ascar.library import Library, SolutionEntry, WorkloadEntry
@@ -153,7 +154,8 @@ def _learned_lines(learned: LearnedMetric | None) -> list[str]:
         return []
     found = [f"what a change of each feature tells of a gain, from {learned.pairs} pairs of workloads:"]
     found += [
-        f"  {one.feature}: {one.bits:.3f} bits, {one.share:.0%}" for one in learned.features[:_FEATURES_SHOWN]
+        f"  {one.feature}: {one.bits:.3f} bits, {percentage(one.share, 0)}"
+        for one in learned.features[:_FEATURES_SHOWN]
     ]
     found += ["", f"gains by workload and rules, from {learned.gains} gains:"]
     return [*found, *(f"  {line}" for line in learned.tree)]

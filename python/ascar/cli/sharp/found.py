@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascar.render import VERDICTS, count, duration, number, p_value
+from ascar.render import VERDICTS, count, duration, number, p_value, percentage
 from ascar.sharp.search_result import TOO_FEW
 
 if TYPE_CHECKING:
@@ -106,6 +106,6 @@ def rules_table(rules: RuleSet) -> Any:
             "1" if action.m100 < 0 else f"{action.m100 / 100:g}",
             f"{action.b100 / 100:g}",
             f"{action.tau_us / 1_000:g}",
-            f"{0 if rule.observed is None else rule.observed.used_times / used:.0%}",
+            percentage(0 if rule.observed is None else rule.observed.used_times / used, 0),
         )
     return table

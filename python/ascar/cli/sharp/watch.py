@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.epilog import examples
-from ascar.cli.library.find import choice_result
 from ascar.cli.options import (
     Budget,
     Caution,
@@ -24,7 +23,6 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ascar.results.sharp import WatchedEvent
     from ascar.sharp.matching import WatchEvent
 
 EXAMPLES = examples(
@@ -77,11 +75,10 @@ def watch(
     from ascar.cli.library.workloads import objective_named, opened
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.system import scenario_or_live
-    from ascar.results.sharp import SharpWatchResult
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.deployment.managed_system import check_objective
     from ascar.sharp.matching import Chooser, RuleWatcher, WatchOptions, watched
-    from ascar.sharp.rule_results import rule_set_result
+    from ascar.sharp.matching.results import watch_result
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)
@@ -115,13 +112,7 @@ def watch(
             raise Interrupted("interrupted; rules on trial are taken back") from None
         kept, time_s = system.in_force(), system.time_s
     if json:
-        result = SharpWatchResult(
-            objective=wanted.text,
-            virtual_seconds=time_s,
-            events=tuple(_result(one) for one in events),
-            in_force=None if kept is None else rule_set_result(kept.bare()),
-        )
-        emit("sharp-watch", result)
+        emit("sharp-watch", watch_result(wanted.text, time_s, events, kept))
     else:
         text = "no rules are in force" if kept is None else f"rules {rules_id(kept)} are in force"
         people().print(f"after {time_s:g} seconds: {text}", soft_wrap=True, markup=False)
@@ -142,19 +133,3 @@ def _line(event: WatchEvent) -> str:
     if event.distance is not None:
         line += f", distance {event.distance:.2f}"
     return line
-
-
-def _result(event: WatchEvent) -> WatchedEvent:
-    from ascar.pilot.turns import estimates_of
-    from ascar.results.sharp import WatchedEvent
-
-    shown, estimates = event.shown, estimates_of(event.shown)
-    return WatchedEvent(
-        kind=event.kind,
-        at_s=event.at_s,
-        choice=None if event.choice is None else choice_result(event.choice),
-        gain=estimates.pop("gain_relative"),
-        **estimates,
-        pairs=None if shown is None else len(shown.reference),
-        distance=event.distance,
-    )

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
-from ascar.render import duration
+from ascar.render import duration, percentage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,4 +31,4 @@ def line_of(standing: BatchProgress, past_s: float, what: str = "") -> str:
     """One line: share, runs, time left, what it is about."""
     left = f", about {duration(past_s / standing.share - past_s)} left" if standing.share > 0 else ""
     of_what = f"  ({what})" if what else ""
-    return f"{standing.share:4.0%}  {standing.done} of {standing.wanted} runs{left}{of_what}"
+    return f"{percentage(standing.share, 0):>4}  {standing.done} of {standing.wanted} runs{left}{of_what}"

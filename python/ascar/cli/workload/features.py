@@ -9,6 +9,7 @@ import typer
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import Json, TraceForm
+from ascar.render import percentage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +118,7 @@ def _print(traced: Sequence[TracedFile]) -> None:
         if all(value == "-" for value in values):
             continue
         difference = (
-            [] if differences is None else [f"{differences[name]:.1%}" if name in differences else "-"]
+            [] if differences is None else [percentage(differences[name], 1) if name in differences else "-"]
         )
         table.add_row(name, *values, *difference)
     console = people()

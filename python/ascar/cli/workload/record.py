@@ -24,6 +24,7 @@ from ascar.cli.options import (
     Under,
     Yes,
 )
+from ascar.render import percentage
 
 if TYPE_CHECKING:
     from ascar.cli.workload.traces import TracedFile
@@ -142,7 +143,7 @@ class _Source:
         """Record, or read the trace."""
         from ascar.cli.output import say
         from ascar.cli.workload.traces import TracedFile, read_trace
-        from ascar.units import format_duration
+        from ascar.render import duration
         from ascar.workloads.recorder import RecorderOptions, record_command, record_process
 
         if self.trace is not None:
@@ -150,7 +151,7 @@ class _Source:
         wanted = self.wanted
         recording = RecorderOptions(wanted.seconds, wanted.under, wanted.keep)
         what = f"process {self.pid}" if self.pid is not None else self.command[0]
-        say(f"recording {what} for {format_duration(wanted.seconds)}")
+        say(f"recording {what} for {duration(wanted.seconds)}")
         if self.pid is not None:
             found = record_process(self.pid, recording)
         else:
@@ -168,9 +169,9 @@ def _compared_line(check: ReplayCheck) -> str:
 
     text = f"replay: distance {check.distance:.3f}; "
     if not check.far:
-        return text + f"all features within {ALIKE:.0%}"
-    far = ", ".join(f"{name} ({check.differences[name]:.0%})" for name in check.far)
-    return text + f"off by more than {ALIKE:.0%}: {far}"
+        return text + f"all features within {percentage(ALIKE, 0)}"
+    far = ", ".join(f"{name} ({percentage(check.differences[name], 0)})" for name in check.far)
+    return text + f"off by more than {percentage(ALIKE, 0)}: {far}"
 
 
 def _check_room(wml: str, where: Path, *, asks: bool, yes: bool) -> None:
@@ -211,10 +212,10 @@ def _check_room(wml: str, where: Path, *, asks: bool, yes: bool) -> None:
 
 def _checked(source: _Source, traced: TracedFile, wml: str, where: Path, run_s: float) -> ReplayCheck:
     from ascar.cli.output import say
-    from ascar.units import format_duration
+    from ascar.render import duration
     from ascar.workloads.replay import check_replay
 
-    say(f"replaying in {where} for {format_duration(run_s)}")
+    say(f"replaying in {where} for {duration(run_s)}")
     recorded_by = traced.form if source.kind == "trace" else "strace"
     if source.kind == "trace" and recorded_by == "strace":
         recorded_by = "trace"  # it need not be traced anew
@@ -260,10 +261,10 @@ class _Result:
     def show(self) -> None:
         """For people: the workload on stdout where it goes nowhere else, what is told of it beside it."""
         from ascar.cli.output import people, say
-        from ascar.units import format_duration
+        from ascar.render import duration
 
         facts = self.traced.facts
-        seconds = format_duration(self.traced.trace.duration_s)
+        seconds = duration(self.traced.trace.duration_s)
         lines = [
             f"{facts.operations} operations of {facts.threads} threads on {facts.files} files in {seconds}"
         ]
