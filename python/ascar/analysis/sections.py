@@ -86,8 +86,8 @@ def verdict_section(outcome: Outcome, objective: Objective) -> Html:
             headline = "The default is fine"
             gain = f"{objective.gained(verdict)}{_interval(verdict, objective)}"
             said = (
-                f"The best configuration found is not {percentage(verdict.margin)} better than the default on "
-                f"{measure}: measured again, it has {gain}."
+                f"The best configuration found is less than {percentage(verdict.margin)} better than the "
+                f"default on {measure}: measured again, it has {gain}."
             )
         case "undecided":
             headline = "Undecided"
