@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import stat
 import tomllib
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_BYTE_ORDER_MARK = "\ufeff"
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _REASON_MAX = 300
 _PIECE_BYTES = 1 << 16
 
@@ -76,18 +77,18 @@ class SmallFile:
         return bytes(content)
 
     def text(self) -> str:
-        """The text of the file.
+        """The text of the file, without the byte-order mark that some editors write before it.
 
         Raises:
             InputError: it cannot be read, is too large, or is not a text.
         """
+        content = self.content()
+        if content.startswith(_UTF_16_MARKS):
+            raise self.refused("is UTF-16 text; save it as UTF-8")
         try:
-            text = self.content().decode("utf-8")
+            return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
         except UnicodeDecodeError as problem:
             raise self.refused(f"is not UTF-8 text ({problem.reason} at byte {problem.start})") from None
-        if text.startswith(_BYTE_ORDER_MARK):
-            raise self.refused("begins with a byte-order mark; save it as UTF-8 without one")
-        return text
 
     def toml(self) -> dict[str, Any]:
         """The table that the file holds.

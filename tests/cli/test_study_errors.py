@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from ascar.study import Study
 
 GOOD = """
 [study]
@@ -197,7 +200,8 @@ def test_the_good_study_really_is_good(ascar, tmp_path):
         (b"a = " + b"[" * 100_000, ["TOML"]),
         (b"\0", ["TOML"]),
         (b"[study]\na = = 1\n", ["study.toml", "line 2"]),
-        (b"\xef\xbb\xbf[study]\n", ["study.toml", "byte-order mark"]),
+        (b"\xef\xbb\xbf[study]\n", ["study.name", "missing"]),
+        ("[study]\n".encode("utf-16"), ["study.toml", "UTF-16", "save it as UTF-8"]),
     ],
 )
 def test_a_file_that_is_no_study(ascar, tmp_path, untouched, content, named):
@@ -208,6 +212,16 @@ def test_a_file_that_is_no_study(ascar, tmp_path, untouched, content, named):
     assert done.status == 2
     for name in named:
         assert name in done.error
+
+
+def test_a_study_that_begins_with_a_byte_order_mark_is_the_same_study(ascar, tmp_path):
+    digests = []
+    for name, mark in (("plain.toml", b""), ("marked.toml", codecs.BOM_UTF8)):
+        file = tmp_path / name
+        file.write_bytes(mark + GOOD.encode())
+        digests.append(Study.read(file).digest)
+        assert ascar("space", file).status == 0
+    assert digests[0] == digests[1]
 
 
 def test_a_directory_is_no_study(ascar, tmp_path, untouched):
