@@ -34,7 +34,8 @@ SEED = 17
 ALLOWED = re.compile(
     r"must |allowed|expected|missing|needs |did you mean|one of|at most|at least|in quotes|cannot be given|"
     r"from \S+ to|; (?:add|change|give|leave|make|name|remove|save|set|use|write) |it holds: |there are |"
-    r"applies only|Invalid value|Illegal character|is not in the range|valid |in the range|Possible options: |write e.g. |"
+    r"applies only|Invalid value|Illegal character|is not in the range|valid |in the range|"
+    r"Possible options: |write e.g. |"
     r"names an unknown|"
     r"drop or widen|install it|known: |is not between "
 )

@@ -82,6 +82,7 @@ _REASONS = {
 def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
     """The ranking as a table, what matters, and what was drawn."""
     from ascar.cli.output import people
+    from ascar.importance import FOR_PEOPLE
 
     console, selection = people(), found.selection
     note = f"; {found.failed} failed trials are left out" if found.failed else ""
@@ -98,6 +99,14 @@ def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
         markup=False,
         soft_wrap=True,
     )
+    unjudged = found.observations.too_few(FOR_PEOPLE.rows_min)
+    if unjudged:
+        names = ", ".join(unjudged)
+        console.print(
+            f"not judged, fewer than two of their values have {FOR_PEOPLE.rows_min} rows: {names}",
+            markup=False,
+            soft_wrap=True,
+        )
     if selection.stability is not None:
         console.print(f"the order is the same in {selection.stability:.0%} of the resamples")
     for name, value in found.best_values().items():
@@ -110,20 +119,19 @@ def _ranking(selection: Selection) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    whole = selection.variance or 1.0
+    whole, shares = selection.variance or 1.0, selection.shares()
     table = Table(box=None, pad_edge=False)
     for heading in ("", "parameter"):
         table.add_column(heading)
-    for heading in ("of variance", "95% interval", "alone", "first in"):
+    for heading in ("by itself", "with those above", "both, 95% interval", "first in"):
         table.add_column(heading, justify="right")
     table.add_column("cannot be told from")
     for place, one in enumerate(selection.ranking, 1):
         table.add_row(
             str(place) if one.selected else "",
             Text(one.parameter),
-            f"{one.importance / whole:.1%}",
+            *([f"{share:.1%}" for share in shares.get(one.parameter, ())] or ["-", "-"]),
             limits(one.ci_low, one.ci_high, lambda end: f"{end / whole:.1%}") or "-",
-            f"{one.importance_alone / whole:.1%}",
             "-" if one.first_share is None else f"{one.first_share:.0%}",
             Text(", ".join(one.same_as)),
         )
