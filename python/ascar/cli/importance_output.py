@@ -123,15 +123,23 @@ def _ranking(selection: Selection) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("", "parameter"):
         table.add_column(heading)
-    for heading in ("by itself", "with those above", "both, 95% interval", "first in"):
+    adds_up = selection.across == "mean"
+    of_variance = ("by itself", "with those above", "both, 95% interval")
+    for heading in of_variance if adds_up else ("greatest, over variance", "95% interval"):
         table.add_column(heading, justify="right")
+    table.add_column("first in", justify="right")
     table.add_column("cannot be told from")
     for place, one in enumerate(selection.ranking, 1):
         table.add_row(
             str(place) if one.selected else "",
             Text(one.parameter),
-            *([f"{share:.1%}" for share in shares.get(one.parameter, ())] or ["-", "-"]),
-            limits(one.ci_low, one.ci_high, lambda end: f"{end / whole:.1%}") or "-",
+            *(
+                [f"{share:.1%}" for share in shares.get(one.parameter, ())] or ["-", "-"]
+                if adds_up
+                else [f"{one.importance / whole:.2f}"]
+            ),
+            limits(one.ci_low, one.ci_high, lambda end: f"{end / whole:{'.1%' if adds_up else '.2f'}}")
+            or "-",
             "-" if one.first_share is None else f"{one.first_share:.0%}",
             Text(", ".join(one.same_as)),
         )

@@ -74,6 +74,7 @@ class Selection:
         variance: the variance of the rows (7.1).
         rsd: relative standard deviation of the rows (6.2).
         rsd_left: the greatest of any combination of the chosen ones' values.
+        across: how the reductions inside combinations became one number.
     """
 
     ranking: tuple[RankedParameter, ...]
@@ -84,6 +85,7 @@ class Selection:
     variance: float
     rsd: float
     rsd_left: float
+    across: Across = "max"
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -94,8 +96,11 @@ class Selection:
         """Of each chosen parameter: the share of the variance by itself, and the share of interactions.
 
         The second is what it explains only together with those chosen before it. With `across` = "mean" each
-        step explains a part of what the steps before left, so that all of them sum to at most 1.
+        step explains a part of what the steps before left, so that all of them sum to at most 1; the greatest
+        reductions of "max" are no shares, and there are none.
         """
+        if self.across != "mean":
+            return {}
         whole = self.variance or 1.0
         found: dict[str, tuple[float, float]] = {}
         for one in self.ranking:
@@ -157,6 +162,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
         float(values.var()),
         relative_deviation(observations.values),
         rsd_left,
+        rules.across,
     )
 
 
