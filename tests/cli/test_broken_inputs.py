@@ -145,11 +145,11 @@ TABLES = [one for one in study_keys() if one.table in _FUZZED]
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.sampled_from(TABLES), value=VALUES)
-def test_any_value_at_any_key_is_taken_or_refused_in_one_line(ascar, place, key: Key, value: object):
+def test_any_value_at_any_key_is_taken_or_refused_in_one_line(ascar, tmp_path, key: Key, value: object):
     tables = good_tables(key.table, key.kind)
     tables.setdefault(key.table, {})[key.name] = value
-    (place / "study.toml").write_text(toml_of(tables), "utf-8", newline="")
-    done = ascar("tune", "study.toml", "--budget", "20 s", "--quiet")  # of virtual time
+    (tmp_path / "study.toml").write_text(toml_of(tables), "utf-8", newline="")
+    done = ascar("tune", tmp_path / "study.toml", "--budget", "20 s", "--quiet")  # of virtual time
     assert done.status in (0, 2, 3), done.err
     if done.status == 2:
         assert len(done.error) <= LENGTH_MAX
