@@ -27,7 +27,7 @@ def test_a_small_file_is_read_as_a_whole(tmp_path):
     [
         (b"x" * 101, "larger than 100 bytes"),
         (b"name = '\xff'", "is not UTF-8 text (invalid start byte at byte 8)"),
-        (b"\xef\xbb\xbfname = 'a'", "begins with a byte-order mark; save it as UTF-8 without one"),
+        ("name = 'a'".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
         (b"name = ", "is not TOML: Invalid value (at end of document)"),
         (b"a = " + b"[" * 90, "is not TOML: "),
         (b"name = 'a'\0", "is not TOML: "),
@@ -72,6 +72,12 @@ def test_a_limit_is_not_reserved_before_there_is_so_much_to_read(tmp_path):
 def test_text_that_is_no_toml_is_refused_with_a_short_reason(text):
     with pytest.raises(StudyError, match="^study file is not TOML: .{5,300}$"):
         study_table(text)
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"\xef\xbb\xbfname = 'a'")
+    assert SmallFile(path, "the file", 100).toml() == {"name": "a"}
 
 
 def test_a_pipe_that_this_process_was_given_is_read():

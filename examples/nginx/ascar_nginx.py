@@ -123,6 +123,10 @@ class Nginx(Target):
         found = {name: self._said(name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
+    @property
+    def sampled(self):
+        return frozenset() if self.options.status is None else frozenset({"requests", "connections"})
+
     def sample(self):
         if self.options.status is None:
             return Sample()

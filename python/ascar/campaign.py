@@ -17,6 +17,7 @@ from ascar.abandonment import BestTrial
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
+from ascar.metric_names import check_metrics
 from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
@@ -95,7 +96,9 @@ class PreparedStudy:
             workload = open_workload(study.workload, target.default_workload)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         day = None if hasattr(target, "clock") else Day()
-        return cls(study, target, _space_of(study, target), workload, ticks, day)
+        space = _space_of(study, target)
+        check_metrics(study, target, workload, space)
+        return cls(study, target, space, workload, ticks, day)
 
     def entered(self) -> PreparedStudy:
         """The prepared once its target is entered: it then knows the machine's own defaults and abilities."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.errors import Exhausted, ExpressionError, StudyError, WorkError
+from ascar.errors import Exhausted, ExpressionError, InputError, StudyError, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.proposals import Proposal, Proposals
 from ascar.optimizers.rationing import Rationed
@@ -19,7 +19,7 @@ from ascar.optimizers.starting import start_proposals
 from ascar.optimizers.stopping import criterion_of, progress_of
 from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.space import change_budget
-from ascar.study.stop import walk
+from ascar.study.stop import stop_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -58,7 +58,7 @@ def search_optimizer(study: Study, space: Space, starts: Sequence[Proposal] | No
         valid = tuple(one for one in start if space.is_valid(one))
         return open_optimizer(study.optimizer, space, study.seed, valid)
 
-    needing = [key for key, table in walk(study.stop) if table.diversity is not None]
+    needing = [key for key, table in stop_tables(study.stop) if table.diversity is not None]
     limits = change_budget(study.space)
     plain = make(space)
     if needing and (limits or len(study.objectives) > 1 or not hasattr(plain, "generations")):
@@ -80,7 +80,10 @@ def best_of_similar(study: Study, history: History) -> tuple[Proposal, ...]:
     """
     if study.start.study is None:
         return ()
-    run = history.run(study.start.study)
+    try:
+        run = history.run(study.start.study)
+    except InputError as error:
+        raise StudyError(f"start.study = {study.start.study!r:.100}: {error.message}") from error
     scores: dict[Configuration, list[float]] = {}
     for trial in run.trials(readings=False):
         if trial.usable and trial.score is not None:
@@ -125,7 +128,7 @@ class Search:
             self.proposals.put(
                 Proposal(configuration, Origin.RETRY, "the machine went down while it was tried")
             )
-        if any(table.remaining_gain is not None for _, table in walk(study.stop)):
+        if any(table.remaining_gain is not None for _, table in stop_tables(study.stop)):
             self.remaining = RemainingGains(space, study.seed)
         for trial in self.campaign.trials:
             self._tell(trial)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 import stat
 import tomllib
 from dataclasses import dataclass
@@ -13,8 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_BYTE_ORDER_MARK = "\ufeff"
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _REASON_MAX = 300
+_LINE_MAX = 100
+_PLACE = re.compile(r"\(at line ([0-9]+), column [0-9]+\)")
+_TWICE = ("Cannot overwrite", "Cannot declare", "Cannot mutate")
 _PIECE_BYTES = 1 << 16
 
 
@@ -31,7 +36,22 @@ def toml_table(text: str, refused: Callable[[str], AscarError]) -> dict[str, Any
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # a number of thousands of digits is a mere ValueError
-        raise refused(f"is not TOML: {str(problem)[:_REASON_MAX]}") from None
+        reason = str(problem)[:_REASON_MAX]
+        raise refused(f"is not TOML: {reason}{_line_in(text, reason)}") from None
+
+
+def _line_in(text: str, reason: str) -> str:
+    """The line that a reason is about, as it stands there, and what helps."""
+    place = _PLACE.search(reason)
+    lines = text.split("\n")
+    if place is None or not 1 <= int(place[1]) <= len(lines):
+        return ""
+    line = lines[int(place[1]) - 1].strip()
+    if not line:
+        return ""
+    shown = repr(line[:_LINE_MAX]) + ("..." if len(line) > _LINE_MAX else "")
+    advice = "; write each key and each table once" if reason.startswith(_TWICE) else ""
+    return f": {shown}{advice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +96,18 @@ class SmallFile:
         return bytes(content)
 
     def text(self) -> str:
-        """The text of the file.
+        """The text of the file, without the byte-order mark that some editors write before it.
 
         Raises:
             InputError: it cannot be read, is too large, or is not a text.
         """
+        content = self.content()
+        if content.startswith(_UTF_16_MARKS):
+            raise self.refused("is UTF-16 text; save it as UTF-8")
         try:
-            text = self.content().decode("utf-8")
+            return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
         except UnicodeDecodeError as problem:
             raise self.refused(f"is not UTF-8 text ({problem.reason} at byte {problem.start})") from None
-        if text.startswith(_BYTE_ORDER_MARK):
-            raise self.refused("begins with a byte-order mark; save it as UTF-8 without one")
-        return text
 
     def toml(self) -> dict[str, Any]:
         """The table that the file holds.

@@ -4,9 +4,11 @@ import asyncio
 import json
 import math
 import os
+import re
+import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -253,3 +255,57 @@ def _as_nobody(place: Path, path_without: Callable[..., str]) -> tuple[Path, Cal
         return Done(done.returncode, done.stdout, done.stderr)
 
     return home, run
+
+
+def everything_below(place: Path) -> set[str]:
+    """Paths of files and folders; a folder that is being unmounted counts, its content does not."""
+    return {f"{folder}/{name}" for folder, *below in os.walk(place) for names in below for name in names}
+
+
+@contextmanager
+def changing_nothing(own_state: Path, tmp_path: Path) -> Iterator[None]:
+    """Fails the test if anything is there afterwards that was not there before, but for an empty history.
+
+    What has gone meanwhile is another program's: a keeper's that cleans up, or an automount's. So is what a
+    keeper mounts or writes, its process id in the name, unless it was started in this test's environment, and
+    what is mounted elsewhere than here or where a keeper mounts.
+    """
+    running = {path.name for path in Path("/proc").glob("[0-9]*")}
+    places = [tmp_path, Path("/run/ascar"), Path("/var/lib/ascar")]
+
+    def may_be_ours(line: str) -> bool:
+        if line.startswith((str(own_state), f"{tmp_path}/cache")):
+            return False
+        keeper = re.search(r"/(?:run|lib)/ascar/\w+/[0-9a-f]+-(\d+)[-.]", line)
+        if keeper is None:
+            return " " not in line or any(f" {place}" in line for place in places)
+        with suppress(OSError):
+            return str(own_state).encode() in Path("/proc", keeper[1], "environ").read_bytes()
+        return keeper[1] not in running
+
+    def look() -> set[str]:
+        files = {path for place in places for path in everything_below(place) if not path.endswith(".toml")}
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+        return files.union(mounts, map(str, Path("/sys/block").iterdir()))
+
+    before = look()
+    yield
+    assert {line for line in look() - before if may_be_ours(line)} == set()
+    kept = own_state / "ascar" / "history.sqlite"
+    if kept.exists():
+        with closing(sqlite3.connect(kept)) as history:
+            assert history.execute("SELECT count(*) FROM run").fetchone() == (0,)
+
+
+@pytest.fixture
+def nothing_kept(own_state: Path, tmp_path: Path) -> Iterator[None]:
+    """Fails the test if anything was changed, or a run kept."""
+    with changing_nothing(own_state, tmp_path):
+        yield
+
+
+@pytest.fixture
+def untouched(nothing_kept: None, own_state: Path) -> Iterator[None]:
+    """Fails the test if anything is there afterwards that was not there before, an empty history included."""
+    yield
+    assert not own_state.exists()

@@ -75,7 +75,7 @@ def test_a_dataset_with_conditional_parameters(ascar):
 def test_a_run_of_the_history(ascar, space, trial_of):
     study = Study.parse(SMALL)
     with History() as history, history.begin(study, space, {}) as run:
-        for number, one in enumerate(space.enumerate(), 1):
+        for number, one in enumerate([*space.enumerate()] * 5, 1):
             rate = 100.0 + 50 * (one["fs"] == "xfs") + number % 2
             trial = trial_of(number, one, rate)
             run.start_trial(replace(trial, state=TrialState.RUNNING))

@@ -256,7 +256,7 @@ def test_fio_is_measured_by_its_json(ascar, tmp_path):
         (["--work-amount", "5,1", "--", "echo", "%WORK_AMOUNT%"], "0 < least <= most"),
         (["--work-amount", "nan,1", "--", "echo", "%WORK_AMOUNT%"], "0 < least <= most"),
         (["--preset", "huge", "--", "true"], "quick, normal, strict"),
-        (["--interval-width", "0", "--", "true"], "interval width"),
+        (["--interval-width", "0", "--", "true"], "--interval-width"),
         (["--confidence", "1", "--", "true"], "confidence"),
         (["--budget", "soon", "--", "true"], "--budget"),
         (["--round-limit", "-1 s", "--", "true"], "--round-limit"),

@@ -214,7 +214,7 @@ def test_validate_gives_the_canonical_configuration():
                     boolean("b", default=True, cost=COST, when="a"),
                 )
             ).count(),
-            "the conditions of a, b depend on each other in a circle",
+            "conditions must not depend on each other in a circle: a: when = ",
         ),
         (
             lambda: Space(

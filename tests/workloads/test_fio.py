@@ -213,7 +213,7 @@ def test_mistakes_are_named(options, problem):
 
 def test_a_job_file_that_is_none_is_refused(tmp_path):
     (tmp_path / "huge.fio").write_bytes(b"x" * 100_000)
-    (tmp_path / "binary.fio").write_bytes(b"\xff\xfe")
+    (tmp_path / "binary.fio").write_bytes(b"\xff\xff")
     with pytest.raises(StudyError, match="larger than"):
         Fio({"job": str(tmp_path / "huge.fio")})
     with pytest.raises(StudyError, match="is not UTF-8 text"):

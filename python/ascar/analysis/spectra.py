@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-ROWS_PER_RANGE = 8
+ROWS_PER_RANGE = 10
 _CANDIDATES = 16  # rows that compete for a place in the sample
 _SETS_MAX = 20_000
 

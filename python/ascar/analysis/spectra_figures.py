@@ -31,7 +31,7 @@ def ranking_figure(selection: Selection) -> Figure:
                 axes.plot([one.ci_low / whole, one.ci_high / whole], [row, row], color=COLOURS["ink"], lw=1.5)
         axes.set_yticks(range(len(shown)), [one.parameter for one in shown])
         axes.invert_yaxis()
-        axes.set_xlabel("importance, given the parameters above, over the variance of all rows")
+        axes.set_xlabel("share of the variance of all rows, given the parameters above")
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from ascar.analysis.spectra import TableRoles, fixed_values, observations_of
 from ascar.analysis.spectra_figures import fixed_figure, ranking_figure
 from ascar.analysis.tables import ended_trials
 from ascar.errors import InputError
-from ascar.importance import SelectionOptions, select
+from ascar.importance import FOR_PEOPLE, select
 from ascar.render import limits, percentage
 
 if TYPE_CHECKING:
@@ -38,10 +39,15 @@ def importance_section(run: Run, trials: Sequence[Trial]) -> Html:
     names = tuple(name for name in run.space.names if name in frame.columns)
     try:
         observations = observations_of(frame, "trial.score", TableRoles(names))
+        unjudged = observations.too_few(FOR_PEOPLE.rows_min)
         if len(observations.values) < _TRIALS_MIN or len(observations.factors) < 2:
             return Html("")
-        selection = select(observations, SelectionOptions(), np.random.default_rng(1))
-        first = [one.parameter for one in selection.ranking[:_SHOWN]]
+        if len(unjudged) == len(observations.factors):
+            return Html("")
+        selection = select(observations, FOR_PEOPLE, np.random.default_rng(1))
+        ranking = tuple(one for one in selection.ranking if one.parameter not in unjudged)
+        selection = replace(selection, ranking=ranking)
+        first = [one.parameter for one in ranking[:_SHOWN]]
         sets = {
             count: fixed_values(observations, first, count) for count in range(1, min(len(first), _FIXED) + 1)
         }
@@ -56,39 +62,52 @@ def importance_section(run: Run, trials: Sequence[Trial]) -> Html:
         f" The order of those selected is the same in {percentage(selection.stability)} of the resamples."
     )  # fmt: skip
     chosen = ", ".join(selection.selected) or "none"
+    shares = selection.shares().values()
+    alone, together = sum(own for own, _ in shares), sum(both for _, both in shares)
+    left_out = (
+        f" Not judged, because fewer than two of their values have {FOR_PEOPLE.rows_min} trials each: "
+        f"{', '.join(unjudged)}." if unjudged else ""
+    )  # fmt: skip
     return each(
         tag("h3", "Which of them matter"),
         tag(
             "p",
-            f"By the variance that each explains, given those before it (Spectra): {chosen}.{stable} "
+            f"By the variance of the score that each explains, given those before it (Spectra): {chosen}. "
+            f"By themselves they explain {percentage(alone)} of it, by interactions (only together) another "
+            f"{percentage(together)}; the rest is that of other parameters, and of noise.{stable}{left_out} "
             "A search samples where scores are good, so this is of what was tried; a sweep tells of all.",
         ),
         _figure(
             ranking_figure(selection),
             f"Importance of parameters, over the variance of all trials: {ranked}.",
             "importance",
-            "Importance, given the parameters above; the lines are 95% intervals.",
+            "Importance: the share of the variance of all trials' scores that splitting the trials by the "
+            "parameter's value explains, in trials that are alike in the parameters above it. The lines are "
+            "95% intervals, by resampling the trials (bootstrap).",
         ),
         table("Importance of parameters", _HEADS, _rows(selection)),
         _figure(
             fixed_figure(sets, metric_label(run.objective.unit)),
             f"Mean against relative deviation of trials in which values of {', '.join(first)} are fixed.",
-            "fixed", "Each dot is the trials in which so many of the first parameters have certain values.",
+            "fixed",
+            "Each dot is a set of trials in which so many of the first parameters have certain values: to "
+            "the right their mean, upwards their relative standard deviation (standard deviation over mean). "
+            "Where dots lie low, the parameters that are fixed decide the score.",
         ),
     )  # fmt: skip
 
 
-_HEADS = ("parameter", "of variance ", "95% interval ", "alone ", "cannot be told from")
+# Two columns of shares, which add up to at most 100%; the interval is that of their sum.
+_HEADS = ("parameter", "by itself ", "with those above ", "both, 95% interval ", "cannot be told from")
 
 
 def _rows(selection: Selection) -> list[list[str]]:
     rows: list[list[str]] = []
+    shares, none = selection.shares(), "\N{EN DASH}"
     for one in selection.ranking[:12]:
-        interval = (
-            limits(one.ci_low, one.ci_high, lambda end: percentage(end / selection.variance)) or "\N{EN DASH}"
-        )
-        share, alone = one.importance / selection.variance, one.importance_alone / selection.variance
-        rows.append([one.parameter, percentage(share), interval, percentage(alone), ", ".join(one.same_as)])
+        interval = limits(one.ci_low, one.ci_high, lambda end: percentage(end / selection.variance)) or none
+        told = [percentage(share) for share in shares.get(one.parameter, ())] or [none, none]
+        rows.append([one.parameter, *told, interval, ", ".join(one.same_as)])
     return rows
 
 

@@ -133,16 +133,19 @@ def _share(text: str | None) -> float | None:
     """A share from "2%" or "0.02".
 
     Raises:
-        InputError: it is neither.
+        InputError: it is neither, or not between 0 and 1.
     """
     from ascar.errors import InputError
 
     if text is None:
         return None
     try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError as error:
         raise InputError(f"--margin = {text!r}: must be a share, e.g. 1% or 0.01") from error
+    if not 0 < share < 1:
+        raise InputError(f"--margin = {text!r}: must be above 0 and below 1, e.g. 1% or 0.01")
+    return share
 
 
 def _plan(metric: str, wanted: _Wanted, limits: tuple[str, int], order: tuple[int, int]) -> ContestPlan:

@@ -54,7 +54,7 @@ def importance(
     samples: Samples = None,
     seed: Seed = 1,
     rsd: Rsd = 2.0,
-    across: Across = "max",
+    across: Across = "mean",
     plots: Plots = None,
     json: Json = False,
 ) -> int:
@@ -67,7 +67,7 @@ def importance(
     from ascar.analysis.table_columns import ColumnOptions
     from ascar.cli.importance_output import draw_importance, emit_importance, print_importance
     from ascar.errors import InputError
-    from ascar.importance import SelectionOptions
+    from ascar.importance import FOR_PEOPLE
 
     if across not in ("max", "mean"):
         raise InputError(f"--across = {across!r}: must be max or mean")
@@ -77,7 +77,7 @@ def importance(
     if direction is not None:
         source = replace(source, direction=direction)
     found = _ranked(
-        source, samples, SelectionOptions(rsd_max=rsd / 100, across=across), np.random.default_rng(seed)
+        source, samples, replace(FOR_PEOPLE, rsd_max=rsd / 100, across=across), np.random.default_rng(seed)
     )
     drawn = [] if plots is None else draw_importance(found, plots)
     (emit_importance if json else print_importance)(found, drawn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.render import limits, percentage
+from ascar.render import limits, number, percentage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +82,7 @@ _REASONS = {
 def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
     """The ranking as a table, what matters, and what was drawn."""
     from ascar.cli.output import people
+    from ascar.importance import FOR_PEOPLE
 
     console, selection = people(), found.selection
     note = f"; {found.failed} failed trials are left out" if found.failed else ""
@@ -99,6 +100,14 @@ def print_importance(found: RankedImportance, drawn: list[Path]) -> None:
         markup=False,
         soft_wrap=True,
     )
+    unjudged = found.observations.too_few(FOR_PEOPLE.rows_min)
+    if unjudged:
+        names = ", ".join(unjudged)
+        console.print(
+            f"not judged, fewer than two of their values have {FOR_PEOPLE.rows_min} rows: {names}",
+            markup=False,
+            soft_wrap=True,
+        )
     if selection.stability is not None:
         console.print(f"the order is the same in {percentage(selection.stability, 0)} of the resamples")
     for name, value in found.best_values().items():
@@ -111,20 +120,31 @@ def _ranking(selection: Selection) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    whole = selection.variance or 1.0
+    whole, shares = selection.variance or 1.0, selection.shares()
     table = Table(box=None, pad_edge=False)
     for heading in ("", "parameter"):
         table.add_column(heading)
-    for heading in ("of variance", "95% interval", "alone", "first in"):
+    adds_up = selection.across == "mean"
+    of_variance = ("by itself", "with those above", "both, 95% interval")
+    for heading in of_variance if adds_up else ("greatest, over variance", "95% interval"):
         table.add_column(heading, justify="right")
+    table.add_column("first in", justify="right")
     table.add_column("cannot be told from")
     for place, one in enumerate(selection.ranking, 1):
         table.add_row(
             str(place) if one.selected else "",
             Text(one.parameter),
-            percentage(one.importance / whole, 1),
-            limits(one.ci_low, one.ci_high, lambda end: percentage(end / whole, 1)) or "-",
-            percentage(one.importance_alone / whole, 1),
+            *(
+                [percentage(share, 1) for share in shares.get(one.parameter, ())] or ["-", "-"]
+                if adds_up
+                else [number(one.importance / whole, 3)]
+            ),
+            limits(
+                one.ci_low,
+                one.ci_high,
+                lambda end: percentage(end / whole, 1) if adds_up else number(end / whole, 3),
+            )
+            or "-",
             "-" if one.first_share is None else percentage(one.first_share, 0),
             Text(", ".join(one.same_as)),
         )

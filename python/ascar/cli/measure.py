@@ -168,6 +168,7 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
     from ascar.pilot.command import WORK_AMOUNT
     from ascar.study import duration
 
+    short_s = duration("--short-round", short_round)
     if text is None:
         if runner.adjustable:
             raise InputError(f"COMMAND has {WORK_AMOUNT}: give its range with --work-amount, e.g. 1,1000")
@@ -183,7 +184,6 @@ def _work(runner: CommandRunner, text: str | None, short_round: str, limit: str)
         raise InputError(f"--work-amount = {text!r}: must be MIN,MAX, e.g. 1,1000") from error
     whole = all(end.strip().lstrip("+").isdigit() for end in (low, high))
     longest_s = duration("--budget", limit) / 20
-    short_s = duration("--short-round", short_round)
     return WorkAmounts(*ends, whole=whole, short_round_s=short_s, longest_round_s=max(longest_s, short_s))
 
 

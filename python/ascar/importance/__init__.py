@@ -18,9 +18,10 @@ from ascar.importance.measures import (
     relative_deviation,
 )
 from ascar.importance.observations import Factor, Observations
-from ascar.importance.selection import Selection, SelectionOptions, select
+from ascar.importance.selection import FOR_PEOPLE, Selection, SelectionOptions, select
 
 __all__ = [
+    "FOR_PEOPLE",
     "Factor",
     "Observations",
     "Selection",

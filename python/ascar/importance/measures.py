@@ -84,7 +84,7 @@ def interaction(observations: Observations, one: str, other: str) -> float:
     return conditional_importance(observations, other, [one], "mean") - importance(observations, other)
 
 
-def chance(observations: Observations, name: str, parts: Parts) -> float:
+def chance(observations: Observations, name: str, parts: Parts, rows_min: int = 0) -> float:
     """How likely a split by a parameter without any effect explains that much in the part where it does most.
 
     An F test (analysis of variance) in each part that has more rows than values, by Bonferroni's rule over
@@ -94,8 +94,9 @@ def chance(observations: Observations, name: str, parts: Parts) -> float:
         InputError: no such parameter.
     """
     factor, values = observations.factor(name), centred(observations)
-    sums, count = Sums.of(factor, parts, values, None), len(parts.sizes)
+    sums, count = Sums.of(factor, parts, values, None, rows_min), len(parts.sizes)
     held = factor.codes >= 0
+    held[held] = sums.counts[0][parts.of_row[held], factor.codes[held]] > 0
     inside, counts = parts.of_row[held], sums.counts[0]
     rows, groups = counts.sum(1), (counts > 0).sum(1)
     whole = np.bincount(inside, values[held] ** 2, count) - np.divide(

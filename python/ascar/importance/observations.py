@@ -85,6 +85,12 @@ class Observations:
         known = ", ".join(factor.name for factor in self.factors[:40])
         raise InputError(f"parameter {name!r}: none of that name has more than one value; there are {known}")
 
+    def too_few(self, rows_min: int) -> tuple[str, ...]:
+        """The parameters of which fewer than two values have so many rows: nothing can be told of them."""
+        return tuple(
+            one.name for one in self.factors if (np.bincount(one.codes[one.codes >= 0]) >= rows_min).sum() < 2
+        )
+
     def rows(self, indices: NDArray[np.intp]) -> Observations:
         """Some of the rows; parameters that have one value there are left out.
 

@@ -42,6 +42,7 @@ class SelectionOptions:
         count_max: choose at most so many; None: any number.
         resamples: the number of bootstrap resamples; 0: no intervals and no stability.
         confidence: the confidence of the intervals.
+        rows_min: leave out a value of a parameter that has fewer rows.
     """
 
     rsd_max: float = 0.02
@@ -50,6 +51,11 @@ class SelectionOptions:
     count_max: int | None = None
     resamples: int = 200
     confidence: float = 0.95
+    rows_min: int = 0
+
+
+FOR_PEOPLE = SelectionOptions(across="mean", rows_min=10)
+"""What reports and `ascar importance` begin with: shares that add up, none of them from a handful of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Selection:
         variance: the variance of the rows (7.1).
         rsd: relative standard deviation of the rows (6.2).
         rsd_left: the greatest of any combination of the chosen ones' values.
+        across: how the reductions inside combinations became one number.
     """
 
     ranking: tuple[RankedParameter, ...]
@@ -78,11 +85,29 @@ class Selection:
     variance: float
     rsd: float
     rsd_left: float
+    across: Across = "max"
 
     @property
     def selected(self) -> tuple[str, ...]:
         """The chosen parameters, in their order."""
         return tuple(one.parameter for one in self.ranking if one.selected)
+
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """Of each chosen parameter: the share of the variance by itself, and the share of interactions.
+
+        The second is what it explains only together with those chosen before it. With `across` = "mean" each
+        step explains a part of what the steps before left, so that all of them sum to at most 1; the greatest
+        reductions of "max" are no shares, and there are none.
+        """
+        if self.across != "mean":
+            return {}
+        whole = self.variance or 1.0
+        found: dict[str, tuple[float, float]] = {}
+        for one in self.ranking:
+            if one.selected:
+                own = min(one.importance, one.importance_alone) / whole
+                found[one.parameter] = own, one.importance / whole - own
+        return found
 
 
 def select(observations: Observations, rules: SelectionOptions, rng: np.random.Generator) -> Selection:
@@ -109,7 +134,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
         alike = rsd_left <= rules.rsd_max and parts.sizes.max() > 1  # one row alone says nothing of that
         reason = "rsd" if alike else _reason(rules, ranked, len(chosen), field.least)
         if reason is None and rules.evidence:
-            by_chance = chance(observations, ranked[0].parameter, parts) * len(left)
+            by_chance = chance(observations, ranked[0].parameter, parts, rules.rows_min) * len(left)
             reason = "no-evidence" if by_chance > 1 - rules.confidence else None
         if reason is not None:
             break
@@ -137,6 +162,7 @@ def select(observations: Observations, rules: SelectionOptions, rng: np.random.G
         float(values.var()),
         relative_deviation(observations.values),
         rsd_left,
+        rules.across,
     )
 
 
@@ -174,7 +200,7 @@ class _Field:
         found: list[RankedParameter] = []
         drawn: dict[str, Floats] = {}
         for factor in left:
-            sums = Sums.of(factor, parts, self.values, self.blocks)
+            sums = Sums.of(factor, parts, self.values, self.blocks, self.rules.rows_min)
             estimate = sums.reduction(across)
             low, high = None, None
             if self.blocks is not None:

@@ -109,8 +109,10 @@ class Sums:
     rows: Floats
 
     @classmethod
-    def of(cls, factor: Factor, parts: Parts, values: Floats, blocks: Blocks | None) -> Sums:
-        """Count and add up."""
+    def of(
+        cls, factor: Factor, parts: Parts, values: Floats, blocks: Blocks | None, rows_min: int = 0
+    ) -> Sums:
+        """Count and add up; values with fewer than `rows_min` rows in all are left out."""
         width, count = int(factor.codes.max()) + 1, len(parts.sizes)
         depth = 1 if blocks is None else blocks.count
         outer = parts.of_row if blocks is None else blocks.of_row * count + parts.of_row
@@ -121,8 +123,12 @@ class Sums:
         size, shape = depth * count * width, (depth, count, width)
         counts = np.bincount(cells, minlength=size).astype(np.float64).reshape(shape)
         totals = _added(cells, values if everywhere else values[applies], size).reshape(shape)
+        every = counts.sum(2)
+        if rows_min > 1:
+            few = counts.sum((0, 1)) < rows_min
+            counts, totals = np.where(few, 0.0, counts), np.where(few, 0.0, totals)
         if everywhere:
-            return cls(counts, totals, counts.sum(2))
+            return cls(counts, totals, every)
         rows = np.bincount(outer, minlength=depth * count).astype(np.float64).reshape(depth, count)
         return cls(counts, totals, rows)
 

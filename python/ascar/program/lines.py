@@ -41,7 +41,9 @@ class LineProgram:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            raise EnvironmentLacks(f"{key} = {command[0]!r}: {error.strerror}") from error
+            raise EnvironmentLacks(
+                f"{key} = {command[0]!r}: {error.strerror}; name a program that can be run"
+            ) from error
         assert self._process.stdout is not None
         self._out = self._process.stdout.fileno()
         os.set_blocking(self._out, False)

@@ -27,7 +27,7 @@ from ascar.messaging import token
 from ascar.results.measurement import Readings, Series
 from ascar.results.trial import Change
 from ascar.rules import RuleSet
-from ascar.sharp.deployment.managed_system import ManagedSystem, interval_metrics
+from ascar.sharp.deployment.managed_system import METRICS, ManagedSystem, interval_metrics
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.ranges import FIELDS
 from ascar.sharp.rule_knobs import space_of, with_values
@@ -199,6 +199,11 @@ class RuleParameters(Target):
     def clock(self) -> float:
         """Seconds of the system; they stand still while it is not entered."""
         return self._left_s if self._system is None else self._left_s + self._system.time_s
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """What an interval of a running system tells."""
+        return METRICS
 
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """Readings of what runs there, until it is enough.

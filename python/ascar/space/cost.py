@@ -84,7 +84,7 @@ def costs_named(names: Iterable[str | int], key: str = "allow_cost") -> frozense
         else:
             allowed = ", ".join(_BY_NAME)
             raise SpaceError(
-                f"{key}: {name!r} is not a change cost; allowed: {allowed}, 0 to 3{hint(name, _BY_NAME)}"
+                f"{key}: {shown(name)} is not a change cost; allowed: {allowed}, 0 to 3{hint(name, _BY_NAME)}"
             )
     return frozenset(costs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from typing import Any, cast
 
 from ascar.errors import SpaceError
@@ -108,5 +109,5 @@ class Fields:
 
 def shown(value: object) -> str:
     """A value for one line of text."""
-    text = repr(value)
+    text = value.isoformat() if isinstance(value, date | time) else repr(value)
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."

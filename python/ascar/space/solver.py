@@ -366,9 +366,8 @@ def _levels(
     while waiting:
         ready = [name for name, needed in waiting.items() if needed <= done]
         if not ready:
-            raise SpaceError(
-                f"the conditions of {listed(waiting)} depend on each other in a circle; break it"
-            )
+            circle = (f"{name}: when = {str(by_name[name].condition)!r:.100}" for name in waiting)
+            raise SpaceError(f"conditions must not depend on each other in a circle: {listed(circle, 5)}")
         name = (
             min(ready, key=lambda name: _open_states(done | {name}, links, domains))
             if by_frontier

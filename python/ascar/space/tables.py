@@ -68,7 +68,7 @@ def parameter_from_table(name: str, table: object, path: str) -> Parameter:
             {
                 "default": _default(fields),
                 "cost": _cost(fields),
-                "when": fields.text("when"),
+                "when": _condition(fields),
                 "weaker": _weaker(fields),
                 "special": _meanings(fields),
                 "unit": _short(fields, "unit"),
@@ -205,6 +205,13 @@ def _default(fields: Fields) -> Any:
     default = fields.need("default", "the value in force now")
     check_value(default, f"{fields.path}.default")
     return default
+
+
+def _condition(fields: Fields) -> str:
+    text = fields.text("when")
+    if "when" in fields and not text.strip():
+        raise fields.error("when", "must be a formula over parameters; leave it out where it always applies")
+    return text
 
 
 def _cost(fields: Fields) -> ChangeCost:

@@ -16,7 +16,7 @@ from ascar.study.guard import GuardSection
 from ascar.study.keys import check_value, convert, duration, within, words_in
 from ascar.study.nodes import on_node
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
-from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection
+from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection, stop_tables
 
 __all__ = [
     "FILE_BYTES_MAX",
@@ -34,6 +34,7 @@ __all__ = [
     "convert",
     "duration",
     "on_node",
+    "stop_tables",
     "study_digest",
     "study_table",
     "study_text",

@@ -105,6 +105,10 @@ class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 broken.append(f"not ({rule['forbid']}): {rule['why']}")
         return tuple(broken)
 
+    def rule_names(self) -> list[tuple[int, str, set[str]]]:
+        """The rules: the number, the formula, and the names in it."""
+        return [(index, str(rule["forbid"]), _names(rule)) for index, rule in enumerate(self.rule)]
+
     def closed_s(self, now: datetime) -> float | None:
         """Seconds until changes are allowed, from a local time on; None where they never are."""
         minutes = self._guard.opens_in_minutes(now.isoweekday() % 7, 60 * now.hour + now.minute)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
+_SHOWN_MAX = 120
 
 
 def duration(key: str, text: str) -> float:
@@ -103,7 +105,15 @@ def _explain(message: str, table: Mapping[str, Any], kind: type[Any], section: s
     if missing:
         key = _join(section, path, missing[1])
         return f"{key}: missing; the table needs it (`ascar init` writes a complete study file)"
-    return f"{_join(section, path)} = {value!r}: must be {_allowed(problem, owner, path)}"
+    return f"{_join(section, path)} = {_shown(value)}: must be {_allowed(problem, owner, path)}"
+
+
+def _shown(value: object) -> str:
+    """A value in a message: of one line, and of a length that can be read; dates as TOML has them."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    text = repr(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
 # What a key may look like, where its default does not show it.

@@ -72,12 +72,12 @@ class StopSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     all: tuple[StopSection, ...] = ()
 
 
-def walk(stop: StopSection, key: str = "stop") -> Iterator[tuple[str, StopSection]]:
+def stop_tables(stop: StopSection, key: str = "stop") -> Iterator[tuple[str, StopSection]]:
     """The table and all tables in it, each with its key."""
     yield key, stop
     for name, tables in (("any", stop.any), ("all", stop.all)):
         for index, table in enumerate(tables):
-            yield from walk(table, f"{key}.{name}[{index}]")
+            yield from stop_tables(table, f"{key}.{name}[{index}]")
 
 
 def targets_of(stop: StopSection) -> dict[str, Expression]:
@@ -88,7 +88,7 @@ def targets_of(stop: StopSection) -> dict[str, Expression]:
     """
     return {
         table.target: formula(f"{key}.target", table.target)
-        for key, table in walk(stop)
+        for key, table in stop_tables(stop)
         if table.target is not None
     }
 
@@ -99,7 +99,7 @@ def check_stop(stop: StopSection) -> None:
     Raises:
         StudyError: a number is out of range, or tables are nested too deeply.
     """
-    for key, table in walk(stop):
+    for key, table in stop_tables(stop):
         if key.count("[") > _DEPTH_MAX:
             raise StudyError(f"{key}: any and all are nested more than {_DEPTH_MAX} deep")
         if key != "stop" and table == StopSection():

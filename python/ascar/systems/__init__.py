@@ -126,6 +126,11 @@ class System(Protocol):
         """Counters and gauges at this moment."""
         return Sample()
 
+    @property
+    def sampled(self) -> frozenset[str] | None:
+        """The names that `sample` may tell, known before the system is entered; None where they are not."""
+        return frozenset() if type(self).sample is System.sample else None
+
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for: kernel, device stack, memory; JSON-ready."""
         ...

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _SECTOR_BYTES = 512
 _SYS = Path("/sys")
@@ -59,6 +59,14 @@ class Counters:
                 if line.startswith("some") and " total=" in line:
                     totals[f"stall_{resource}_s"] = int(line.rpartition("total=")[2]) / 1e6
         return totals
+
+
+def counter_names(prefixes: Iterable[str]) -> frozenset[str]:
+    """The names that `Counters` of devices with these prefixes reads on this machine."""
+    totals = dict.fromkeys(Counters({}).read())
+    for prefix in prefixes:
+        totals |= dict.fromkeys(_device_totals(prefix, Path("/nonexistent")))
+    return frozenset(totals)
 
 
 class _EnergyDomain:

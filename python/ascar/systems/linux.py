@@ -97,7 +97,9 @@ class Linux(Target):
             raise StudyError(f"target.device = {device!r:.80}: must be a name in /sys/block, such as 'sda'")
         names = self.options.settings
         if not 1 <= len(names) <= _SETTINGS_MAX:
-            raise StudyError(f"target.settings: names {len(names)}; name 1 to {_SETTINGS_MAX} settings")
+            raise StudyError(
+                f"target.settings = {list(names)!r:.80}: names {len(names)}; must name 1 to {_SETTINGS_MAX}"
+            )
         self._node = None if self.options.node is None else node_of(self.options.node)
         files = KernelFiles(self._node)
         parameters = tuple(parameter_here(name, device, files) for name in names)

@@ -19,7 +19,7 @@ from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
-from ascar.systems.counters import Counters
+from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, restore_all
 from ascar.systems.localfs_description import localfs_description
 from ascar.systems.localfs_device import Device, SecondsByStep
@@ -302,6 +302,11 @@ class LocalFileSystem(Target):
         """Device traffic, processor time, stalls, energy; see `ascar.systems.counters`."""
         assert self._counters is not None, "counters are those of the devices that entering takes"
         return Sample(self._counters.read())
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The names of those counters."""
+        return counter_names(("device", "backing"))
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

@@ -197,7 +197,8 @@ def _frame(path: Path) -> pl.DataFrame:
     shown = f"table {str(path)!r}"
     try:
         if not path.is_file():
-            raise StudyError(f"{shown}: no such file; give the path of a CSV or Parquet file")
+            reason = "is not a file" if path.exists() else "no such file"
+            raise StudyError(f"{shown}: {reason}; give the path of a CSV or Parquet file")
         if path.stat().st_size > FILE_BYTES_MAX:
             raise StudyError(f"{shown}: larger than {FILE_BYTES_MAX} bytes; keep the columns that are needed")
         if path.suffix.lower() in (".parquet", ".pq"):

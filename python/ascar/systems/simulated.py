@@ -115,6 +115,11 @@ class SimulatedSystem(VirtualSystem):
         """The formulas and the noise."""
         return {"target": "simulated", **msgspec.to_builtins(self._options)}
 
+    @property
+    def reported(self) -> frozenset[str]:
+        """The metrics that have a formula."""
+        return frozenset(self._metrics)
+
     def levels(self, values: Mapping[str, Any]) -> dict[str, float]:
         """The formulas' values: what endless noise-free measuring would tell.
 

@@ -22,7 +22,7 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
 from ascar.systems import Sample, Target
-from ascar.systems.counters import Counters
+from ascar.systems.counters import Counters, counter_names
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.workspace import Workspace
 
@@ -295,6 +295,11 @@ class SqliteDatabase(Target):
         """The traffic of the disk below, processor time, stalls, energy."""
         assert self._counters is not None, "counters are those of the disk that entering finds"
         return Sample(self._counters.read())
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The names of those counters."""
+        return counter_names(("device",))
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

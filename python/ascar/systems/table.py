@@ -116,6 +116,11 @@ class RecordedTable(VirtualSystem):
             )
         return super().apply(configuration)
 
+    @property
+    def reported(self) -> frozenset[str]:
+        """The columns that were measured."""
+        return frozenset(self.recording.values)
+
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """One recorded evaluation.
 

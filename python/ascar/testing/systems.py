@@ -99,6 +99,13 @@ class TargetContract:
             assert set(before) == set(after)
             assert all(after[name] >= before[name] for name in before)
 
+    def test_what_it_samples_is_what_it_declares(self) -> None:
+        declared = self.make().sampled
+        with self.make() as target:
+            target.apply(target.space.default())
+            sample = target.sample()
+            assert declared is None or {*sample.counters, *sample.gauges} <= declared
+
     def test_commands_are_lines_by_form(self) -> None:
         target = self.make()
         default = target.space.default()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.workloads import LoadTiming, Workload
+from ascar.workloads import Declaring, LoadTiming, Workload
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ class WorkloadContract:
     def test_metrics_and_series_have_names_that_formulas_can_use(self) -> None:
         readings = self.readings()
         assert all(name.isidentifier() for name in (*readings.metrics, *readings.series))
+
+    def test_what_it_reports_is_what_it_declares(self) -> None:
+        load = self.make()
+        if isinstance(load, Declaring):
+            readings = self.readings()
+            assert {*readings.metrics, *readings.series} <= load.reported
 
     def test_it_ends_when_told_that_it_is_enough(self) -> None:
         calls: list[int] = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
     from ascar.workspace import Workspace
 
-__all__ = ["LoadTiming", "Workload", "open_workload"]
+__all__ = ["Declaring", "LoadTiming", "Workload", "open_workload"]
 
 
 @runtime_checkable
@@ -38,6 +38,16 @@ class Workload(Protocol):
         Raises:
             StageFailed: the program failed, hung, or reported nothing.
         """
+        ...
+
+
+@runtime_checkable
+class Declaring(Protocol):
+    """A load that knows beforehand what it reports, so that a formula over anything else is found at once."""
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """The metrics that a run may tell; a run may leave out those of operations that did not occur."""
         ...
 
 

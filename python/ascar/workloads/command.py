@@ -85,8 +85,8 @@ class Command:
             None if self.options.time is None else parse_extractor("workload.time", self.options.time)
         )
         size = self.options.dataset_bytes
-        if size is not None and size < 0:
-            raise StudyError(f"workload.dataset_bytes = {size!r}: must not be negative")
+        if size is not None and not 0 <= size < 2**63:
+            raise StudyError(f"workload.dataset_bytes = {size!r}: must be from 0 to 2^63 - 1")
 
     def describe(self) -> Mapping[str, Any]:
         """The program, its arguments, and how its output is read."""
@@ -98,6 +98,11 @@ class Command:
             "metrics": dict(self.options.metrics),
             "dataset_bytes": self.options.dataset_bytes,
         }
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """The declared metrics, and what every run takes."""
+        return frozenset({*self._extractors, "duration_s"})
 
     def prepare(self, workspace: Workspace) -> None:
         """Run the filling program, where there is one."""

@@ -14,7 +14,7 @@ from ascar.program.node_binary import find_ascard
 from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
-from ascar.workloads.filebench_report import Description, Lines, series_of, whole_run
+from ascar.workloads.filebench_report import Description, Lines, metric_names, series_of, whole_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +85,11 @@ class Filebench:
             "seed": self.options.seed,
             "dataset_bytes": self._dataset_bytes,
         }
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """Rates and latencies of all operations, and of each flowop on files."""
+        return metric_names(self.description)
 
     def prepare(self, workspace: Workspace) -> None:
         """Make the files that the workload finds."""

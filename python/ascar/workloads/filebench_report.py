@@ -182,6 +182,15 @@ def whole_run(summary: FilebenchSummary) -> dict[str, float]:
     return metrics
 
 
+def metric_names(description: Description) -> frozenset[str]:
+    """The names of `whole_run`, where every flowop ends an operation."""
+    kinds = {str(one["name"]): str(one["type"]) for group in description.groups for one in group["flowops"]}
+    latencies = dict.fromkeys(_LATENCIES, 1.0)
+    flowops = {name: FlowopReport(kind, 1, 1, **latencies) for name, kind in kinds.items()}
+    rates = dict.fromkeys(_THROUGHPUTS, 1.0)
+    return frozenset(whole_run(FilebenchSummary(1, 1, flowops=flowops, load_s=1.0, **rates, **latencies)))
+
+
 def _file_flowops(report: Report) -> Iterator[tuple[str, FlowopReport]]:
     """The flowops that work on files, by a name that a formula can use."""
     for name, flowop in report.flowops.items():

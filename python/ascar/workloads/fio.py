@@ -19,7 +19,7 @@ from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
-from ascar.workloads.fio_report import Documents, Totals, read_totals, series_of, whole_run
+from ascar.workloads.fio_report import Documents, Totals, metric_names, read_totals, series_of, whole_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,6 +89,11 @@ class Fio:
     def _preset(self) -> str | None:
         given = self.options
         return DEFAULT_PRESET if given.preset is given.options is given.job is None else given.preset
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """Rates and latencies of every kind of operation; latencies only of those that the jobs do."""
+        return metric_names()
 
     def prepare(self, workspace: Workspace) -> None:
         """Lay out the files (fio's create_only)."""

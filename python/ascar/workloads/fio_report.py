@@ -214,6 +214,12 @@ def whole_run(totals: Totals) -> dict[str, float]:
     return metrics
 
 
+def metric_names() -> frozenset[str]:
+    """The names of `whole_run`, where every kind of operation occurs."""
+    one = Operations(1, 1, 1.0, 1.0, {1.0: 1})
+    return frozenset(whole_run(Totals(1.0, dict.fromkeys(DIRECTIONS, one), 0.0, 0.0)))
+
+
 # An operation is what the load asks for: a read, a write, a trim. A sync belongs to the write before it, so
 # throughput does not count it; but somebody waits for it, so latencies do.
 _THROUGHPUTS = {"": ("read", "write", "trim"), "read_": ("read",), "write_": ("write",), "fsync_": ("fsync",)}

@@ -57,6 +57,8 @@ class SqliteTransactions:
         self.options = convert(options, SqliteTransactionsOptions, "workload")
         if not 1 <= self.options.rows <= _ROWS_MAX:
             raise StudyError(f"workload.rows = {self.options.rows!r}: must be from 1 to {_ROWS_MAX}")
+        if not 0 <= self.options.seed < 2**63:
+            raise StudyError(f"workload.seed = {self.options.seed!r}: must be from 0 to 2^63 - 1")
         self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
         self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
         self._dataset_bytes: int | None = None
@@ -71,6 +73,11 @@ class SqliteTransactions:
             "seed": self.options.seed,
             "dataset_bytes": self._dataset_bytes,
         }
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """What `run` of the load tells of the whole run."""
+        return frozenset({*_METRICS, "operations"})
 
     def prepare(self, workspace: Workspace) -> None:
         """Make the database and its rows."""

@@ -65,7 +65,7 @@ class GameOptions:
         if not 0 <= self.noise <= 10:
             raise InputError(f"noise = {self.noise!r}: must be from 0 to 10, a share of the throughput")
         if not 0 <= self.delay_ticks <= _DELAY_MAX:
-            raise InputError(f"delay = {self.delay_ticks!r}: must be from 0 to {_DELAY_MAX} ticks")
+            raise InputError(f"--delay = {self.delay_ticks!r}: must be from 0 to {_DELAY_MAX} ticks")
 
 
 def drawn(kind: GameKind, noise: float, delay_ticks: int, seed: int) -> GameOptions:
