@@ -132,6 +132,7 @@ class Campaign:
         listener: told of everything that happens.
         trials: all that have ended, in order, those of an earlier, interrupted part included.
         retry: configurations to try again first, because the machine went down once while they were in force.
+        verify_load_s: the loads of verification runs take at least this long.
         budget_s: seconds that the whole run may take.
     """
 
@@ -140,6 +141,7 @@ class Campaign:
     listener: Listener
     trials: list[Trial] = field(default_factory=list[Trial])
     retry: list[Configuration] = field(default_factory=list["Configuration"])
+    verify_load_s: float = 0.0
     budget_s: float = field(init=False)
     _spent_before_s: float = 0.0
     _start_s: float = field(init=False)
@@ -189,7 +191,14 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose is Purpose.VERIFY and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
-        evaluator = Evaluator(prepared.study, prepared.target, prepared.workload, self._heard, prepared.clock)
+        evaluator = Evaluator(
+            prepared.study,
+            prepared.target,
+            prepared.workload,
+            self._heard,
+            prepared.clock,
+            self.verify_load_s if purpose is Purpose.VERIFY else 0.0,
+        )
         try:
             trial = evaluator.evaluate(trial, self._rival(trial))
         except BaseException:

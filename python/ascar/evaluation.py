@@ -1,7 +1,8 @@
-"""One trial: change -> fill -> settle -> load -> measurement."""
+"""One trial: change -> fill -> settle -> load -> drain -> measurement."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ascar.abandonment import AbandonmentRule
+from ascar.charging import Charge
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
@@ -19,7 +21,7 @@ from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
-from ascar.systems.asking import apply_checked, sample_checked, settle_checked
+from ascar.systems.asking import apply_checked, drain_checked, sample_checked, settle_checked
 from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
     from ascar.results.trial import Change
     from ascar.study import Study
-    from ascar.systems import Target
+    from ascar.systems import Sample, Target
     from ascar.workloads import Workload
 
 Clock = Callable[[], float]
@@ -79,6 +81,8 @@ class Evaluator:
         workload: the load.
         listener: told of every reading.
         clock: seconds, monotonic.
+        load_s: the load runs at least this long, whatever the study says: for the last comparison, so many
+            cycles of the deferred work.
     """
 
     study: Study
@@ -86,6 +90,7 @@ class Evaluator:
     workload: Workload
     listener: Listener
     clock: Clock = time.monotonic
+    load_s: float = 0.0
 
     def evaluate(self, trial: Trial, rival: BestTrial | None = None) -> Trial:
         """Carry out a running trial; a failing stage makes it a failed one, never an exception.
@@ -110,16 +115,20 @@ class Evaluator:
                     self.workload.prepare(self.target.workspace)
             with stages.stage("settle"):
                 settle_checked(self.target)
-            before = sample_checked(self.target).counters
+            before = sample_checked(self.target)
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
             after = sample_checked(self.target)
+            charge = self._drained(Charge.of(readings.load_s, before.deferred, after.deferred), stages)
+            totals = _spent(before, sample_checked(self.target) if charge.drain_s else after)
             with stages.stage("measurement"):
-                spent = {name: end - before[name] for name, end in after.counters.items() if name in before}
-                metrics = {**watch.known, **after.gauges, **self._metrics(readings, spent)}
-                trial = replace(trial, series=dict(readings.series), metrics=metrics)
+                readings = charge.charged(readings)
+                known = {**watch.known, **after.gauges, **charge.metrics}
+                trial = replace(
+                    trial, series=dict(readings.series), metrics={**known, **self._metrics(readings, totals)}
+                )
                 if rival is not None and watch.finding is not None:
-                    trial = _abandoned(trial, watch.finding, rival, stages.stage_s["load"])
+                    trial = self._abandoned(trial, watch.finding, rival, stages.stage_s["load"])
                 else:
                     trial = self._measure(trial, readings)
         except StageFailed as failure:
@@ -129,6 +138,14 @@ class Evaluator:
                 failure=Failure(stages.current, failure.message, failure.stderr),
             )
         return replace(trial, change=change, stage_s=dict(stages.stage_s))
+
+    def _drained(self, charge: Charge, stages: _Stages) -> Charge:
+        """Have the system do what the load left, also of one that was abandoned: the next begins even."""
+        if not (self.study.measurement.charge_deferred and charge.is_due):
+            return charge
+        with stages.stage("drain"):
+            drain_checked(self.target, charge.limit_s)
+        return dataclasses.replace(charge, drain_s=stages.stage_s["drain"])
 
     def _metrics(self, readings: Readings, spent: Mapping[str, float]) -> dict[str, float]:
         """Every metric of a run: of series, the mean of the stable phase."""
@@ -153,6 +170,27 @@ class Evaluator:
             raise InputError(error.message) from error
         return replace(
             trial, state=TrialState.COMPLETE, score=measurement.mean, measurement=measurement, unmet=broken
+        )
+
+    def _abandoned(self, trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:
+        """A trial whose load was ended early: its score is that of the readings that decided it, charged."""
+        known = finding.measurement
+        steady = slice(known.stable_start, known.stable_end)
+        scores = self.study.objective.series(trial.series, trial.metrics)
+        factor = 1.0 if scores is None or not known.mean else float(scores.values[steady].mean()) / known.mean
+        measurement = _scaled(known, factor)
+        return replace(
+            trial,
+            state=TrialState.PRUNED,
+            score=measurement.mean,
+            measurement=measurement,
+            abandonment=Abandonment(
+                rival=rival.number,
+                after_s=finding.seconds,
+                worse_relative=finding.worse_relative,
+                worse_least=finding.worse_least,
+                saved_s=max(0.0, rival.load_s - load_s),
+            ),
         )
 
     def _check_targets(self, metrics: Mapping[str, float]) -> None:
@@ -189,7 +227,7 @@ class _Watch:
         wanted = self.evaluator.study.measurement
         return LoadTiming(
             load_min_s=self._load_min_s,
-            load_max_s=duration("measurement.load_max", wanted.load_max),
+            load_max_s=max(self._load_min_s, duration("measurement.load_max", wanted.load_max)),
             reading_s=duration("measurement.reading", wanted.reading),
             may_end=self.may_end,
             ask_from_s=None if self.rule is None else 0.0,
@@ -216,24 +254,22 @@ class _Watch:
 
     @property
     def _load_min_s(self) -> float:
-        return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+        wanted_s = duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+        return max(wanted_s, self.evaluator.load_s)
 
 
-def _abandoned(trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:
-    """A trial whose load was ended early: its score is that of the readings that decided it."""
-    return replace(
-        trial,
-        state=TrialState.PRUNED,
-        score=finding.measurement.mean,
-        measurement=finding.measurement,
-        abandonment=Abandonment(
-            rival=rival.number,
-            after_s=finding.seconds,
-            worse_relative=finding.worse_relative,
-            worse_least=finding.worse_least,
-            saved_s=max(0.0, rival.load_s - load_s),
-        ),
-    )
+def _spent(before: Sample, after: Sample) -> dict[str, float]:
+    """What the system's counters counted between two moments."""
+    return {
+        name: end - before.counters[name] for name, end in after.counters.items() if name in before.counters
+    }
+
+
+def _scaled(measurement: Measurement, factor: float) -> Measurement:
+    """A measurement in another unit."""
+    ends = (measurement.ci_low, measurement.ci_high)
+    low, high = (None if end is None else end * factor for end in ends)
+    return replace(measurement, mean=measurement.mean * factor, ci_low=low, ci_high=high)
 
 
 def _score(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ascar.cycles import span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
 from ascar.pilot import compare
@@ -46,6 +47,11 @@ class Pairs:
     failed: int = 0
     runs: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
     _waiting: Trial | None = None
+
+    @property
+    def run_s(self) -> float:
+        """The seconds of the longer run of the last pair; 0 before the first."""
+        return max((trial.total_s for trial in self.runs[-1]), default=0.0) if self.runs else 0.0
 
     def turn(self) -> tuple[Configuration, Configuration]:
         """The next pair; the first of each pair alternates, so that a drift favours neither.
@@ -95,17 +101,23 @@ def verify(campaign: Campaign, best: Trial | None) -> Verdict:
     for trial in campaign.trials:
         if trial.purpose is Purpose.VERIFY:
             pairs.take(trial)
+    span = span_of(study, campaign.prepared.target, (defaults[0], best), campaign.left_s)
+    campaign.verify_load_s = span.load_s
     bounds = {"runs_min": study.verify.runs_min, "runs_max": study.verify.runs_max}
     campaign.listener(Event("verifying", bounds, best))
 
     def over(now: InTurns) -> bool:
-        return now.made >= study.verify.runs_min and campaign.left_s < 2 * campaign.trial_s
+        run_s = max(campaign.trial_s, pairs.run_s)
+        return now.made >= study.verify.runs_min and campaign.left_s < 2 * run_s
 
     def told(now: InTurns) -> None:
         campaign.listener(Event("compared", {"pairs": now.made, **_estimates(now.gain)}))
 
     found = compared(study, pairs.taken(campaign), known=tuple(pairs.scores), over=over, told=told)
-    return _with_reuse_bias(campaign, pairs, conclude(study, pairs, found))
+    verdict = conclude(study, pairs, found)
+    if span.note:
+        verdict = replace(verdict, note=f"{verdict.note}; {span.note}")
+    return _with_reuse_bias(campaign, pairs, verdict)
 
 
 def compared(study: Study, pairs: Iterator[Scores], **how: Any) -> InTurns:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
 
-_STAGES = ("load", "change", "fill", "settle", "measurement", "other")
+_STAGES = ("load", "drain", "change", "fill", "settle", "measurement", "other")
 _TOO_LONG = ("programs", "kernel_defaults")
 _STAGE_MEANS = {
     "load": "the load, measured",
+    "drain": "doing what the load left undone",
     "change": "putting configurations in force",
     "fill": "filling with files",
     "settle": "bringing caches to the same state",
