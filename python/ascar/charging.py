@@ -10,7 +10,8 @@ where deferred_s are the seconds that this took. That is the rate at which a loa
 nothing of the deferred work were done beside it; a system that does it beside the load at no cost is faster,
 which only loads of several cycles of the deferred work show (`ascar.cycles`).
 
-Charged are metrics that are rates, by their names: they end in `_per_s`. Latencies are not: no operation of
+Charged are metrics that are rates, by their names: they end in `_per_s`; and `duration_s`, the time that a
+command took for its work, which becomes longer by deferred_s. Latencies are not: no operation of
 the load waited for what came after it. The seconds themselves are the metric `deferred_s`, for formulas
 such as `minimize duration_s + deferred_s`.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
 
 _RATE = "_per_s"
+_DURATION = "duration_s"
 _LIMIT_LOADS = 10
 _LIMIT_MIN_S = 60.0
 
@@ -39,29 +41,31 @@ class Charge:
     Attributes:
         load_s: the run time of the load.
         left: what it left beyond what was there before it, by name with unit.
+        tail_s: seconds that operations under way at its end took to end, while the system went on.
         owned: the share of all deferred work that the load left; the rest was there before.
         drain_s: seconds that doing all of it took.
     """
 
     load_s: float
     left: Mapping[str, float] = field(default_factory=dict[str, float])
+    tail_s: float = 0.0
     owned: float = 1.0
     drain_s: float = 0.0
 
     @classmethod
-    def of(cls, load_s: float, before: Mapping[str, float], after: Mapping[str, float]) -> Charge:
+    def of(cls, readings: Readings, before: Mapping[str, float], after: Mapping[str, float]) -> Charge:
         """The charge of a load, not yet drained.
 
         Args:
-            load_s: the run time of the load.
+            readings: what it told.
             before: the deferred work before the load, by name.
             after: the deferred work after it.
         """
         left = {name: max(0.0, amount - before.get(name, 0.0)) for name, amount in after.items()}
         if not any(before.values()):
-            return cls(load_s, left)
+            return cls(readings.load_s, left, readings.tail_s)
         owned = max((left[name] / amount for name, amount in after.items() if amount > 0), default=0.0)
-        return cls(load_s, left, owned)
+        return cls(readings.load_s, left, readings.tail_s, owned)
 
     @property
     def is_due(self) -> bool:
@@ -75,8 +79,8 @@ class Charge:
 
     @property
     def deferred_s(self) -> float:
-        """Seconds of the drain that the load has to answer for."""
-        return self.owned * self.drain_s
+        """Seconds of work that the load has to answer for beside its own."""
+        return self.tail_s + self.owned * self.drain_s if self.left else 0.0
 
     @property
     def factor(self) -> float:
@@ -104,6 +108,8 @@ class Charge:
         metrics = {
             name: value * factor if is_rate(name) else value for name, value in readings.metrics.items()
         }
+        if _DURATION in metrics:
+            metrics[_DURATION] += self.deferred_s
         return replace(readings, series=series, metrics=metrics)
 
 
@@ -125,4 +131,4 @@ def uncharged(metrics: Mapping[str, float]) -> float:
 
 def charges(names: Iterable[str]) -> bool:
     """Whether a formula over these metrics feels the charge."""
-    return any(is_rate(name) or name == "deferred_s" for name in names)
+    return any(is_rate(name) or name in (_DURATION, "deferred_s") for name in names)

@@ -119,7 +119,7 @@ class Evaluator:
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
             after = sample_checked(self.target)
-            charge = self._drained(Charge.of(readings.load_s, before.deferred, after.deferred), stages)
+            charge = self._drained(Charge.of(readings, before.deferred, after.deferred), stages)
             totals = _spent(before, sample_checked(self.target) if charge.drain_s else after)
             with stages.stage("measurement"):
                 readings = charge.charged(readings)
@@ -140,8 +140,10 @@ class Evaluator:
         return replace(trial, change=change, stage_s=dict(stages.stage_s))
 
     def _drained(self, charge: Charge, stages: _Stages) -> Charge:
-        """Have the system do what the load left, also of one that was abandoned: the next begins even."""
-        if not (self.study.measurement.charge_deferred and charge.is_due):
+        """Have the system do what the load left, also an abandoned one, so that the next begins even."""
+        if not self.study.measurement.charge_deferred:
+            return dataclasses.replace(charge, tail_s=0.0)
+        if not charge.is_due:
             return charge
         with stages.stage("drain"):
             drain_checked(self.target, charge.limit_s)
