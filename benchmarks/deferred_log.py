@@ -45,7 +45,9 @@ def main() -> None:
         done += 1
         now_s = time.monotonic()
         if now_s >= last_s + READING_S:
-            print(json.dumps({"throughput_ops_per_s": done / (now_s - last_s)}), flush=True)
+            # A stall counts as long as it lasts: a line for each second of it.
+            for _ in range(round((now_s - last_s) / READING_S)):
+                print(json.dumps({"throughput_ops_per_s": done / (now_s - last_s)}), flush=True)
             last_s, done = now_s, 0
     os._exit(0)
 
