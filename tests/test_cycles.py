@@ -9,7 +9,7 @@ import pytest
 
 from ascar.cycles import Span, span_of
 from ascar.results.trial import Purpose, Trial, TrialState
-from ascar.space import Space, ordinal
+from ascar.space import ChangeCost, Space, ordinal
 from ascar.study import Study
 from ascar.systems.simulated import SimulatedSystem
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration
 
-SPACE = Space((ordinal("age_s", (5, 30, 600), default=30, cost="dyn-kernel"),), name="ages")
+SPACE = Space((ordinal("age_s", (5, 30, 600), default=30, cost=ChangeCost.DYN_KERNEL),), name="ages")
 
 
 class Cyclic(SimulatedSystem):

@@ -104,7 +104,7 @@ class TargetContract:
             configuration = target.space.default()
             target.apply(configuration)
             target.settle()
-            drain_checked(target, 60)
+            drain_checked(target, 600)
             assert all(amount >= 0 for amount in sample_checked(target).deferred.values())
             assert cycle_checked(target, configuration, {}) >= 0
 
