@@ -201,7 +201,7 @@ def test_work_without_end_is_a_failed_trial_by_name(tmp_path: Path):
 
 
 def test_runs_of_the_last_comparison_span_three_cycles(tmp_path: Path):
-    outcome, trials = tuned(tmp_path, deferred="0.02 * expire / (expire + 1)", budget="24 h")
+    outcome, trials = tuned(tmp_path, deferred="0.1 * expire / (expire + 1)", budget="24 h")
     verified = [trial for trial in trials if trial.purpose is Purpose.VERIFY]
     assert min(trial.metrics["load_s"] for trial in verified) >= 3 * 600
     assert "each run spans 3 of the longest cycle of such work, 10 min" in outcome.verdict.note
@@ -209,14 +209,14 @@ def test_runs_of_the_last_comparison_span_three_cycles(tmp_path: Path):
 
 
 def test_a_budget_too_small_for_three_cycles_is_said_and_held(tmp_path: Path):
-    outcome, trials = tuned(tmp_path, deferred="0.02", budget="10 min")
+    outcome, trials = tuned(tmp_path, deferred="0.1", budget="10 min")
     assert "the budget is too small for 3, loads of 30 min" in outcome.verdict.note
     assert sum(trial.total_s for trial in trials) <= 600 * 1.05
     assert outcome.verdict.runs_per_side >= 5
 
 
 def test_where_little_is_deferred_runs_are_as_long_as_the_study_says(tmp_path: Path):
-    outcome, trials = tuned(tmp_path, deferred="0.001", budget="10 min")
+    outcome, trials = tuned(tmp_path, deferred="0.02", budget="10 min")
     assert "undone" not in outcome.verdict.note
     assert all(trial.metrics["load_s"] <= 10 for trial in trials)
 

@@ -5,8 +5,8 @@ committed every few seconds, a log is checkpointed when it is long enough. A run
 nothing of it but what `ascar.charging` does for it at the end, one thing after the other; a run of several
 cycles sees it done beside the load, as it will be. So the runs of the last comparison span three of the
 longest cycles in force in either configuration, as far as the budget allows, and the verdict says where it
-does not. Where what trials left is less than 1% of their time, nothing that matters is deferred, and the
-runs are as long as the study says.
+does not. Where what trials left took less of their time than a difference that does not matter (`[verify]
+margin`, and 1% at least), the runs are as long as the study says.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CYCLES = 3
 SHARE_MIN = 0.01
-"""The share of its time that what a load left must take to matter."""
+"""The share of its time that what a load left must take to matter, whatever the study's margin."""
 _PAIRS_SPARE = 1.5
 
 
@@ -56,7 +56,7 @@ def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float)
         left_s: seconds that the comparison may take.
     """
     share = max(deferred_share(trial.metrics) for trial in sides)
-    if share < SHARE_MIN:
+    if share < max(SHARE_MIN, study.verify.margin):
         return Span()
     notes = [f"what the loads left undone took up to {share:.0%} of the time"]
     if not study.measurement.charge_deferred or not charges(study.objective.formula.names):
