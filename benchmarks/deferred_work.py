@@ -139,7 +139,7 @@ def _commit(load_s: int, pairs: int) -> Trap:
 
 TRAPS = {
     "write-back": _pages(60000, 8, PAIRS),
-    "log": _log(8, PAIRS),
+    "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
