@@ -11,9 +11,9 @@ nothing of the deferred work were done beside it; a system that does it beside t
 which only loads of several cycles of the deferred work show (`ascar.cycles`).
 
 Charged are metrics that are rates, by their names: they end in `_per_s`; and `duration_s`, the time that a
-command took for its work, which becomes longer by deferred_s. Latencies are not: no operation of
-the load waited for what came after it. The seconds themselves are the metric `deferred_s`, for formulas
-such as `minimize duration_s + deferred_s`.
+command took for its work, which becomes longer by deferred_s. Latencies are not: no operation of the load
+waited for what came after it. The seconds themselves are the metric `deferred_s`, for constraints such as
+`deferred_s <= 2`.
 """
 
 from __future__ import annotations
