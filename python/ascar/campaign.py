@@ -140,6 +140,7 @@ class Campaign:
         listener: told of everything that happens.
         trials: all that have ended, in order, those of an earlier, interrupted part included.
         retry: configurations to try again first, because the machine went down once while they were in force.
+        verify_load_s: the loads of verification runs take at least this long.
         budget_s: seconds that the whole run may take.
     """
 
@@ -148,6 +149,7 @@ class Campaign:
     listener: Listener
     trials: list[Trial] = field(default_factory=list[Trial])
     retry: list[Configuration] = field(default_factory=list["Configuration"])
+    verify_load_s: float = 0.0
     budget_s: float = field(init=False)
     _spent_before_s: float = 0.0
     _start_s: float = field(init=False)
@@ -202,7 +204,11 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose is Purpose.VERIFY and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
-        limit = LoadLimit(load_max_s, ends_at_s=prepared.clock() + self.left_s)
+        limit = LoadLimit(
+            load_min_s=self.verify_load_s if purpose is Purpose.VERIFY else 0.0,
+            load_max_s=load_max_s,
+            ends_at_s=prepared.clock() + self.left_s,
+        )
         evaluator = Evaluator(
             prepared.study, prepared.target, prepared.workload, self._heard, prepared.clock, limit
         )
@@ -287,8 +293,8 @@ class Campaign:
             return math.inf
         others_s = sum(total_s - load_s for total_s, load_s in usual)
         load_s = (self.left_s - others_s) / len(usual)
-        measurement = self.prepared.study.measurement
-        return load_s if load_s >= duration("measurement.load_min", measurement.load_min) else 0.0
+        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
+        return load_s if load_s >= max(least_s, self.verify_load_s) else 0.0
 
     def _usual_s(self, configuration: Configuration) -> tuple[float, float]:
         """Seconds of a configuration's runs, and of their loads; of all trials where it has none."""
@@ -296,10 +302,10 @@ class Campaign:
         known = [trial for trial in complete if trial.configuration == configuration] or complete
         if not known:
             return 0.0, 0.0
-        return (
-            median(trial.total_s for trial in known),
-            median(trial.stage_s.get("load", 0.0) for trial in known),
-        )
+        total_s = median(trial.total_s for trial in known)
+        load_s = median(trial.stage_s.get("load", 0.0) for trial in known)
+        longer_s = max(0.0, self.verify_load_s - load_s)
+        return total_s + longer_s, load_s + longer_s
 
     @property
     def stage_s(self) -> dict[str, float]:

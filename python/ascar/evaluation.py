@@ -1,7 +1,8 @@
-"""One trial: change -> fill -> settle -> load -> measurement."""
+"""One trial: change -> fill -> settle -> load -> drain -> measurement."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ascar.abandonment import AbandonmentRule
+from ascar.charging import Charge
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
@@ -20,7 +22,7 @@ from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
-from ascar.systems.asking import apply_checked, sample_checked, settle_checked
+from ascar.systems.asking import apply_checked, drain_checked, sample_checked, settle_checked
 from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
     from ascar.results.trial import Change
     from ascar.study import Study
-    from ascar.systems import Target
+    from ascar.systems import Sample, Target
     from ascar.workloads import Workload
 
 Clock = Callable[[], float]
@@ -75,10 +77,13 @@ class LoadLimit:
     """What bounds a load beside the study's own lengths.
 
     Attributes:
+        load_min_s: the least length, where that is longer than the study's: of the last comparison, so many
+            cycles of the deferred work.
         load_max_s: the greatest length.
         ends_at_s: the load ends at this time of the clock, once it has its least length.
     """
 
+    load_min_s: float = 0.0
     load_max_s: float = math.inf
     ends_at_s: float = math.inf
 
@@ -126,16 +131,20 @@ class Evaluator:
                     self.workload.prepare(self.target.workspace)
             with stages.stage("settle"):
                 settle_checked(self.target)
-            before = sample_checked(self.target).counters
+            before = sample_checked(self.target)
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
             after = sample_checked(self.target)
+            charge = self._drained(Charge.of(readings, before.deferred, after.deferred), stages)
+            totals = _spent(before, sample_checked(self.target) if charge.drain_s else after)
             with stages.stage("measurement"):
-                spent = {name: end - before[name] for name, end in after.counters.items() if name in before}
-                metrics = {**watch.known, **after.gauges, **self._metrics(readings, spent)}
-                trial = replace(trial, series=dict(readings.series), metrics=metrics)
+                readings = charge.charged(readings)
+                known = {**watch.known, **after.gauges, **charge.metrics}
+                trial = replace(
+                    trial, series=dict(readings.series), metrics={**known, **self._metrics(readings, totals)}
+                )
                 if rival is not None and watch.finding is not None:
-                    trial = _abandoned(trial, watch.finding, rival, stages.stage_s["load"])
+                    trial = self._abandoned(trial, watch.finding, rival, stages.stage_s["load"])
                 else:
                     trial = self._measure(trial, readings)
         except StageFailed as failure:
@@ -145,6 +154,16 @@ class Evaluator:
                 failure=Failure(stages.current, failure.message, failure.stderr),
             )
         return replace(trial, change=change, stage_s=dict(stages.stage_s))
+
+    def _drained(self, charge: Charge, stages: _Stages) -> Charge:
+        """Have the system do what the load left, also an abandoned one, so that the next begins even."""
+        if not self.study.measurement.charge_deferred:
+            return dataclasses.replace(charge, tail_s=0.0)
+        if not charge.is_due:
+            return charge
+        with stages.stage("drain"):
+            drain_checked(self.target, charge.limit_s)
+        return dataclasses.replace(charge, drain_s=stages.stage_s["drain"])
 
     def _metrics(self, readings: Readings, spent: Mapping[str, float]) -> dict[str, float]:
         """Every metric of a run: of series, the mean of the stable phase."""
@@ -169,6 +188,27 @@ class Evaluator:
             raise InputError(error.message) from error
         return replace(
             trial, state=TrialState.COMPLETE, score=measurement.mean, measurement=measurement, unmet=broken
+        )
+
+    def _abandoned(self, trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:
+        """A trial whose load was ended early: its score is that of the readings that decided it, charged."""
+        known = finding.measurement
+        steady = slice(known.stable_start, known.stable_end)
+        scores = self.study.objective.series(trial.series, trial.metrics)
+        factor = 1.0 if scores is None or not known.mean else float(scores.values[steady].mean()) / known.mean
+        measurement = _scaled(known, factor)
+        return replace(
+            trial,
+            state=TrialState.PRUNED,
+            score=measurement.mean,
+            measurement=measurement,
+            abandonment=Abandonment(
+                rival=rival.number,
+                after_s=finding.seconds,
+                worse_relative=finding.worse_relative,
+                worse_least=finding.worse_least,
+                saved_s=max(0.0, rival.load_s - load_s),
+            ),
         )
 
     def _check_targets(self, metrics: Mapping[str, float]) -> None:
@@ -205,9 +245,9 @@ class _Watch:
         wanted = self.evaluator.study.measurement
         return LoadTiming(
             load_min_s=self._load_min_s,
-            load_max_s=min(
-                duration("measurement.load_max", wanted.load_max),
-                max(self._load_min_s, self.evaluator.limit.load_max_s),
+            load_max_s=max(
+                self._load_min_s,
+                min(duration("measurement.load_max", wanted.load_max), self.evaluator.limit.load_max_s),
             ),
             reading_s=duration("measurement.reading", wanted.reading),
             may_end=self.may_end,
@@ -236,24 +276,22 @@ class _Watch:
 
     @property
     def _load_min_s(self) -> float:
-        return duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+        wanted_s = duration("measurement.load_min", self.evaluator.study.measurement.load_min)
+        return max(wanted_s, self.evaluator.limit.load_min_s)
 
 
-def _abandoned(trial: Trial, finding: AbandonmentFinding, rival: BestTrial, load_s: float) -> Trial:
-    """A trial whose load was ended early: its score is that of the readings that decided it."""
-    return replace(
-        trial,
-        state=TrialState.PRUNED,
-        score=finding.measurement.mean,
-        measurement=finding.measurement,
-        abandonment=Abandonment(
-            rival=rival.number,
-            after_s=finding.seconds,
-            worse_relative=finding.worse_relative,
-            worse_least=finding.worse_least,
-            saved_s=max(0.0, rival.load_s - load_s),
-        ),
-    )
+def _spent(before: Sample, after: Sample) -> dict[str, float]:
+    """What the system's counters counted between two moments."""
+    return {
+        name: end - before.counters[name] for name, end in after.counters.items() if name in before.counters
+    }
+
+
+def _scaled(measurement: Measurement, factor: float) -> Measurement:
+    """A measurement in another unit."""
+    ends = (measurement.ci_low, measurement.ci_high)
+    low, high = (None if end is None else end * factor for end in ends)
+    return replace(measurement, mean=measurement.mean * factor, ci_low=low, ci_high=high)
 
 
 def _score(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from ascar.charging import CHARGED, DEFERRED
 from ascar.errors import StudyError
 from ascar.space import change_costs_s
 from ascar.study import stop_tables
@@ -38,11 +39,11 @@ def check_metrics(study: Study, target: Target, workload: Workload, space: Space
     sampled = target.sampled
     if sampled is None or not isinstance(workload, Declaring):
         return
-    known = {*workload.reported, *sampled, "change_s"}
+    known = {*workload.reported, *sampled, "change_s", *CHARGED}
     if change_costs_s(study.space):
         known.add("change_cost_s")
     for key, names in _named(study):
-        for name in sorted(names - known):
+        for name in sorted(one for one in names - known if not one.startswith(DEFERRED)):
             raise StudyError(
                 f"{key}: needs the metric {name!r:.100}, which this load does not report; it reports "
                 f"{_listed(name, known)}"

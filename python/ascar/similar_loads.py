@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ascar.results.outcome import Outcome
     from ascar.study import Study
 
-_CHANGE_METRICS = ("change_s", "change_cost_s")
-"""Of the change of configuration, not of the load."""
+_CHANGE_METRICS = ("change_s", "change_cost_s", "load_s")
+"""Of the change of configuration and the study's durations, not of the load."""
 
 _NAME_MAX = 80
 _WAIT_S = 10.0
@@ -49,8 +49,10 @@ def load_signature(campaign: Campaign) -> dict[str, float]:
     totals = sample_checked(campaign.prepared.target).counters
     found: dict[str, list[float]] = {}
     for trial in campaign.of(Purpose.DEFAULT):
-        load_s = trial.stage_s.get("load", 0.0)
+        load_s = sum(trial.stage_s.get(stage, 0.0) for stage in ("load", "drain"))
         for name, value in trial.metrics.items():
+            if name.startswith("deferred_"):
+                continue  # as long as the load is
             if name not in _CHANGE_METRICS and (name not in totals or load_s > 0):
                 found.setdefault(name, []).append(value / load_s if name in totals else value)
     return {name: fmean(values) for name, values in sorted(found.items())}

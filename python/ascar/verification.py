@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ascar.abandonment import run_scatter
+from ascar.cycles import Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
 from ascar.pilot import compare
@@ -219,6 +220,8 @@ class Verification:
         pairs = Pairs(self._default, candidate).recall(campaign)
         number = self._number_of(candidate)
         test = self._test(number)
+        span = self._span(candidate)
+        campaign.verify_load_s = span.load_s
 
         def over(now: InTurns) -> bool:
             if pairs.best_fails or campaign.load_s_for((self._default, candidate)) == 0:
@@ -245,6 +248,8 @@ class Verification:
             candidates=number,
             against=None if self.against is None else self.against.number,
         )
+        if span.note:
+            verdict = replace(verdict, note=f"{verdict.note}; {span.note}")
         if not verdict.is_decided and verdict.ended != "failures":
             verdict = self._with_prospect(verdict, found, candidate)
         self.best = self._trial_of(candidate)
@@ -303,6 +308,15 @@ class Verification:
         trials = [one for one in self.campaign.trials if one.configuration == candidate and one.usable]
         searched = [one for one in trials if one.purpose.of_search]
         return (searched or trials)[-1] if trials else None
+
+    def _span(self, candidate: Configuration) -> Span:
+        """How long the runs of both sides are, by what their loads leave undone."""
+        sides = [self._trial_of(one) for one in (self._default, candidate)]
+        known = [side for side in sides if side is not None]
+        prepared = self.campaign.prepared
+        if len(known) < len(sides):
+            return Span()
+        return span_of(prepared.study, prepared.target, known, self.campaign.left_s)
 
     def _with_prospect(self, verdict: Verdict, found: InTurns, best: Configuration) -> Verdict:
         """What would probably decide it."""

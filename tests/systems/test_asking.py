@@ -77,7 +77,15 @@ class Wicked(SimulatedSystem):
             select.select([], [], [])
         if self.evil == "nan" and self._is_bad():
             return Sample(gauges={"dirty_bytes": float("nan")})
-        return Sample({"read_bytes": 1.0})
+        if self.evil == "owes less than nothing" and self._is_bad():
+            return Sample(deferred={"dirty_bytes": -1.0})
+        return Sample({"read_bytes": 1.0}, deferred={"dirty_bytes": 0.0})
+
+    def drain(self, limit_s: float) -> None:
+        if self.evil == "never drains" and self._is_bad():
+            select.select([], [], [])
+        if self.evil == "breaks while it drains" and self._is_bad():
+            raise OSError("the disk is gone")
 
 
 EVILS = [
@@ -89,6 +97,9 @@ EVILS = [
     ("babbles", "read() of the system returns 'breadth', which was not asked for"),
     ("sick", "no answer within 60 s"),
     ("garbage", "sample() of the system returns read_bytes = 'many'; must be a finite number"),
+    ("owes less than nothing", "returns deferred dirty_bytes = -1.0; must be 0 or more"),
+    ("never drains", "drain() of the system took longer than 0.5 s and was interrupted"),
+    ("breaks while it drains", "drain() of the system raised OSError: the disk is gone"),
     ("nan", "sample() of the system returns dirty_bytes = nan; must be a finite number"),
 ]
 
@@ -100,8 +111,9 @@ def test_the_trial_fails_by_name_and_the_study_goes_on(
     monkeypatch.setattr("ascar.systems.load", lambda *_: Wicked)
     monkeypatch.setattr(Wicked, "evil", evil)
     monkeypatch.setattr(Wicked, "left", 0)
+    name = evil.replace(" ", "-")
     study = Study.parse(
-        f'[study]\nname = "wicked-{evil}"\nobjective = "maximize ops_per_s"\nbudget = "20 min"\nseed = 2\n'
+        f'[study]\nname = "wicked-{name}"\nobjective = "maximize ops_per_s"\nbudget = "20 min"\nseed = 2\n'
         '[target]\nkind = "simulated"\n[stop]\ntrials = 8\n[optimizer]\nkind = "random"'
     )
     with History() as history:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.catalogues import DEVICE_MARK, linux
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.space import Range, identifier
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.linux import Linux, parameter_here
@@ -108,3 +109,28 @@ def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
 def test_a_setting_that_this_machine_lacks_is_named() -> None:
     with pytest.raises(EnvironmentLacks, match=r"the machine does not have it \(/sys/block/none9/"):
         Linux({"settings": ["block.DEV.read_ahead_kb"], "device": "none9"})
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_dirty_pages_of_the_machine_are_deferred_work_and_the_cycle_is_their_age() -> None:
+    with Linux({"settings": ["vm.dirty_expire_centisecs", "vm.dirty_writeback_centisecs"]}) as target:
+        assert target.sample().deferred["dirty_bytes"] >= 0
+        default = target.space.default()
+        wanted = {"vm_dirty_expire_centisecs": 60000, "vm_dirty_writeback_centisecs": 500}
+        assert target.cycle_s(default.replaced(**wanted), {}) == 605
+
+
+def test_a_sync_that_does_not_end_in_time_fails_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    slow = tmp_path / "sync"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    target = Linux({"settings": ["vm.dirty_ratio"]})
+    with pytest.raises(StageFailed, match=r"sync does not end within 0.3 s"):
+        target.drain(0.3)
+    slow.write_text("#!/bin/sh\necho 'sync: no space' >&2; exit 1\n")
+    with pytest.raises(StageFailed, match=r"sync: exit status 1"):
+        target.drain(30)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ascar.errors import StudyError
+from ascar.errors import StageFailed, StudyError
 from ascar.space import Guarantee
-from ascar.systems import open_target
+from ascar.systems import open_target, sqlite_log
 from ascar.systems.sqlite import CONNECT_FILE, SqliteDatabase, sqlite_space
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
@@ -170,3 +171,74 @@ def test_mistakes_are_named(options, problem):
 def test_a_place_that_cannot_be_written_is_named():
     with pytest.raises(StudyError, match=r"target\.directory = '/proc'"):
         SqliteDatabase({"directory": "/proc"}).__enter__()
+
+
+def test_a_log_that_is_not_checkpointed_is_deferred_work_and_draining_moves_it(tmp_path):
+    with SqliteDatabase({"directory": str(tmp_path)}) as target:
+        configuration = target.space.default().replaced(journal_mode="WAL", wal_autocheckpoint_pages=16000)
+        target.apply(target.space.validate(configuration))
+        load = open_workload({"rows": 2000}, target.default_workload)
+        load.prepare(target.workspace)
+        target.settle()
+        assert target.sample().deferred == {"wal_bytes": 0.0}
+        load.run(target.workspace, PACE)
+        left = target.sample()
+        assert left.deferred["wal_bytes"] > 0
+        assert left.gauges["wal_checkpoints"] == 0
+        metrics = {"load_s": 0.4, "wal_checkpoints": 0.0, "deferred_wal_bytes": left.deferred["wal_bytes"]}
+        pages = left.deferred["wal_bytes"] / 4096
+        assert target.cycle_s(configuration, metrics) == pytest.approx(0.4 * 16000 / pages)
+        rows = rows_of(target)
+        target.drain(60)
+        assert target.sample().deferred == {"wal_bytes": 0.0}
+        assert rows_of(target) == rows
+
+
+def test_checkpoints_of_the_load_are_counted_and_give_the_cycle(target):
+    configuration = target.space.default().replaced(journal_mode="WAL", wal_autocheckpoint_pages=100)
+    target.apply(target.space.validate(configuration))
+    load = open_workload({"rows": 2000}, target.default_workload)
+    load.prepare(target.workspace)
+    target.settle()
+    load.run(target.workspace, LoadTiming(1.5, 2.0, 0.1, lambda series: False))
+    found = target.sample()
+    assert found.gauges["wal_checkpoints"] > 1
+    assert found.deferred["wal_bytes"] < 200 * 4096
+    metrics = {"load_s": 2.0, **found.gauges}
+    assert target.cycle_s(configuration, metrics) == 2 / found.gauges["wal_checkpoints"]
+
+
+def test_without_a_log_a_synced_database_defers_nothing(target):
+    default = target.space.default()
+    assert target.cycle_s(default, {}) == 0
+    assert target.cycle_s(default.replaced(synchronous="OFF"), {}) > 0
+
+
+def test_a_database_in_use_is_not_drained_and_that_is_said(target):
+    configuration = target.space.default().replaced(journal_mode="WAL", wal_autocheckpoint_pages=16000)
+    target.apply(target.space.validate(configuration))
+    open_workload({"rows": 2000}, target.default_workload).prepare(target.workspace)
+    with closing(connect(target.workspace.directory / "database.db")) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM item").fetchone()
+        with closing(connect(target.workspace.directory / "database.db")) as writer:
+            writer.execute("UPDATE item SET owner = 1")
+        start_s = time.monotonic()
+        with pytest.raises(StageFailed, match=r"another program uses it|did not end within 0.5 s|locked"):
+            target.drain(0.5)
+        assert time.monotonic() - start_s < 20
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 31, b"\xff" * 4096, bytes(4096)])
+def test_no_log_is_too_broken_to_be_measured(tmp_path, content):
+    (tmp_path / "database.db-wal").write_bytes(content)
+    (tmp_path / "database.db-shm").write_bytes(content)
+    (log,) = sqlite_log.logs(tmp_path)
+    assert sqlite_log.pending_bytes(log) >= 0
+    assert sqlite_log.checkpoints(log) >= 0
+
+
+def rows_of(target):
+    """The rows as another connection sees them."""
+    with closing(sqlite3.connect(target.workspace.directory / "database.db")) as connection:
+        return connection.execute("SELECT count(*), max(id), sum(length(value)) FROM item").fetchone()

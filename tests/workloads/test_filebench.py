@@ -46,6 +46,9 @@ class TestMailserver(WorkloadContract):
     def place(self) -> Generator[Workspace]:
         yield Workspace(self.directory)
 
+    def test_the_tail_is_no_part_of_the_load(self) -> None:
+        assert 0 <= self.readings(self.pace).tail_s < 30  # on a machine of any pace
+
     def test_readings_agree_with_the_whole_run(self, with_readings: Callable[..., Readings]) -> None:
         readings = with_readings(3, lambda load_s: self.readings(replace(self.pace, load_max_s=load_s)))
         series = readings.series["throughput_ops_per_s"]

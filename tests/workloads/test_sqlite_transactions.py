@@ -13,7 +13,7 @@ import pytest
 from ascar.errors import StageFailed, StudyError
 from ascar.testing import WorkloadContract
 from ascar.workloads import LoadTiming, open_workload
-from ascar.workloads.sqlite_load import main
+from ascar.workloads.sqlite_load import _instants, main
 from ascar.workloads.sqlite_transactions import DATABASE_FILE, SqliteTransactions
 from ascar.workspace import Workspace
 
@@ -136,3 +136,9 @@ def test_the_program_prints_lines_of_json(directory):
 def test_the_program_says_what_is_wrong(directory, capsys):
     assert main(["--database", str(directory / "none" / "x.db"), "fill", "--rows", "5"]) == 1
     assert capsys.readouterr().err.startswith("sqlite_load: unable to open database file")
+
+
+def test_a_transaction_that_stalls_counts_for_as_long_as_it_does():
+    assert _instants(10.0, 10.3, 0.25) == pytest.approx([10.3])
+    assert _instants(10.0, 12.0, 0.5) == pytest.approx([10.5, 11, 11.5, 12])
+    assert _instants(10.0, 10.0, 0.25) == [10.0]

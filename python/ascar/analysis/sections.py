@@ -28,6 +28,7 @@ _SETTINGS_SHOWN = 2
 _DASH = "\N{EN DASH}"
 _STAGE_MEANING = {
     "load": "the load itself, from which the numbers come",
+    "drain": "doing what the load left undone: writing dirty pages back, moving logs on",
     "change": "putting configurations in force: formatting, mounting, setting knobs",
     "fill": "writing the load's files",
     "settle": "bringing caches and layout to the same state each time",

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ascar.results.verdict import Verdict
     from ascar.space import Configuration, Space
 
-_STAGES = ("load", "change", "fill", "settle", "measurement", "other")
+_STAGES = ("load", "drain", "change", "fill", "settle", "measurement", "other")
 # A budget that is proposed holds more than what will probably be needed.
 _ROUNDED_UP = 1.5
 _TOO_LONG = ("programs", "kernel_defaults")
 _STAGE_MEANS = {
     "load": "the load, measured",
+    "drain": "doing what the load left undone",
     "change": "putting configurations in force",
     "fill": "filling with files",
     "settle": "bringing caches to the same state",

@@ -51,6 +51,7 @@ class Readings:
         series: unit readings by metric name, for metrics that were read repeatedly.
         metrics: the value of each metric over the whole run (latency percentiles, totals, energy).
         load_s: the run time of the load.
+        tail_s: what operations under way took to end after that; 0 where the program does not tell.
         ended: why it ended: "enough", "time", "program".
         notes: lines worth keeping (the program's last words).
     """
@@ -60,6 +61,7 @@ class Readings:
     load_s: float
     ended: str = "time"
     notes: str = ""
+    tail_s: float = 0.0
 
 
 class Measurement(msgspec.Struct, frozen=True):

@@ -69,7 +69,7 @@ class Failure(msgspec.Struct, frozen=True):
     """Why a trial failed.
 
     Attributes:
-        stage: "change", "fill", "settle", "load", "machine".
+        stage: "change", "fill", "settle", "load", "drain", "machine".
         message: the message in one line.
         stderr: the failing program's last output.
     """
@@ -138,9 +138,10 @@ class Trial(msgspec.Struct, frozen=True):
         score: the objective's value; None unless complete or pruned, and then of the readings so far.
         measurement: the objective's mean with its interval; None unless complete or pruned.
         metrics: every metric of the run.
-        series: unit readings by metric.
+        series: unit readings by metric; rates are over the time of the load and of the deferred work that it
+            left.
         change: the cost of putting the configuration in force; null if that never happened.
-        stage_s: seconds by stage: "change", "fill", "settle", "load", "measurement", "other".
+        stage_s: seconds by stage: "change", "fill", "settle", "load", "drain", "measurement", "other".
         unmet: constraints on results that this one breaks.
         failure: why it failed; None unless failed or quarantined.
         abandonment: why its load was ended early; None unless pruned.

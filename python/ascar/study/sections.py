@@ -72,6 +72,8 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         reading: time between unit readings.
         abandon: the load of a search trial is ended as soon as it is worse than the best so far; so often, at
             most, that happens to one that is as good; 0: never.
+        charge_deferred: the work that a load leaves undone, such as dirty pages, is done after it, and rates
+            count over the time of both; false: it is left to whoever comes next.
     """
 
     preset: str = "quick"
@@ -82,6 +84,7 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     load_max: str = "10 s"
     reading: str = "250 ms"
     abandon: float = 0.01
+    charge_deferred: bool = True
 
 
 class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -44,10 +44,13 @@ class Sample:
     Attributes:
         counters: totals that only grow (bytes, joules, CPU seconds); their differences become metrics.
         gauges: values as they are at this moment.
+        deferred: work that was accepted and is still to be done: dirty pages, a write-ahead log since its
+            last checkpoint, pending compactions. A system that names any must `drain` it.
     """
 
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     gauges: Mapping[str, float] = field(default_factory=dict[str, float])
+    deferred: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @runtime_checkable
@@ -123,13 +126,34 @@ class System(Protocol):
         return
 
     def sample(self) -> Sample:
-        """Counters and gauges at this moment."""
+        """Counters, gauges and deferred work at this moment."""
         return Sample()
 
     @property
     def sampled(self) -> frozenset[str] | None:
         """The names that `sample` may tell, known before the system is entered; None where they are not."""
         return frozenset() if type(self).sample is System.sample else None
+
+    def drain(self, limit_s: float) -> None:  # noqa: ARG002
+        """Do all of the deferred work now, at the pace that the system has under a load.
+
+        Raises:
+            StageFailed: it is not done within `limit_s`.
+        """
+        return
+
+    def cycle_s(
+        self,
+        configuration: Configuration,  # noqa: ARG002
+        metrics: Mapping[str, float],  # noqa: ARG002
+    ) -> float:
+        """Seconds after which a configuration has deferred work done at the latest; 0: it defers none.
+
+        Args:
+            configuration: the configuration.
+            metrics: those of a trial of it: a cycle in units of work is as long as the load makes it.
+        """
+        return 0.0
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for: kernel, device stack, memory; JSON-ready."""

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 HEALTH_MAX_S = 60.0
 """A system has so long to become ready after a change."""
 
+_GRACE_S = 10.0
+"""A system that keeps its limit by itself has so much longer to say what failed."""
+
 
 def apply_checked(system: System, configuration: Configuration) -> Change:
     """Put a configuration in force, and see that it is.
@@ -68,20 +71,48 @@ def settle_checked(target: Target) -> Mapping[str, float]:
 
 
 def sample_checked(system: System) -> Sample:
-    """Counters and gauges.
+    """Counters, gauges and deferred work.
 
     Raises:
-        StageFailed: the system tells something that is not a finite number.
+        StageFailed: the system tells something that is not a finite number, or less than no deferred work.
     """
     with _call(system, "sample"):
         found = system.sample()
-        sample = Sample(dict(found.counters), dict(found.gauges))
-    for name, value in {**sample.counters, **sample.gauges}.items():
+        sample = Sample(dict(found.counters), dict(found.gauges), dict(found.deferred))
+    for name, value in {**sample.counters, **sample.gauges, **sample.deferred}.items():
         if not _is_number(value):
             raise StageFailed(
                 "sample", f"sample() of the system returns {name} = {value!r:.80}; must be a finite number"
             )
+    for name, value in sample.deferred.items():
+        if value < 0:
+            raise StageFailed(
+                "sample", f"sample() of the system returns deferred {name} = {value!r:.80}; must be 0 or more"
+            )
     return sample
+
+
+def drain_checked(system: System, limit_s: float) -> None:
+    """Have the deferred work done.
+
+    Raises:
+        StageFailed: it is not done within `limit_s`.
+    """
+    with _call(system, "drain", min(system.call_max_s, limit_s + _GRACE_S)):
+        system.drain(limit_s)
+
+
+def cycle_checked(system: System, configuration: Configuration, metrics: Mapping[str, float]) -> float:
+    """Seconds of the longest cycle of deferred work.
+
+    Raises:
+        StageFailed: the system tells something that is not a finite number from 0.
+    """
+    with _call(system, "cycle_s"):
+        found = system.cycle_s(configuration, metrics)
+    if not _is_number(found) or found < 0:
+        raise StageFailed("cycle_s", f"cycle_s() of the system returns {found!r:.80}; must be 0 or more")
+    return float(found)
 
 
 def _is_number(value: object) -> bool:
@@ -114,32 +145,33 @@ def _leaving(system: System) -> Callable[..., None]:
 
 
 @contextmanager
-def _limited(system: System, method: str) -> Generator[None]:
-    """Interrupt a method that takes longer than the system allows.
+def _limited(system: System, method: str, limit_s: float | None = None) -> Generator[None]:
+    """Interrupt a method that takes longer than a limit; None: the system's own.
 
     Raises:
         StageFailed: it did.
     """
+    allowed_s = system.call_max_s if limit_s is None else limit_s
     try:
-        with time_limit(system.call_max_s):
+        with time_limit(allowed_s):
             yield
     except OverLimit:
         left = "; `ascar restore` puts back what the keeper changed" if method == "__exit__" else ""
         raise StageFailed(
             method.strip("_"),
-            f"{method}() of the system took longer than {system.call_max_s:g} s and was interrupted{left}",
+            f"{method}() of the system took longer than {allowed_s:g} s and was interrupted{left}",
         ) from None
 
 
 @contextmanager
-def _call(system: System, method: str) -> Generator[None]:
+def _call(system: System, method: str, limit_s: float | None = None) -> Generator[None]:
     """What a system raises that is none of our errors fails the trial and not the study.
 
     Raises:
         StageFailed: it did, or took too long.
     """
     try:
-        with _limited(system, method):
+        with _limited(system, method, limit_s):
             yield
     except AscarError:
         raise

@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, kernel_setting, linux
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.expression import Expression, parse
 from ascar.nodes import node_of
+from ascar.nodes.local import LocalNode
 from ascar.results.machine import AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Parameter, Space, categorical, identifier, integer, ordinal
 from ascar.study import convert
-from ascar.systems import Placement, Starter, Target
+from ascar.systems import Placement, Sample, Starter, Target
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.machine import describe_machine
@@ -170,6 +172,32 @@ class Linux(Target):
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}
         return Change(tuple(wanted), -1 if category is None else category, steps)
+
+    def sample(self) -> Sample:
+        """The dirty pages of the machine, whoever wrote them."""
+        try:
+            meminfo = KernelFiles(self._node).text(MEMINFO)
+        except EnvironmentLacks as error:
+            raise StageFailed("sample", error.message) from error
+        return Sample(deferred={"dirty_bytes": machine_dirty_bytes(meminfo)})
+
+    def drain(self, limit_s: float) -> None:
+        """Write back all dirty pages of the machine that are there now.
+
+        Raises:
+            StageFailed: that takes longer.
+        """
+        node = LocalNode() if self._node is None else self._node
+        try:
+            done = node.run(["sync"], limit_s)
+        except EnvironmentLacks as error:
+            raise StageFailed("drain", error.message) from error
+        if done.status != 0:
+            raise StageFailed("drain", f"sync: exit status {done.status}", done.err)
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The greatest age of dirty pages."""
+        return write_back_cycle_s(configuration, KernelFiles(self._node).in_force)
 
     @property
     def workspace(self) -> Workspace:

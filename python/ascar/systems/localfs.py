@@ -21,6 +21,7 @@ from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.localfs_cycles import cycle_s
 from ascar.systems.localfs_description import localfs_description
 from ascar.systems.localfs_device import Device, SecondsByStep
 from ascar.systems.localfs_images import SavedImages
@@ -37,6 +38,7 @@ from ascar.systems.localfs_space import (
 )
 from ascar.systems.machine import backing_of
 from ascar.systems.recipe import KNOBS, Recipe, recipe_of
+from ascar.units import format_size
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -267,6 +269,7 @@ class LocalFileSystem(Target):
         if self.settings.options.machine_wide is True:
             device.drop_caches(steps)
         self._limit_iops(self.settings.options.iops, steps)
+        self._memory.settle()
         self._current, self._settled = configuration, True
         return steps.seconds
 
@@ -299,9 +302,32 @@ class LocalFileSystem(Target):
         )
 
     def sample(self) -> Sample:
-        """Device traffic, processor time, stalls, energy; see `ascar.systems.counters`."""
+        """Device traffic, processor time, stalls, energy (see `ascar.systems.counters`); dirty pages."""
         assert self._counters is not None, "counters are those of the devices that entering takes"
-        return Sample(self._counters.read())
+        assert self._memory is not None, "a target is entered before it is used"
+        return Sample(self._counters.read(), deferred={"dirty_bytes": self._memory.dirty_bytes})
+
+    def drain(self, limit_s: float) -> None:
+        """Write back all dirty pages of the file system and commit its journal, at the speed of its volume.
+
+        Raises:
+            StageFailed: that takes longer.
+        """
+        try:
+            self._entered().sync(SecondsByStep(), limit_s)
+        except StageFailed as failure:
+            assert self._memory is not None, "a target is entered before it is used"
+            left = format_size(int(self._memory.dirty_bytes))
+            raise StageFailed(
+                "drain",
+                f"{left} of dirty pages were left {limit_s:g} s after the load ({failure.message}); "
+                "make the load smaller, or set [measurement] charge_deferred = false",
+                failure.stderr,
+            ) from failure
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The greatest age of dirty pages, or the commit interval where it is longer."""
+        return cycle_s(configuration)
 
     @property
     def sampled(self) -> frozenset[str]:

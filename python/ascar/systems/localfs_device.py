@@ -136,10 +136,10 @@ class Device:
         """Remove a kept copy."""
         self._keeper.image_forget(name, self._path)
 
-    def sync(self, steps: SecondsByStep) -> None:
-        """Write everything back."""
+    def sync(self, steps: SecondsByStep, limit_s: float | None = None) -> None:
+        """Write everything back, within the limit of a step unless another one is given."""
         with steps.step("sync"):
-            self._keeper.sync_fs(self._path, timeout_s=self._limit_s)
+            self._keeper.sync_fs(self._path, timeout_s=self._limit_s if limit_s is None else limit_s)
 
     def drop_caches(self, steps: SecondsByStep) -> None:
         """Forget clean pages, inodes and directory entries."""

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StudyError
+from ascar.systems.dirty_pages import MEMINFO, group_dirty_bytes, machine_dirty_bytes
 from ascar.systems.localfs_options import MEMORY_BYTES_MIN
 from ascar.units import format_size
 
@@ -38,6 +39,8 @@ class MemoryLimit:
         """The limit in force; None: none, or none yet."""
         self.dataset_bytes: int | None = None
         """Size of the load's data, once it is filled."""
+        self._group: Path | None = None
+        self._dirty_before_bytes = 0.0
         if self.kind is None and (self._given_bytes is not None or self._ratio is not None):
             raise EnvironmentLacks(
                 "target.memory: this machine has no control groups for memory; mount them, or set "
@@ -72,14 +75,36 @@ class MemoryLimit:
         """Puts a process under the limit; None where there is none."""
         return None if self.bytes is None else self._keeper.cgroup_add
 
+    def settle(self) -> None:
+        """From here on dirty pages are the load's."""
+        self._dirty_before_bytes = 0.0
+        self._dirty_before_bytes = self.dirty_bytes
+
+    @property
+    def dirty_bytes(self) -> float:
+        """Dirty pages since the load has settled: its group's, or the machine's where there is none."""
+        now_bytes = None
+        if self._group is not None:
+            now_bytes = group_dirty_bytes(_text(self._group / "memory.stat"))
+        if now_bytes is None:
+            now_bytes = machine_dirty_bytes(_text(MEMINFO))
+        return max(0.0, now_bytes - self._dirty_before_bytes)
+
     def end_load(self) -> None:
         """Kill whatever runs under the limit."""
         if self.bytes is not None:
             self._keeper.cgroup_kill()
 
     def _limit(self, memory_bytes: int) -> None:
-        self._keeper.cgroup_create(memory_bytes)
+        self._group = self._keeper.cgroup_create(memory_bytes).path
         self.bytes = memory_bytes
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii", "replace")
+    except OSError:
+        return ""
 
 
 def _bytes_below(directory: Path) -> int:

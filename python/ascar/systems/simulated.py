@@ -10,6 +10,8 @@ warm_up = "3 s"                # readings rise to their level within this time
 warm_up_from = 0.5             # from this share of it
 fails_when = "depth > 200"
 change_s = [0.1, 2, 60, 30]    # what a change takes, by category 0 to 3
+deferred = "if(depth > 100, 0.5, 0)"    # seconds of work that each second of load leaves undone
+cycle_s = "depth / 10"         # after so long at the latest deferred work is done
 
 The parameters are the study's `[space.parameters.*]`. Time is virtual: a study of an hour takes a second.
 """
@@ -29,7 +31,7 @@ from ascar.expression import Expression, parse
 from ascar.results.measurement import Readings, Series
 from ascar.space import Space
 from ascar.study import convert
-from ascar.systems import Starter
+from ascar.systems import Sample, Starter
 from ascar.systems.virtual import CATEGORIES, VirtualSystem, check_seconds
 from ascar.units import parse_duration
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ascar.results.trial import Change
+    from ascar.space import Configuration
     from ascar.workspace import LoadTiming, Workspace
 
 _READINGS_MAX = 100_000
@@ -55,6 +59,8 @@ class SimulatedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         warm_up_from: the share of the level at which they begin.
         fails_when: a formula; where it is true, the load fails.
         change_s: seconds that a change takes, by category.
+        deferred: a formula: seconds of work that each second of load leaves undone.
+        cycle_s: a formula: seconds after which deferred work is done at the latest.
         seed: the seed of the noise.
     """
 
@@ -66,6 +72,8 @@ class SimulatedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warm_up_from: float = 0.5
     fails_when: str | None = None
     change_s: tuple[float, ...] = (0.0,) * CATEGORIES
+    deferred: str | None = None
+    cycle_s: str | None = None
     seed: int = 0
 
 
@@ -109,6 +117,9 @@ class SimulatedSystem(VirtualSystem):
             name: _formula(f"target.metrics.{name}", text) for name, text in chosen.metrics.items()
         }
         self._fails = None if chosen.fails_when is None else _formula("target.fails_when", chosen.fails_when)
+        self._deferred = None if chosen.deferred is None else _formula("target.deferred", chosen.deferred)
+        self._cycle = None if chosen.cycle_s is None else _formula("target.cycle_s", chosen.cycle_s)
+        self._work_s = 0.0
         self._runs: Counter[str] = Counter()
 
     def describe(self) -> Mapping[str, Any]:
@@ -119,6 +130,32 @@ class SimulatedSystem(VirtualSystem):
     def reported(self) -> frozenset[str]:
         """The metrics that have a formula."""
         return frozenset(self._metrics)
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Put a configuration in force, on a system that owes nothing."""
+        self._work_s = 0.0
+        return super().apply(configuration)
+
+    def sample(self) -> Sample:
+        """The seconds of deferred work."""
+        return Sample() if self._deferred is None else Sample(deferred={"work_s": self._work_s})
+
+    def drain(self, limit_s: float) -> None:
+        """Do the deferred work, in virtual time.
+
+        Raises:
+            StageFailed: there is more than `limit_s` of it.
+        """
+        self.clock.sleep(min(limit_s, self._work_s))
+        self._work_s = max(0.0, self._work_s - limit_s)
+        if self._work_s > 0:
+            raise StageFailed("drain", f"{self._work_s:g} s of deferred work were left after {limit_s:g} s")
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The formula's value."""
+        if self._cycle is None:
+            return 0.0
+        return max(0.0, self._cycle.number(_present(self._cycle, configuration)))
 
     def levels(self, values: Mapping[str, Any]) -> dict[str, float]:
         """The formulas' values: what endless noise-free measuring would tell.
@@ -160,6 +197,8 @@ class SimulatedSystem(VirtualSystem):
                 break
         load_s = float(seconds[taken - 1])
         self.clock.sleep(load_s)
+        if self._deferred is not None:
+            self._work_s += load_s * max(0.0, self._deferred.number(_present(self._deferred, configuration)))
         return Readings(
             series, {name: float(one.values.mean()) for name, one in series.items()}, load_s, ended
         )

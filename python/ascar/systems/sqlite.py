@@ -21,8 +21,9 @@ from ascar.errors import StageFailed, StudyError
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
-from ascar.systems import Sample, Target
+from ascar.systems import Sample, Target, sqlite_log
 from ascar.systems.counters import Counters, counter_names
+from ascar.systems.dirty_pages import write_back_cycle_s
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.workspace import Workspace
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 CONNECT_FILE = "connect.sql"
 _KIB = 1024
 _MIB = 1024 * _KIB
+_PAGE_BYTES, _CHECKPOINT_PAGES = 4096, 1000
+"""What SQLite does unasked."""
 
 # In the order in which they have to be given: the page size before the first page, the journal mode before
 # what depends on it.
@@ -292,14 +295,46 @@ class SqliteDatabase(Target):
             shutil.rmtree(scratch, ignore_errors=True)
 
     def sample(self) -> Sample:
-        """The traffic of the disk below, processor time, stalls, energy."""
+        """The traffic of the disk below, processor time, stalls, energy; the write-ahead log."""
         assert self._counters is not None, "counters are those of the disk that entering finds"
-        return Sample(self._counters.read())
+        logs = list(sqlite_log.logs(self._entered() / "load"))
+        return Sample(
+            self._counters.read(),
+            gauges={"wal_checkpoints": float(sum(map(sqlite_log.checkpoints, logs)))},
+            deferred={"wal_bytes": float(sum(map(sqlite_log.pending_bytes, logs)))},
+        )
+
+    def drain(self, limit_s: float) -> None:
+        """Move the write-ahead log into the database, and write the files back.
+
+        Raises:
+            StageFailed: that takes longer, or a program still uses the database.
+        """
+        sqlite_log.drain(self._entered() / "load", limit_s)
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
+        """The time between checkpoints of the log, and the kernel's until write-back where nothing is synced.
+
+        The time between checkpoints is that of the trial, or what it would have been for the log to grow long
+        enough.
+        """
+        synced = configuration.get("synchronous") != "OFF"
+        longest_s = 0.0 if synced else write_back_cycle_s(configuration)
+        if configuration.get("journal_mode") != "WAL":
+            return longest_s
+        load_s, log_bytes = metrics.get("load_s", 0.0), metrics.get("deferred_wal_bytes", 0.0)
+        if done := metrics.get("wal_checkpoints", 0.0):
+            return max(longest_s, load_s / done)
+        if not log_bytes:
+            return longest_s
+        pages = int(configuration.get("wal_autocheckpoint_pages", _CHECKPOINT_PAGES))
+        page_bytes = int(configuration.get("page_size_bytes", _PAGE_BYTES))
+        return max(longest_s, load_s * pages * page_bytes / log_bytes)
 
     @property
     def sampled(self) -> frozenset[str]:
-        """The names of those counters."""
-        return counter_names(("device",))
+        """The names of those counters, and that of the log's checkpoints."""
+        return counter_names(("device",)) | {"wal_checkpoints"}
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

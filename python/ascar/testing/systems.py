@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascar.systems import Target
-from ascar.systems.asking import apply_checked
+from ascar.systems.asking import apply_checked, cycle_checked, drain_checked, sample_checked
 from ascar.systems.place import Place
 
 if TYPE_CHECKING:
@@ -105,6 +105,15 @@ class TargetContract:
             target.apply(target.space.default())
             sample = target.sample()
             assert declared is None or {*sample.counters, *sample.gauges} <= declared
+
+    def test_deferred_work_is_counted_in_amounts_and_can_be_drained(self) -> None:
+        with self.make() as target:
+            configuration = target.space.default()
+            target.apply(configuration)
+            target.settle()
+            drain_checked(target, 600)
+            assert all(amount >= 0 for amount in sample_checked(target).deferred.values())
+            assert cycle_checked(target, configuration, {}) >= 0
 
     def test_commands_are_lines_by_form(self) -> None:
         target = self.make()

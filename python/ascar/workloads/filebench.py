@@ -126,6 +126,7 @@ class Filebench:
             load_s=summary.load_s,
             ended=_ENDS.get(summary.ended, "program"),
             notes=ended.stderr.strip()[-_NOTES_LENGTH_MAX:],
+            tail_s=max(0.0, ended.seconds - summary.start_s - summary.load_s),
         )
 
     def _check(self) -> None:

@@ -75,6 +75,7 @@ class Reading(Report, frozen=True, tag_field="kind", tag="reading"):
 class FilebenchSummary(Report, frozen=True, tag_field="kind", tag="summary"):
     """What happened over the whole run."""
 
+    start_s: float = 0.0
     load_s: float = 0.0
     ended: str = "time"
     starved: int = 0

@@ -1,0 +1,300 @@
+"""Work that is put off: what trials that do not charge for it report, and what trials that do.
+
+    python -m benchmarks.deferred_work --budget 30min        (root)
+
+Pairs of runs of a default and of a configuration that puts work off longer, in turns, on ext4 on a loop
+device of so many reads and writes a second. "Naive" rates are those while the load runs; "charged" ones are
+over the time of the load and of the work that it left (`ascar.charging`), of the very same runs. Both are
+judged as the last comparison of a study judges them: an always-valid test of the pairs at the level of 1%,
+margin 3%.
+
+write-back   transactions that change four pages of a file of 1 GiB and make a record of a log durable;
+             `vm.dirty_expire_centisecs` of 3 s against 10 min
+log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pages against every 4,000
+commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
+... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import Benchmark, Piece, called, mean, number, table
+
+from ascar.campaign import PreparedStudy, ignore, take_up
+from ascar.charging import uncharged
+from ascar.errors import Refused, StageFailed
+from ascar.history import History
+from ascar.optimizers.proposals import Proposal
+from ascar.pilot.turns import Gain, alternating
+from ascar.results.trial import Origin, Purpose
+from ascar.study import Study
+from ascar.systems.localfs import LocalFileSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+HERE = Path(__file__).parent
+LEVEL, MARGIN, PAIRS, LONG_PAIRS = 0.01, 0.03, 6, 3
+_IMAGE = os.environ.get("TMPDIR", "/var/tmp")
+_WAIT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """Two configurations, of which one puts work off longer.
+
+    Attributes:
+        parameter: what they differ in.
+        values: the default's and the other one's value.
+        load_s: length of each load.
+        pairs: how many pairs of runs.
+        space: the `[space]` table.
+        workload: the `[workload]` table.
+        iops: the volume's.
+        database: whether it is SQLite on that volume; else the file system itself.
+    """
+
+    parameter: str
+    values: tuple[int, int]
+    load_s: int
+    pairs: int
+    space: Mapping[str, Any]
+    workload: Mapping[str, Any]
+    iops: int = 300
+    database: bool = False
+
+    def study(self, target: Mapping[str, Any]) -> Study:
+        """The study, whose budget is not used."""
+        return Study.of(
+            {
+                "study": {
+                    "name": "deferred",
+                    "objective": "maximize throughput_ops_per_s",
+                    "budget": "10 h",
+                },
+                "target": dict(target),
+                "space": dict(self.space),
+                "workload": dict(self.workload),
+                "measurement": {"load_min": f"{self.load_s} s", "load_max": f"{self.load_s} s"},
+            }
+        )
+
+
+def _pages(other: int, load_s: int, pairs: int) -> Trap:
+    name = "vm_dirty_expire_centisecs"
+    return Trap(
+        name,
+        (300, other),
+        load_s,
+        pairs,
+        {
+            "preset": "storage-v5",
+            "allow_cost": ["dyn-kernel"],
+            "allow_weaker": ["durability"],
+            "parameters": {name: {"values": [300, 2000, 60000], "default": 300}},
+        },
+        {"kind": "filebench", "wml": str(HERE / "deferred_pages.f")},
+        iops=500,
+    )
+
+
+def _log(load_s: int, pairs: int) -> Trap:
+    return Trap(
+        "wal_autocheckpoint_pages",
+        (100, 4000),
+        load_s,
+        pairs,
+        {"parameters": {"journal_mode": {"default": "WAL"}}},
+        {
+            "kind": "command",
+            "argv": [sys.executable, str(HERE / "deferred_log.py"), "{directory}", "{seconds}"],
+            "prepare": [sys.executable, str(HERE / "deferred_log.py"), "{directory}", "fill"],
+            "metrics": {"throughput_ops_per_s": "json:throughput_ops_per_s"},
+        },
+        database=True,
+    )
+
+
+def _commit(load_s: int, pairs: int) -> Trap:
+    name = "ext_commit_interval_s"
+    return Trap(
+        name,
+        (5, 60),
+        load_s,
+        pairs,
+        {"preset": "storage-v5", "allow_cost": ["remount"], "allow_weaker": ["durability"]},
+        {"kind": "filebench", "wml": str(HERE / "deferred_files.f")},
+        iops=1000,
+    )
+
+
+TRAPS = {
+    "write-back": _pages(60000, 8, PAIRS),
+    "log": _log(8, 2 * PAIRS),
+    "commit": _commit(8, PAIRS),
+    "log (long)": _log(55, LONG_PAIRS),
+}
+
+
+@contextmanager
+def target_of(trap: Trap) -> Generator[dict[str, Any]]:
+    """The `[target]` table: a volume, or a directory on one that is held meanwhile."""
+    with tempfile.TemporaryDirectory(dir=_IMAGE) as directory:
+        volume: dict[str, Any] = {
+            "image": str(Path(directory) / "image"),
+            "iops": trap.iops,
+            "file_systems": ["ext4"],
+        }
+        if not trap.database:
+            yield {"kind": "localfs", "machine_wide": "settings", **volume}
+            return
+        with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
+            held.apply(held.space.default())
+            held.settle()
+            yield {"kind": "sqlite", "directory": str(held.workspace.directory)}
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """See that nobody calls sync(2), which writes all that is put off on the machine.
+
+    Raises:
+        Disturbed: somebody did.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        called("mount", "-t", "tracefs", "nodev", place)
+        try:
+            instance = Path(place, "instances", f"ascar-{os.getpid()}")
+            instance.mkdir()
+            try:
+                (instance / "events/syscalls/sys_enter_sync/enable").write_text("1")
+                yield
+                seen = "sys_sync" in (instance / "trace").read_text()
+                (instance / "events/syscalls/sys_enter_sync/enable").write_text("0")
+            finally:
+                instance.rmdir()
+        finally:
+            called("umount", place)
+    if seen:
+        raise Disturbed
+
+
+class Disturbed(Exception):
+    """Another program wrote everything back."""
+
+
+def one_pair(trap: Trap, index: int) -> dict[str, Any]:
+    """A run of each, in turns; a run beside which somebody called sync(2) is made again.
+
+    Raises:
+        RuntimeError: a run failed, or nearly all were disturbed, or another study holds `vm.*`.
+    """
+    again: dict[str, Any] = {"disturbed": 0, "failed": 0}
+    found: dict[str, Any] = {}
+    deadline_s = time.monotonic() + _WAIT_S
+    for side in alternating(index):
+        while side not in found:
+            if time.monotonic() > deadline_s:
+                raise RuntimeError(f"not done within {_WAIT_S:g} s: {again}")
+            try:
+                found[side] = one_run(trap, trap.values[side == "candidate"])
+            except Refused as refused:
+                if "is locked by" not in refused.message:
+                    raise RuntimeError(refused.message) from refused
+                time.sleep(1)
+            except Disturbed:
+                again["disturbed"] += 1
+            except StageFailed as failure:
+                again["failed"] += 1
+                again["why"] = failure.message
+    return {**found, **again}
+
+
+def one_run(trap: Trap, value: int) -> dict[str, float]:
+    """A run with a value of the parameter.
+
+    Raises:
+        StageFailed: it failed.
+        Refused: another study holds what it needs.
+        Disturbed: somebody called sync(2).
+    """
+    with target_of(trap) as target, tempfile.TemporaryDirectory() as directory:
+        prepared = PreparedStudy.open(trap.study(target))
+        with (
+            History(Path(directory) / "history.sqlite") as history,
+            take_up(prepared, history, resume=False, listener=ignore) as campaign,
+        ):
+            wanted = campaign.prepared.space.default().replaced(**{trap.parameter: value})
+            with undisturbed():
+                trial = campaign.attempt(Proposal(wanted, Origin.VERIFICATION), Purpose.VERIFY)
+    if trial.score is None:
+        failure = trial.failure
+        raise StageFailed("run", failure.message if failure else trial.state.value)
+    left = {name: value for name, value in trial.metrics.items() if name.startswith("deferred_")}
+    return {
+        "charged": trial.score,
+        "naive": trial.score / uncharged(trial.metrics),
+        "load_s": trial.metrics["load_s"],
+        **left,
+    }
+
+
+def row(name: str, trap: Trap, pairs: list[dict[str, Any]]) -> list[str]:
+    """A line of the table."""
+    naive, charged = (
+        Gain.of(
+            [pair["reference"][kind] for pair in pairs],
+            [pair["candidate"][kind] for pair in pairs],
+            "maximize",
+            LEVEL,
+            MARGIN,
+        )
+        for kind in ("naive", "charged")
+    )
+    left = [mean([pair[side]["deferred_s"] for pair in pairs]) for side in ("reference", "candidate")]
+    return [
+        name,
+        f"{trap.load_s} s",
+        *(number(one) for one in left),
+        *(_gain(one) for one in (naive, charged)),
+        str(len(pairs)),
+    ]
+
+
+def _gain(gain: Gain) -> str:
+    if gain.gain_relative is None or gain.gain_low is None or gain.gain_high is None:
+        return "-"
+    ends = f"{gain.gain_low:+.1%} to {gain.gain_high:+.1%}"
+    return f"{gain.gain_relative:+.1%} ({ends}), {gain.decision}"
+
+
+def main() -> None:
+    """Carry out the pairs that are missing, and print the table."""
+    benchmark = Benchmark.from_arguments(__doc__ or "", "30min")
+    if os.geteuid() != 0:
+        sys.exit("needs root, to format and mount a loop device")
+    pieces = {
+        (name, index): Piece(f"{name}/{index}", partial(one_pair, trap, index))
+        for name, trap in TRAPS.items()
+        for index in range(trap.pairs)
+    }
+    found = benchmark.run(pieces.values())
+    pairs: dict[str, list[dict[str, Any]]] = {}
+    for (name, _), piece in pieces.items():
+        if piece.key in found:
+            pairs.setdefault(name, []).append(found[piece.key])
+    heads = ["work put off", "load", "left, default", "left, other", "naive gain", "charged gain", "pairs"]
+    table(heads, [row(name, TRAPS[name], some) for name, some in pairs.items() if len(some) > 1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""How long the runs of the last comparison are, where work is deferred in cycles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ascar.cycles import Span, span_of
+from ascar.results.trial import Purpose, Trial, TrialState
+from ascar.space import ChangeCost, Space, ordinal
+from ascar.study import Study
+from ascar.systems.simulated import SimulatedSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.space import Configuration
+
+SPACE = Space((ordinal("age_s", (5, 30, 600), default=30, cost=ChangeCost.DYN_KERNEL),), name="ages")
+
+
+class Cyclic(SimulatedSystem):
+    """Its cycle is its parameter."""
+
+    told: float | None = None
+
+    def __init__(self) -> None:
+        super().__init__({"metrics": {"ops_per_s": "1"}})
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
+        return float(configuration["age_s"]) if self.told is None else self.told
+
+
+def side(age_s: int, deferred_s: float = 1.0, load_s: float = 4.0) -> Trial:
+    return Trial(
+        1,
+        SPACE.default().replaced(age_s=age_s),
+        Purpose.SEARCH,
+        TrialState.COMPLETE,
+        score=1.0,
+        metrics={"load_s": load_s, "deferred_s": deferred_s},
+        stage_s={"change": 1.0, "load": load_s, "drain": deferred_s},
+    )
+
+
+def study(objective: str = "maximize ops_per_s", load_min: str = "3 s") -> Study:
+    return Study.of(
+        {
+            "study": {"name": "x", "objective": objective, "budget": "1 h"},
+            "target": {"kind": "simulated", "metrics": {"ops_per_s": "1"}},
+            "measurement": {"load_min": load_min, "load_max": "1 h"},
+        }
+    )
+
+
+def test_the_longest_cycle_of_either_side_counts():
+    for ages in ((5, 30), (30, 5)):
+        found = span_of(study(), Cyclic(), [side(age) for age in ages], left_s=1e6)
+        assert found.load_s == 90
+        assert "each run spans 3 of the longest cycle of such work, 30 s" in found.note
+
+
+def test_time_for_half_as_many_pairs_again_as_are_needed_at_least_is_kept():
+    found = span_of(study(), Cyclic(), [side(30), side(600)], left_s=1200)
+    # 1200 s are 15 runs of 80 s; 1 s goes on the change, and a fifth of the rest on what the load leaves.
+    assert found.load_s == pytest.approx(79 * 0.8)
+    assert "the budget is too small for 3, loads of 30 min" in found.note
+
+
+def test_no_budget_makes_runs_shorter_than_the_study_says():
+    for left_s in (0.0, -10.0):
+        assert span_of(study(), Cyclic(), [side(600)], left_s=left_s).load_s == 3
+
+
+def test_loads_of_the_study_that_are_long_enough_stay():
+    found = span_of(study(load_min="100 s"), Cyclic(), [side(30)], left_s=1e6)
+    assert found.load_s == 0
+    assert "undone" in found.note
+
+
+@pytest.mark.parametrize("deferred_s", [0.0, 0.1])
+def test_what_leaves_next_to_nothing_needs_no_longer_runs(deferred_s: float):
+    assert span_of(study(), Cyclic(), [side(600, deferred_s)], left_s=1e6) == Span()
+
+
+@pytest.mark.parametrize("told", [-1.0, math.nan, math.inf])
+def test_a_system_that_tells_nonsense_changes_nothing_and_the_note_says_so(told: float):
+    system = Cyclic()
+    system.told = told
+    found = span_of(study(), system, [side(30)], left_s=1e6)
+    assert found.load_s == 0
+    assert "the length of its cycles is not known: cycle_s: cycle_s() of the system returns" in found.note
+
+
+def test_an_objective_without_a_rate_is_said_not_to_feel_it():
+    found = span_of(study("minimize latency_ms_p99"), Cyclic(), [side(30)], left_s=1e6)
+    assert "which the objective does not feel" in found.note
