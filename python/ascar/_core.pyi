@@ -286,10 +286,10 @@ UnitKindValues: TypeAlias = tuple[int, float, MeasurementValues | None]
 FindingValues: TypeAlias = tuple[MeasurementValues | None, str, int, int, int, bool, list[UnitKindValues]]
 
 def pilot_presets() -> list[tuple[str, GoalValues]]:
-    """Goals by name: interval width, fewest readings, confidence, fewest rounds, no limit on autocorrelation."""
+    """Goals by name: interval width, fewest readings, confidence, fewest rounds, None."""
 
 def pilot_published() -> list[tuple[str, GoalValues, float]]:
-    """The released Pilot's goals by name, with its limit on autocorrelation, and its shortest round in seconds."""
+    """The released Pilot's goals by name, limits on autocorrelation last, and its shortest rounds."""
 
 def pilot_analyze(
     indicator: IndicatorValues, values: NDArray[np.float64], confidence: float

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Input that ends means that nobody listens any more. The program gets a session of its own, so that all of it can be
-# asked to end, and is killed five seconds later. The last line tells the clock before and after, in nanoseconds.
+# Input that ends means that nobody listens any more. The program gets a session of its own, so that all of
+# it can be asked to end, and is killed five seconds later. The last line tells the clock before and after,
+# in nanoseconds.
 _WATCHED = """
 exec 3<&0
 begun=$(date +%s%N)
 setsid "$@" </dev/null 3<&- & program=$!
-{ cat >/dev/null; kill -INT -"$program"; sleep 5; kill -KILL -"$program"; } <&3 3<&- >/dev/null 2>&1 & watch=$!
+{
+    cat >/dev/null
+    kill -INT -"$program"
+    sleep 5
+    kill -KILL -"$program"
+} <&3 3<&- >/dev/null 2>&1 & watch=$!
 wait "$program"; status=$?
 ended=$(date +%s%N)
 kill "$watch" 2>/dev/null

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+import msgspec
+
 from ascar.results.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -62,6 +64,11 @@ def finding_of(indicator: Indicator, values: FindingValues, names: Sequence[str]
     """A finding from its values in `ascar._core`; `names` are those of the kinds of units, by number."""
     found, basis, readings, removed, unstable, reached, kinds = values
     measurement = None if found is None else measurement_of(found)
+    for number, name in enumerate(names):
+        if measurement is not None and f"units of kind {number}:" in measurement.reason:
+            reason = measurement.reason.replace(f"of kind {number}:", f"of kind {name[:40]!r}:")
+            measurement = msgspec.structs.replace(measurement, reason=reason)
+            break
     named = tuple(
         UnitKind(names[kind], share, None if one is None else measurement_of(one))
         for kind, share, one in kinds

@@ -22,15 +22,17 @@ _TEXT_MAX = 200
 _RECORD = r"""
 echo "host=$(uname -n)"; echo "kernel=$(uname -r)"; echo "architecture=$(uname -m)"
 echo "system=$(. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-$(uname -s)}")"
-echo "cpu=$(sed -n '/^\(model name\|Model\|cpu model\)[[:space:]]*:/{s/^[^:]*:[[:space:]]*//p;q}' /proc/cpuinfo)"
+echo "cpu=$(sed -n '/^\(model name\|Model\|cpu model\)[[:space:]]*:/{s/^[^:]*:[[:space:]]*//p;q}' \
+    /proc/cpuinfo)"
 echo "cpus=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)"
-echo "governor=$(cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null | sort -u | tr '\n' ' ')"
+echo "governor=$(cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null |
+    sort -u | tr '\n' ' ')"
 echo "memory=$(sed -n 's/^MemTotal:[[:space:]]*\([0-9]*\) kB/\1/p' /proc/meminfo)"
 echo "virtual=$(grep -c '^flags.* hypervisor' /proc/cpuinfo)"
 echo "load=$(cut -d' ' -f1 /proc/loadavg)"
-""".replace("\\", "\")
-# Memory that differs by less is the same machine with another kernel; a difference of load matters from so many
-# processes a core on.
+"""
+# Memory that differs by less is the same machine with another kernel; a difference of load matters from so
+# many processes a core on.
 _MEMORY_SHARE = 0.02
 _LOAD_PER_CPU = 0.5
 

@@ -1,4 +1,4 @@
-"""When a measurement is good enough: the goals behind quick, normal and strict, and those that Pilot published."""
+"""When a measurement is good enough: goals of quick, normal and strict, and those that Pilot published."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Goal:
         readings_min: the fewest readings in the stable phase; by the published rule, the fewest subsessions.
         confidence: the confidence of the interval.
         rounds_min: the fewest rounds of a session; between rounds systems differ more than inside one.
-        autocorrelation_limit: the greatest autocorrelation of subsessions by the published rule, which stops at
-            the first interval that is narrow enough; None: the corrected rule.
+        autocorrelation_limit: the greatest autocorrelation of subsessions by the published rule, which stops
+            at the first interval that is narrow enough; None: the corrected rule.
     """
 
     interval_width: float

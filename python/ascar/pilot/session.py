@@ -56,8 +56,8 @@ class MeasurementPlan:
         goal: says how many rounds there are at least, and what the speed must reach where it decides.
         work: the schedule of work amounts; None where the work cannot be adjusted.
         limits: the limits of the session.
-        speed: the precision that the speed must reach also where unit readings decide; None: the speed decides
-            only where there are none.
+        speed: the precision that the speed must reach also where unit readings decide; None: the speed
+            decides only where there are none.
     """
 
     indicators: Sequence[Indicator]

@@ -1,7 +1,7 @@
 """Rounds of several commands at once: one session of several sources (Li's thesis, sections 4.2 and 6.3.1).
 
-All commands of a round start together, each on its node, and the round ends when the last of them has ended. What a
-source reads is named after it: "client.mb_per_s".
+All commands of a round start together, each on its node, and the round ends when the last of them has ended.
+What a source reads is named after it: "client.mb_per_s".
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _Parts:
             done = source.runner.run(self._work_amount, self._left_s, self._end_on)
             with self._lock:
                 self.rounds[source.name] = done
-        except BaseException as error:  # handed to the thread that waits
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
             with self._lock:
                 if self.error is None:
                     if isinstance(error, AscarError):
