@@ -201,11 +201,11 @@ def _rank(found: Recordings, wanted: _Wanted, outputs: Outputs) -> int:
     from ascar.pilot import analyze
     from ascar.pilot.machine import warnings_of
     from ascar.pilot.ranking import rank_means
-    from ascar.pilot.saved import SavedResult, at_confidence
+    from ascar.pilot.saved import SavedResult
 
     def mean_of(one: RecordedSeries | SavedResult, confidence: float) -> Measurement:
         if isinstance(one, SavedResult):
-            return at_confidence(one.measurement, confidence)
+            return one.at(confidence)
         return analyze(one.values, confidence)
 
     terms = wanted.terms(found.metric)

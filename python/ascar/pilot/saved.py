@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ascar.errors import InputError
+from ascar.pilot.analysis import analyze
 from ascar.results.machine import MachineRecord  # noqa: TC001 - msgspec reads the annotations
 from ascar.results.measurement import Measurement
 
@@ -26,6 +27,7 @@ _SCHEMA = re.compile(rb'"schema"\s*:\s*"ascar/([a-z-]{1,40})/(\d{1,9})"')
 _VERSION = 1
 _MAGNITUDE_MAX = 1e149
 _SHOWN_MAX = 400
+_WEIGHTS_LEFT_OUT = 3.0
 
 
 class _Mean(msgspec.Struct, kw_only=True):
@@ -47,12 +49,23 @@ class _Mean(msgspec.Struct, kw_only=True):
     kind: Literal["ordinary", "ratio", "binary"] = "ordinary"
 
 
+class _Indicator(_Mean, kw_only=True):
+    basis: str = ""
+    readings: int = 0
+
+
+class _Round(msgspec.Struct, kw_only=True):
+    used: bool = False
+    readings: dict[str, float] = {}
+
+
 class _Ranked(_Mean, kw_only=True):
     machine: MachineRecord | None = None
 
 
 class _Measure(_Mean, kw_only=True):
-    indicators: list[_Mean]
+    indicators: list[_Indicator]
+    rounds: list[_Round] = []
     machines: list[MachineRecord] = []
 
 
@@ -73,12 +86,20 @@ class SavedResult:
         metric: the metric.
         measurement: the mean.
         machine: the machine that it was measured on; None: the file does not say.
+        values: the readings, where the file has all of them; else none.
     """
 
     name: str
     metric: str
     measurement: Measurement
     machine: MachineRecord | None
+    values: tuple[float, ...] = ()
+
+    def at(self, confidence: float) -> Measurement:
+        """The mean with an interval of that level: of its readings, or widened where they are not known."""
+        return (
+            analyze(self.values, confidence) if self.values else at_confidence(self.measurement, confidence)
+        )
 
 
 def is_saved(path: Path) -> bool:
@@ -132,7 +153,18 @@ def read_saved(path: Path, column: str | None = None) -> list[SavedResult]:
         ]
     mean = _chosen(shown, found, column)
     machines = found.machines if isinstance(found, _Measure) else []
-    return [SavedResult("", mean.name, _checked(shown, mean), machines[0] if machines else None)]
+    values = _readings(found.rounds, mean) if isinstance(found, _Measure) else ()
+    machine = machines[0] if machines else None
+    return [SavedResult("", mean.name, _checked(shown, mean), machine, values)]
+
+
+def _readings(rounds: list[_Round], mean: _Mean) -> tuple[float, ...]:
+    """All that an ordinary mean is of, where it has one reading a round; else none."""
+    if not isinstance(mean, _Indicator) or mean.basis != "readings" or mean.kind != "ordinary":
+        return ()
+    values = tuple(one.readings[mean.name] for one in rounds if one.used and mean.name in one.readings)
+    known = len(values) == mean.readings >= mean.n and all(abs(one) <= _MAGNITUDE_MAX for one in values)
+    return values if known else ()
 
 
 def _chosen(shown: str, found: _Mean, column: str | None) -> _Mean:
@@ -192,6 +224,17 @@ def _checked(shown: str, found: _Mean) -> Measurement:
     )
 
 
+def _least_dof(found: Measurement) -> float:
+    """Fewer degrees of freedom than the interval is likely to have had, so that it is widened enough.
+
+    The corrected interval's: of n^0.6 cosine weights, of which a part may be left out, and the uncertainty of
+    an AR(1)'s filter (`crates/statistics`, `mean_interval`).
+    """
+    weights = max(4.0, found.n**0.6)
+    dof = 1 / (1 / weights + 2 / found.independent_samples) / _WEIGHTS_LEFT_OUT
+    return max(1.0, min(dof, found.independent_samples - 1.0))
+
+
 def at_confidence(found: Measurement, confidence: float) -> Measurement:
     """A saved mean with an interval of another level, by its standard error and independent samples.
 
@@ -216,7 +259,9 @@ def at_confidence(found: Measurement, confidence: float) -> Measurement:
         )
     from scipy.special import stdtrit  # scipy.stats has the same, and takes a second to import
 
-    dof = found.independent_samples - 1
+    dof = float(found.independent_samples - 1)
+    if confidence > found.confidence:
+        dof = _least_dof(found)
     factor = float(stdtrit(dof, 0.5 + confidence / 2)) / float(stdtrit(dof, 0.5 + found.confidence / 2))
     return msgspec.structs.replace(
         found,
