@@ -64,7 +64,7 @@ def test_a_goal_makes_the_run_time_count(ascar):
         (["--goal", "ops:1e9%"], "at most 200%"),
         (["--goal", "ops:nan"], "above 0%"),
         (["--goal", "ops:inf%"], "at most 200%"),
-        (["--goal", "ops:x"], "--goal = 'ops:x': 'x' must be a share, e.g. 1% or 0.01"),
+        (["--goal", "ops:x"], "--goal = 'ops:x': width = 'x': must be a share, e.g. 1% or 0.01"),
         (["--goal", "ops"], "must be NAME:WIDTH or NAME:WIDTH:LEVEL"),
         (["--goal", ":3%"], "must be NAME:WIDTH"),
         (["--goal", "ops:3%:1"], "the level must be between 0 and 1"),

@@ -48,12 +48,12 @@ def goals_of(
             raise InputError(
                 f"--goal = {text!r:.80}: must be NAME:WIDTH or NAME:WIDTH:LEVEL, e.g. latency_ms_p99:10%"
             )
-        width = share_of(f"--goal = {text!r:.80}", rest[0])
+        width = share_of(f"--goal = {text!r:.80}: width", rest[0])
         if not 0 < width <= _WIDTH_MAX:
             raise InputError(
                 f"--goal = {text!r:.80}: the width must be above 0% and at most {_WIDTH_MAX:.0%} of the mean"
             )
-        level = goal.confidence if len(rest) == 1 else share_of(f"--goal = {text!r:.80}", rest[1])
+        level = goal.confidence if len(rest) == 1 else share_of(f"--goal = {text!r:.80}: level", rest[1])
         if not 0 < level < 1:
             raise InputError(f"--goal = {text!r:.80}: the level must be between 0 and 1, e.g. 0.95")
         for one in meant("--goal", name):
@@ -63,7 +63,7 @@ def goals_of(
     return found
 
 
-def share_of(option: str, text: str) -> float:
+def share_of(what: str, text: str) -> float:
     """A share from "2%" or "0.02".
 
     Raises:
@@ -74,4 +74,4 @@ def share_of(option: str, text: str) -> float:
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError as error:
-        raise InputError(f"{option}: {text!r:.40} must be a share, e.g. 1% or 0.01") from error
+        raise InputError(f"{what} = {text!r:.40}: must be a share, e.g. 1% or 0.01") from error
