@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
@@ -79,7 +79,7 @@ class Server:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
+def running_server() -> Generator[Server]:
     """A server that is ready; skips where OpenSSH is not installed."""
     if SSHD is None or shutil.which("ssh") is None:
         pytest.skip("the OpenSSH server is not installed")

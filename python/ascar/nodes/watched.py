@@ -24,7 +24,6 @@ setsid "$@" </dev/null 3<&- & program=$!
 wait "$program"; status=$?
 ended=$(date +%s%N)
 kill "$watch" 2>/dev/null
-pkill -P "$watch" 2>/dev/null
 echo "ascar-ran $begun $ended" >&2
 exit "$status"
 """
