@@ -268,7 +268,7 @@ class Expression:
 def expression_literal(value: float | str | bool) -> str:
     """A value as the text that parses to it (a negative number: to the minus of one)."""
 
-GoalValues: TypeAlias = tuple[float, int, float, int]
+GoalValues: TypeAlias = tuple[float, int, float, int, float | None]
 IndicatorValues: TypeAlias = tuple[str, str, GoalValues | None]
 MeasurementValues: TypeAlias = tuple[
     float,
@@ -282,10 +282,14 @@ MeasurementValues: TypeAlias = tuple[
     str,
     str,
 ]
-FindingValues: TypeAlias = tuple[MeasurementValues | None, str, int, int, int, bool]
+UnitKindValues: TypeAlias = tuple[int, float, MeasurementValues | None]
+FindingValues: TypeAlias = tuple[MeasurementValues | None, str, int, int, int, bool, list[UnitKindValues]]
 
 def pilot_presets() -> list[tuple[str, GoalValues]]:
-    """Goals by name: interval width, fewest readings, confidence, fewest rounds."""
+    """Goals by name: interval width, fewest readings, confidence, fewest rounds, None."""
+
+def pilot_published() -> list[tuple[str, GoalValues, float]]:
+    """The released Pilot's goals by name, limits on autocorrelation last, and its shortest rounds."""
 
 def pilot_analyze(
     indicator: IndicatorValues, values: NDArray[np.float64], confidence: float
@@ -398,6 +402,7 @@ class PilotSession:
         work: WorkAmounts | None,
         session_s: float,
         rounds_max: int,
+        speed: GoalValues | None = None,
     ) -> PilotSession: ...
     def next_work(self) -> float | None:
         """The work amount of the next round; None where the work cannot be adjusted."""
@@ -408,8 +413,12 @@ class PilotSession:
         work_amount: float | None,
         readings: Sequence[float | None],
         unit_readings: Sequence[Sequence[float] | NDArray[np.float64]],
+        units: Sequence[tuple[Sequence[int], Sequence[float]]] = (),
     ) -> bool:
-        """Take in a round, its readings in the order of the indicators; says whether it is used."""
+        """Take in a round, its readings in the order of the indicators; says whether it is used.
+
+        `units` are the kinds and the work of the units of each indicator, empty where they are alike.
+        """
 
     def judge(self, elapsed_s: float, out_of_time: bool) -> bool:
         """Look at what is known; says whether the session ends."""

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import ascar
+from ascar.errors import InputError
 from ascar.results.documents import struct_of
 from ascar.results.encode import json_ready
 
@@ -120,3 +121,17 @@ def test_progress_is_told_on_request(capsys):
     assert "seconds_per_call" in capsys.readouterr().err
     ascar.compare({"a": lambda: 1.0, "b": lambda: 2.0}, preset="quick", progress=True)
     assert "b ahead" in capsys.readouterr().err
+
+
+def test_metrics_have_goals_of_their_own():
+    values = itertools.cycle([9.0, 10.0, 11.0, 10.0, 12.0, 8.0])
+    result = ascar.measure(
+        lambda: {"a": next(values), "b": 10 * next(values)}, preset="quick", goals={"b": 0.5}
+    )
+    widths = {one.name: one.goal.interval_width_relative for one in result.indicators if one.goal}
+    assert widths == {"a": 0.2, "b": 0.5}
+    assert result.machines[0].cpus >= 1
+    with pytest.raises(InputError, match="goals: 'c' must be one of a, b"):
+        ascar.measure(lambda: {"a": 1.0, "b": 2.0}, goals={"c": 0.5})
+    with pytest.raises(InputError, match="interval width = 0: must be above 0"):
+        ascar.measure(lambda: {"a": 1.0, "b": 2.0}, goals={"a": 0})

@@ -16,6 +16,7 @@ _BASIC = {
     "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
     "uint64_t": ctypes.c_uint64,
+    "uint32_t": ctypes.c_uint32,
     "int": ctypes.c_int,
     "char": ctypes.c_char,
 }

@@ -385,3 +385,113 @@ def test_sessions_in_many_threads_do_not_meet(pilot):
         assert mean == pytest.approx(number, abs=0.01)
         assert reached == 1
         assert bool(said) == (number == 1)
+
+
+def _ended(pilot, handle, system, indicators, rounds_max=2000):
+    """Runs a C session; the summary, and the finding on each indicator."""
+    pilot.call("set_rounds", handle, 1, rounds_max)
+    pilot.call("run", handle)
+    summary = pilot.new("summary")
+    pilot.call("summary", handle, summary)
+    findings = []
+    for index in range(len(indicators)):
+        findings.append(pilot.new("finding"))
+        pilot.call("finding", handle, index, findings[-1])
+    return summary, findings
+
+
+def _width(measurement):
+    return (measurement.ci_high - measurement.ci_low) / measurement.mean
+
+
+def test_goals_of_single_indicators_lead_to_the_same_decisions(pilot, session, failed):
+    system = Recorded(21, readings=("throughput", "latency_p99"))
+    goals = {"throughput": Goal(0.06, 12, 0.95), "latency_p99": Goal(0.2, 30, 0.9)}
+    indicators = [Indicator(name, goal=goal) for name, goal in goals.items()]
+    told = _python(system, indicators, Goal(0.2, 12), None, 2000)
+    feed = CSession(pilot, session, system, indicators)
+    for index, goal in enumerate(goals.values()):
+        pilot.call("set_goal", session, index, goal.interval_width, goal.confidence, goal.readings_min)
+    for index, wrong, said in [
+        (2, (0.1, 0.95, 1), "indicator is 2"),
+        (0, (0.0, 0.95, 1), "interval width"),
+        (0, (float("nan"), 0.95, 1), "interval width"),
+        (0, (0.1, 1.0, 1), "confidence"),
+        (0, (0.1, 0.95, 0), "readings_min"),
+    ]:
+        with pytest.raises(failed, match=said):
+            pilot.call("set_goal", session, index, *wrong)
+    summary, findings = _ended(pilot, session, system, indicators)
+    assert told.reached and summary.reached
+    assert summary.rounds == len(told.rounds) == feed.number
+    for found, known in zip(findings, told.findings, strict=True):
+        assert found.measurement.mean == known.measurement.mean
+        assert found.measurement.ci_low == known.measurement.ci_low
+        assert found.measurement.confidence == known.indicator.goal.confidence
+        assert _width(found.measurement) <= known.indicator.goal.interval_width
+
+
+def test_the_speed_has_a_goal_beside_unit_readings(pilot, session, failed):
+    system = Recorded(22, units=("latency_ms",))
+    indicators = (LATENCY,)
+    CSession(pilot, session, system, indicators)
+    pilot.call("set_speed_goal", session, 0.02, 0.95)
+    with pytest.raises(failed, match="adjusted"):
+        pilot.call("run", session)
+    pilot.call("set_work_amount", session, 1.0, 1e5, 0)
+    pilot.call("set_short_round", session, 0.5)
+    pilot.call("set_session_limit", session, 1e6)
+    summary, _ = _ended(pilot, session, system, indicators)
+    speed = pilot.new("speed")
+    pilot.call("speed", session, speed)
+    assert summary.reached and not summary.speed_decides
+    assert (speed.ci_high - speed.ci_low) / speed.work_per_s <= 0.02
+
+
+def test_the_published_rule(pilot, session, failed):
+    system = Recorded(23, readings=("ops",))
+    indicators = (Indicator("ops", goal=QUICK),)
+    CSession(pilot, session, system, indicators)
+    pilot.call("set_published", session, pilot.constants["PILOT_QUICK"])
+    with pytest.raises(failed, match="allowed: PILOT_QUICK"):
+        pilot.call("set_published", session, 3)
+    summary, (found,) = _ended(pilot, session, system, indicators)
+    assert summary.reached
+    assert found.measurement.method == b"faithful"
+    assert found.measurement.subsessions >= 30
+
+
+class MixedUnits(CSession):
+    """Reads and writes, told with their kinds and work."""
+
+    kinds_told = 200
+
+    def round(self, user, work, round_):
+        rng = np.random.default_rng([99, self.number])
+        self.number += 1
+        kinds = np.repeat(np.array([7, 9], np.uint32), 100)
+        done = rng.choice([1.0, 4.0], 200)
+        values = np.where(kinds == 7, 5.0, 50.0) * (1 + 0.05 * rng.normal(size=200))
+        self.pilot.call("round_unit_readings", round_, 0, values, 200)
+        for part in (slice(0, 100), slice(100, self.kinds_told)):
+            count = len(kinds[part])
+            self.pilot.call("round_units", round_, 0, kinds[part].copy(), done[part].copy(), count)
+        return 0
+
+
+def test_units_that_differ_are_told_apart(pilot, session, failed):
+    indicators = (Indicator("latency_ms", goal=QUICK),)
+    feed = MixedUnits(pilot, session, None, indicators)
+    summary, (found,) = _ended(pilot, session, None, indicators)
+    assert summary.reached
+    share, kind, total = ctypes.c_double(), pilot.new("measurement"), 0.0
+    for number, level in ((7, 5), (9, 50)):
+        pilot.call("finding_kind", session, 0, number, share, kind)
+        assert abs(kind.mean / level - 1) < 0.03
+        total += share.value * kind.mean
+    assert found.measurement.mean == pytest.approx(total)
+    with pytest.raises(failed, match="kind is 8"):
+        pilot.call("finding_kind", session, 0, 8, share, kind)
+    feed.kinds_told = 150
+    with pytest.raises(failed, match="kinds of 150 units for 200 readings of latency_ms"):
+        pilot.call("run", session)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,83 +22,20 @@ from ascar.study import Study
 from ascar.systems.keeper import Keeper
 from ascar.systems.linux import Linux
 from ascar.systems.place import Place
+from ssh_server import Server, free_port, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.events import Event
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 STRANGE = ["two words", "", "$(touch /tmp/never)", "'quotes\"", "new\nline", "a;b|c&d", "-o", "*"]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
-class Server:
-    """An SSH server of the tests' own, with keys of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
-        for name in ("host", "user"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-        (folder / "authorized").write_bytes((folder / "user.pub").read_bytes())
-        (folder / "sshd_config").write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
-            f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
-            "PermitRootLogin prohibit-password\nUsePAM no\n"
-        )
-        (folder / "known").write_text(f"[127.0.0.1]:{self.port} {(folder / 'host.pub').read_text()}")
-        (folder / "settings").write_text(
-            f"Host *\nIdentityFile {folder}/user\nIdentitiesOnly yes\nUserKnownHostsFile {folder}/known\n"
-            f"StrictHostKeyChecking yes\nUser {getpass.getuser()}\n"
-        )
-        Path("/run/sshd").mkdir(exist_ok=True) if os.geteuid() == 0 else None
-        self.log = (folder / "log").open("wb")
-        self.process = subprocess.Popen(
-            [str(SSHD), "-D", "-e", "-f", folder / "sshd_config"], stderr=self.log, start_new_session=True
-        )
-
-    def table(self, **keys: Any) -> dict[str, Any]:
-        return {"host": "127.0.0.1", "port": self.port, "settings": str(self.folder / "settings"), **keys}
-
-    def ready(self) -> None:
-        end_s = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                assert time.monotonic() < end_s, (self.folder / "log").read_text()
-                time.sleep(0.05)
-            else:
-                return
-
-    def cut(self) -> None:
-        """Every connection ends at once, as when the network is gone."""
-        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, check=False)
-        for pid in listed.stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
-
-    def end(self) -> None:
-        self.cut()
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    if SSHD is None or shutil.which("ssh") is None:
-        pytest.skip("the OpenSSH server is not installed")
-    with tempfile.TemporaryDirectory(prefix="ascar-sshd-") as folder:
-        server = Server(Path(folder))
-        try:
-            server.ready()
-            yield server
-        finally:
-            server.end()
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture(params=["local", "ssh"])

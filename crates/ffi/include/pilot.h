@@ -152,6 +152,31 @@ int pilot_set_first_result(pilot_session_t *session, double seconds);
 int pilot_add_indicator(pilot_session_t *session, const char *name, pilot_kind_t kind, int must_reach,
                         size_t *index);
 
+/**
+ * Gives an indicator a goal of its own, instead of the session's; it must then be reached.
+ *
+ * @param indicator      as pilot_add_indicator gave it
+ * @param relative_width total width of its interval over its mean, e.g. 0.03
+ * @param confidence     of its interval, above 0 and below 1
+ * @param readings       the fewest readings in its stable phase
+ */
+int pilot_set_goal(pilot_session_t *session, size_t indicator, double relative_width, double confidence,
+                   size_t readings);
+
+/**
+ * Gives the speed a goal of its own; it must then be reached also where unit readings decide. The work must be
+ * adjustable when the session runs.
+ */
+int pilot_set_speed_goal(pilot_session_t *session, double relative_width, double confidence);
+
+/**
+ * Measures by the published rule, with the released Pilot's figures of a preset: readings merge into subsessions until
+ * the magnitude of their autocorrelation is at most 0.8 (quick), 0.2 (normal) or 0.1 (strict), the first interval that
+ * is narrow enough on 30, 50 or 200 subsessions ends the session, and rounds shorter than 3, 10 or 20 s do not count.
+ * Its intervals cover less than they promise. Replaces the session's goal.
+ */
+int pilot_set_published(pilot_session_t *session, pilot_preset_t preset);
+
 /** Sets what a round is; `user` is handed to it and may be NULL. */
 int pilot_set_workload(pilot_session_t *session, pilot_workload_t workload, void *user);
 
@@ -165,6 +190,19 @@ int pilot_round_reading(pilot_round_t *round, size_t indicator, double value);
  * They decide where there are any. `values` may be NULL where `count` is 0.
  */
 int pilot_round_unit_readings(pilot_round_t *round, size_t indicator, const double *values, size_t count);
+
+/**
+ * Says what the units of an indicator's unit readings were, where they differ: in their kind, in their work, or in
+ * both. Told for all unit readings of the round, in their order; may be called again for more.
+ *
+ * The mean is that of each kind, weighted by the kind's share of the work; of PILOT_RATIO, all work over all time.
+ * Not for PILOT_BINARY.
+ *
+ * @param kinds a number for each unit, equal where units are alike; NULL: all are of one kind
+ * @param work  the work of each unit, above 0; NULL: each does the same
+ */
+int pilot_round_units(pilot_round_t *round, size_t indicator, const uint32_t *kinds, const double *work,
+                      size_t count);
 
 /** The round took so many seconds, above 0, instead of the time the workload took (which has set-up in it). */
 int pilot_round_seconds(pilot_round_t *round, double seconds);
@@ -285,6 +323,15 @@ int pilot_finding(pilot_session_t *session, size_t indicator, pilot_finding_t *f
  */
 int pilot_finding_change_points(pilot_session_t *session, size_t indicator, size_t *points, size_t capacity,
                                 size_t *found);
+
+/**
+ * What the last run found about one kind of an indicator's units.
+ *
+ * @param share       its share of all work
+ * @param measurement the mean of its stable units
+ */
+int pilot_finding_kind(pilot_session_t *session, size_t indicator, uint32_t kind, double *share,
+                       pilot_measurement_t *measurement);
 
 /** The speed that the last run found; PILOT_ERROR_STATE where the work cannot be adjusted. */
 int pilot_speed(pilot_session_t *session, pilot_speed_t *speed);

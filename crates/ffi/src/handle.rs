@@ -19,6 +19,35 @@ pub type Workload = unsafe extern "C-unwind" fn(*mut c_void, f64, *mut RoundHand
 /// `pilot_progress_t`.
 pub type Progress = unsafe extern "C-unwind" fn(*mut c_void, *const CSummary);
 
+/// A goal of an indicator's own; the rest is the session's.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    pub interval_width: f64,
+    pub confidence: f64,
+    pub readings_min: usize,
+}
+
+/// An indicator that is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub name: String,
+    pub kind: Kind,
+    pub must_reach: bool,
+    pub own: Option<Own>,
+}
+
+impl Own {
+    /// The session's goal with these figures.
+    pub fn over(self, goal: Goal) -> Goal {
+        Goal {
+            interval_width: self.interval_width,
+            confidence: self.confidence,
+            readings_min: self.readings_min,
+            ..goal
+        }
+    }
+}
+
 /// What a session is told before it runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -26,8 +55,9 @@ pub struct Settings {
     pub limits: Limits,
     pub schedule: Schedule,
     pub adjustable: bool,
-    /// Name, kind, and whether the goal must be reached.
-    pub indicators: Vec<(String, Kind, bool)>,
+    pub indicators: Vec<Wanted>,
+    /// What the speed must reach, whatever else decides.
+    pub speed: Option<Own>,
     pub workload: Option<(Workload, *mut c_void)>,
     pub progress: Option<(Progress, *mut c_void)>,
 }
@@ -35,14 +65,16 @@ pub struct Settings {
 impl Settings {
     /// What is measured, with the goal as it is now.
     pub fn plan(&self) -> Plan {
-        let indicators = self.indicators.iter().map(|(name, kind, must)| Indicator {
-            name: name.clone(),
-            kind: *kind,
-            goal: must.then_some(self.goal),
+        let goal_of = |wanted: &Wanted| wanted.own.map_or(self.goal, |own| own.over(self.goal));
+        let indicators = self.indicators.iter().map(|wanted| Indicator {
+            name: wanted.name.clone(),
+            kind: wanted.kind,
+            goal: wanted.must_reach.then(|| goal_of(wanted)),
         });
         Plan {
             indicators: indicators.collect(),
             goal: self.goal,
+            speed: self.speed.map(|own| own.over(self.goal)),
             work: self.adjustable.then_some(self.schedule),
             limits: self.limits,
         }

@@ -36,12 +36,29 @@ pub unsafe fn shared<'a, T>(name: &str, pointer: *const T) -> Outcome<&'a T> {
     Ok(unsafe { &*pointer })
 }
 
+/// Numbers that may be left out: none where the pointer is NULL.
+///
+/// # Safety
+///
+/// As [`readings`] asks.
+pub unsafe fn numbers_or_none<'a, T>(
+    name: &str,
+    pointer: *const T,
+    count: usize,
+) -> Outcome<&'a [T]> {
+    if pointer.is_null() {
+        return Ok(&[]);
+    }
+    // SAFETY: as promised.
+    unsafe { readings(name, pointer, count) }
+}
+
 /// Readings.
 ///
 /// # Safety
 ///
 /// A pointer that is not NULL points to `count` numbers that nobody changes during the call.
-pub unsafe fn readings<'a>(name: &str, pointer: *const f64, count: usize) -> Outcome<&'a [f64]> {
+pub unsafe fn readings<'a, T>(name: &str, pointer: *const T, count: usize) -> Outcome<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }

@@ -7,7 +7,7 @@ use ascar_pilot::findings::Finding;
 use crate::handle::{Handle, Ran, with};
 use crate::pointers::{Place, Room};
 use crate::status::{Failure, Kind, Outcome};
-use crate::values::{CDone, CFinding, CSpeed, CSummary};
+use crate::values::{CDone, CFinding, CMeasurement, CSpeed, CSummary};
 
 fn finding(ran: &Ran, indicator: usize) -> Outcome<&Finding> {
     let findings = ran.session.findings();
@@ -44,7 +44,9 @@ pub unsafe extern "C" fn pilot_finding(
         with(session, |state| {
             let place = Place::new("finding", found)?;
             let ran = state.ran()?;
-            let confidence = ran.session.plan().goal.confidence;
+            let plan = ran.session.plan();
+            let goal = plan.indicators.get(indicator).and_then(|one| one.goal);
+            let confidence = goal.unwrap_or(plan.goal).confidence;
             place.write(CFinding::of(finding(ran, indicator)?, confidence));
             Ok(())
         })
@@ -71,6 +73,35 @@ pub unsafe extern "C" fn pilot_finding_change_points(
     }
 }
 
+/// `pilot_finding_kind`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pilot_finding_kind(
+    session: *mut Handle,
+    indicator: usize,
+    kind: u32,
+    share: *mut f64,
+    measurement: *mut CMeasurement,
+) -> c_int {
+    // SAFETY: the header asks for a session and for that room.
+    unsafe {
+        with(session, |state| {
+            let share = Place::new("share", share)?;
+            let place = Place::new("measurement", measurement)?;
+            let kinds = &finding(state.ran()?, indicator)?.kinds;
+            let known = kinds.iter().find(|one| one.kind == kind);
+            let Some((known, found)) = known.and_then(|one| Some((one, one.measurement.as_ref()?)))
+            else {
+                return Err(Failure::argument(format!(
+                    "kind is {kind}; allowed: one of which pilot_round_units told stable units"
+                )));
+            };
+            share.write(known.share);
+            place.write(found.into());
+            Ok(())
+        })
+    }
+}
+
 /// `pilot_speed`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pilot_speed(session: *mut Handle, speed: *mut CSpeed) -> c_int {
@@ -85,7 +116,7 @@ pub unsafe extern "C" fn pilot_speed(session: *mut Handle, speed: *mut CSpeed) -
                     "the session's work cannot be adjusted; call pilot_set_work_amount before it runs",
                 ));
             }
-            place.write(CSpeed::of(session.speed(), session.plan().goal.confidence));
+            place.write(CSpeed::of(session.speed(), session.speed_goal().confidence));
             Ok(())
         })
     }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ascar_pilot::indicator::Indicator;
 use ascar_pilot::round::Round;
+use ascar_pilot::units::Units;
 
 use crate::pointers::{self, COUNT_MAX, Place};
 use crate::status::{Failure, Kind, Outcome, guard};
@@ -22,6 +23,7 @@ pub struct RoundHandle {
 struct Told {
     readings: Vec<Option<f64>>,
     unit_readings: Vec<Vec<f64>>,
+    units: Vec<Units>,
     seconds: Option<f64>,
     /// The first call that failed: a reading that is missing must not go unnoticed.
     fault: Option<Failure>,
@@ -36,6 +38,7 @@ impl RoundHandle {
             told: Mutex::new(Told {
                 readings: vec![None; indicators.len()],
                 unit_readings: vec![Vec::new(); indicators.len()],
+                units: vec![Units::default(); indicators.len()],
                 ..Told::default()
             }),
         }
@@ -54,6 +57,7 @@ impl RoundHandle {
                 work_amount,
                 readings: told.readings,
                 unit_readings: told.unit_readings,
+                units: told.units,
             }),
         }
     }
@@ -131,6 +135,48 @@ pub unsafe extern "C" fn pilot_round_unit_readings(
     };
     // SAFETY: the header asks for the workload's round.
     unsafe { with(round, read) }
+}
+
+/// `pilot_round_units`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pilot_round_units(
+    round: *mut RoundHandle,
+    indicator: usize,
+    kinds: *const u32,
+    work: *const f64,
+    count: usize,
+) -> c_int {
+    let tell = |round: &RoundHandle| {
+        round.indicator(indicator)?;
+        // SAFETY: the header asks for `count` numbers in each that is not NULL.
+        let (kinds, work) = unsafe {
+            (
+                pointers::numbers_or_none("kinds", kinds, count)?,
+                pointers::numbers_or_none("work", work, count)?,
+            )
+        };
+        let mut told = round.lock();
+        let known = &mut told.units[indicator];
+        let total = known.kinds.len().max(known.work.len()) + count;
+        if total > COUNT_MAX {
+            return Err(Failure::argument(format!(
+                "units of a round are more than {COUNT_MAX}; allowed: so many"
+            )));
+        }
+        if known.kinds.try_reserve(kinds.len()).is_err()
+            || known.work.try_reserve(work.len()).is_err()
+        {
+            return Err(Failure::new(
+                Kind::Memory,
+                format!("no memory for {total} units"),
+            ));
+        }
+        known.kinds.extend_from_slice(kinds);
+        known.work.extend_from_slice(work);
+        Ok(())
+    };
+    // SAFETY: the header asks for the workload's round.
+    unsafe { with(round, tell) }
 }
 
 /// `pilot_round_seconds`.

@@ -2,12 +2,12 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use ascar_pilot::goal::Goal;
+use ascar_pilot::goal::{Goal, Published};
 use ascar_pilot::indicator::Kind;
 use ascar_pilot::session::Limits;
 use ascar_pilot::work_amounts::Schedule;
 
-use crate::handle::{Handle, Progress, Settings, State, Workload, with};
+use crate::handle::{Handle, Own, Progress, Settings, State, Wanted, Workload, with};
 use crate::pointers::{self, Place};
 use crate::status::{Failure, Outcome, guard};
 
@@ -21,28 +21,51 @@ pub unsafe extern "C" fn pilot_create(preset: c_int, session: *mut *mut Handle) 
     guard(|| {
         // SAFETY: the header asks for room for a pointer.
         let place = unsafe { Place::new("session", session) }?;
-        let goal = match preset {
-            0 => Goal::QUICK,
-            1 => Goal::NORMAL,
-            2 => Goal::STRICT,
-            other => {
-                return Err(Failure::argument(format!(
-                    "preset is {other}; allowed: PILOT_QUICK, PILOT_NORMAL or PILOT_STRICT"
-                )));
-            }
-        };
+        let goal = Goal::PRESETS[preset_of(preset)?].1;
         let settings = Settings {
             goal,
             limits: Limits::default(),
             schedule: Schedule::over(1.0, 1.0),
             adjustable: false,
             indicators: Vec::new(),
+            speed: None,
             workload: None,
             progress: None,
         };
         place.write(Box::into_raw(Box::new(Handle::new(settings))));
         Ok(())
     })
+}
+
+fn preset_of(preset: c_int) -> Outcome<usize> {
+    let known = usize::try_from(preset).ok();
+    known
+        .filter(|&place| place < Goal::PRESETS.len())
+        .ok_or_else(|| {
+            Failure::argument(format!(
+                "preset is {preset}; allowed: PILOT_QUICK, PILOT_NORMAL or PILOT_STRICT"
+            ))
+        })
+}
+
+/// `pilot_set_published`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pilot_set_published(session: *mut Handle, preset: c_int) -> c_int {
+    let set = |state: &mut State| {
+        let Published {
+            goal,
+            short_round_s,
+            ..
+        } = Goal::PUBLISHED[preset_of(preset)?];
+        schedule(state, |schedule| {
+            schedule.short_round_s = short_round_s;
+            schedule.longest_round_s = schedule.longest_round_s.max(short_round_s);
+        })?;
+        state.settings.goal = goal;
+        Ok(())
+    };
+    // SAFETY: the header asks for a session.
+    unsafe { with(session, set) }
 }
 
 /// `pilot_free`.
@@ -211,7 +234,7 @@ pub unsafe extern "C" fn pilot_add_indicator(
             false => Some(unsafe { Place::new("index", index) }?),
         };
         let known = &mut state.settings.indicators;
-        if known.iter().any(|(other, _, _)| other == name) {
+        if known.iter().any(|other| other.name == name) {
             return Err(Failure::argument(format!(
                 "indicator {name:?} already exists; give it another name"
             )));
@@ -221,7 +244,12 @@ pub unsafe extern "C" fn pilot_add_indicator(
                 "indicator {name:?} is one too many; allowed: {INDICATORS_MAX}"
             )));
         }
-        known.push((name.to_owned(), kind, must_reach != 0));
+        known.push(Wanted {
+            name: name.to_owned(),
+            kind,
+            must_reach: must_reach != 0,
+            own: None,
+        });
         if let Some(place) = place {
             place.write(known.len() - 1);
         }
@@ -230,6 +258,57 @@ pub unsafe extern "C" fn pilot_add_indicator(
     };
     // SAFETY: the header asks for a session.
     unsafe { with(session, add) }
+}
+
+/// A goal that can be reached, on the session's figures.
+fn own(state: &State, width: f64, confidence: f64, readings_min: usize) -> Outcome<Own> {
+    let own = Own {
+        interval_width: width,
+        confidence,
+        readings_min,
+    };
+    own.over(state.settings.goal).check()?;
+    Ok(own)
+}
+
+/// `pilot_set_goal`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pilot_set_goal(
+    session: *mut Handle,
+    indicator: usize,
+    width: f64,
+    confidence: f64,
+    readings_min: usize,
+) -> c_int {
+    let set = |state: &mut State| {
+        let own = own(state, width, confidence, readings_min)?;
+        let count = state.settings.indicators.len();
+        let Some(wanted) = state.settings.indicators.get_mut(indicator) else {
+            return Err(Failure::argument(format!(
+                "indicator is {indicator}; allowed: an index below {count}, as pilot_add_indicator gave it"
+            )));
+        };
+        (wanted.must_reach, wanted.own) = (true, Some(own));
+        Ok(())
+    };
+    // SAFETY: the header asks for a session.
+    unsafe { with(session, set) }
+}
+
+/// `pilot_set_speed_goal`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pilot_set_speed_goal(
+    session: *mut Handle,
+    width: f64,
+    confidence: f64,
+) -> c_int {
+    let set = |state: &mut State| {
+        let rounds_min = state.settings.goal.readings_min;
+        state.settings.speed = Some(own(state, width, confidence, rounds_min)?);
+        Ok(())
+    };
+    // SAFETY: the header asks for a session.
+    unsafe { with(session, set) }
 }
 
 fn kind_of(kind: c_int) -> Outcome<Kind> {

@@ -5,11 +5,12 @@ use ascar_statistics::intervals;
 use ascar_statistics::moments::mean;
 
 use crate::Result;
-use crate::goal::Goal;
+use crate::goal::{Goal, Rule};
 use crate::indicator::{Indicator, Kind};
 use crate::measurement::Measurement;
 use crate::round::Round;
-use crate::stopping::{LOOK_GROWTH, cautious, enough_independent};
+use crate::stopping::{cautious, may_look};
+use crate::units::{UnitLedger, Units, level};
 
 /// Rounds whose means differ more than their own intervals explain, at this level, are the samples themselves.
 const ROUNDS_DIFFER_P: f64 = 0.05;
@@ -40,6 +41,19 @@ pub struct Finding {
     pub removed: usize,
     /// Rounds without a stable phase, left out whole.
     pub rounds_unstable: usize,
+    /// What is known of each kind of work units, by the kind's number; empty where units are alike.
+    pub kinds: Vec<UnitKind>,
+}
+
+/// What is known of one kind of work units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnitKind {
+    /// The caller's number of the kind.
+    pub kind: u32,
+    /// Its share of all work, in the stable phases and outside.
+    pub share: f64,
+    /// The mean of its stable units, with its own interval; None where none is stable.
+    pub measurement: Option<Measurement>,
 }
 
 impl Basis {
@@ -59,7 +73,7 @@ impl Finding {
         match (&self.goal, &self.measurement) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(goal), Some(found)) => goal.met_by(found) && enough_independent(found),
+            (Some(goal), Some(found)) => goal.met_by(found),
         }
     }
 }
@@ -69,12 +83,15 @@ impl Finding {
 pub struct Ledger {
     indicator: Indicator,
     confidence: f64,
+    rule: Rule,
     /// The stable phases of all rounds, one after the other.
     stable: Vec<f64>,
     /// What each round with a stable phase said.
     rounds: Vec<Measurement>,
     /// The unit readings of the first round that gave any.
     first: Vec<f64>,
+    /// The same readings, where some differ in their work or kind.
+    mixed: Option<UnitLedger>,
     readings: Vec<f64>,
     units: usize,
     unstable: usize,
@@ -83,14 +100,17 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger; `confidence` is that of the interval where the indicator has no goal of its own.
-    pub fn new(indicator: Indicator, confidence: f64) -> Self {
+    /// An empty ledger; confidence and rule are those of `goal` where the indicator has no goal of its own.
+    pub fn new(indicator: Indicator, goal: Goal) -> Self {
+        let goal = indicator.goal.unwrap_or(goal);
         Self {
-            confidence: indicator.goal.map_or(confidence, |goal| goal.confidence),
+            confidence: goal.confidence,
+            rule: goal.rule,
             indicator,
             stable: Vec::new(),
             rounds: Vec::new(),
             first: Vec::new(),
+            mixed: None,
             readings: Vec::new(),
             units: 0,
             unstable: 0,
@@ -118,7 +138,11 @@ impl Ledger {
                 self.first = values.to_vec();
             }
             self.units += values.len();
-            let found = self.indicator.analyze(values, self.confidence)?;
+            let units = round.units.get(index).filter(|units| !units.alike());
+            if units.is_some() || self.mixed.is_some() {
+                return self.add_mixed(values, units.unwrap_or(&Units::default()));
+            }
+            let found = self.indicator.analyze(values, self.confidence, self.rule)?;
             if found.reason.contains("no stable phase") {
                 self.unstable += 1;
             } else {
@@ -133,6 +157,30 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes in a round's units that differ.
+    fn add_mixed(&mut self, values: &[f64], units: &Units) -> Result<()> {
+        if self.mixed.is_none() {
+            let mut before = UnitLedger::default();
+            // Rounds before this one had units of one kind.
+            let stable = self.indicator.averaged(&self.stable);
+            before.add(&stable, &Units::default(), 0..stable.len())?;
+            self.mixed = Some(before);
+        }
+        let averaged = self.indicator.averaged(values);
+        let found = Measurement::of(&level(&averaged, units), self.confidence, false, self.rule)?;
+        let stable = if found.reason.contains("no stable phase") {
+            self.unstable += 1;
+            0..0
+        } else {
+            let stable = found.stable_start..found.stable_end;
+            self.stable.extend_from_slice(&values[stable.clone()]);
+            self.rounds.push(found);
+            stable
+        };
+        let mixed = self.mixed.get_or_insert_default();
+        mixed.add(&averaged, units, stable)
+    }
+
     /// What is known now; `last` looks even though little was added since the last look.
     pub fn finding(&mut self, last: bool) -> Result<Finding> {
         let count = if self.has_units() {
@@ -141,7 +189,7 @@ impl Ledger {
             self.readings.len()
         };
         match &self.finding {
-            Some(known) if !last && (count as f64) < LOOK_GROWTH * self.looked_at as f64 => {
+            Some(known) if !last && !may_look(count, self.looked_at, self.rule) => {
                 Ok(known.clone())
             }
             _ => {
@@ -161,6 +209,7 @@ impl Ledger {
             readings: self.readings.len(),
             removed: 0,
             rounds_unstable: 0,
+            kinds: Vec::new(),
         };
         if !self.has_units() {
             if !self.readings.is_empty() {
@@ -173,6 +222,9 @@ impl Ledger {
         finding.basis = Basis::UnitReadings;
         finding.readings = self.units;
         finding.rounds_unstable = self.unstable;
+        if let Some(mixed) = &self.mixed {
+            return self.look_mixed(mixed, finding);
+        }
         if self.rounds.is_empty() {
             finding.measurement = Some(self.measure(&self.first, false)?);
             return Ok(finding);
@@ -180,8 +232,8 @@ impl Ledger {
         let whole = self.rounds.len() > 1 || self.unstable > 0;
         let values = if whole { &self.stable } else { &self.first };
         let mut found = self.measure(values, whole)?;
-        if whole && self.rounds_differ() {
-            (found, finding.basis) = (self.between_rounds(found)?, Basis::Rounds);
+        if whole && self.rounds_differ(&self.rounds) {
+            (found, finding.basis) = (self.between_rounds(found, &self.rounds)?, Basis::Rounds);
         }
         if self.unstable >= self.rounds.len() {
             let all = self.unstable + self.rounds.len();
@@ -193,15 +245,73 @@ impl Ledger {
         Ok(finding)
     }
 
+    /// What is known where units differ in their work or kind.
+    fn look_mixed(&self, mixed: &UnitLedger, mut finding: Finding) -> Result<Finding> {
+        let shares = mixed.shares();
+        let linear = mixed.linearized();
+        let mut found = match &linear {
+            Ok(values) => self.measure_averaged(values, true)?,
+            Err(kind) => Measurement {
+                reason: format!(
+                    "work units of kind {kind}: fewer than 2 are in a stable phase; measure longer"
+                ),
+                ..self.told(Measurement::single(mixed.mean(), self.confidence))
+            },
+        };
+        if linear.is_ok() && self.rounds.len() > 1 {
+            let each = mixed.rounds();
+            let rounds = each
+                .iter()
+                .map(|values| Measurement::of(values, self.confidence, true, self.rule));
+            let rounds: Vec<Measurement> = rounds.collect::<Result<_>>()?;
+            if self.rounds_differ(&rounds) {
+                (found, finding.basis) = (self.between_rounds(found, &rounds)?, Basis::Rounds);
+            }
+        }
+        if let ([only], 0, Ok(_)) = (self.rounds.as_slice(), self.unstable, &linear) {
+            found.stable_start = only.stable_start;
+            found.stable_end = only.stable_end;
+            found.change_points.clone_from(&only.change_points);
+        }
+        if self.unstable >= self.rounds.len() {
+            let all = self.unstable + self.rounds.len();
+            found.limits = None;
+            found.reason = format!("{} of {all} rounds have no stable phase", self.unstable);
+        }
+        found.method = format!("{}, units that differ", found.method);
+        for (kind, share) in shares {
+            let values = mixed.of_kind(kind);
+            let measurement = match values.is_empty() {
+                true => None,
+                false => Some(self.measure_averaged(&values, true)?),
+            };
+            finding.kinds.push(UnitKind {
+                kind,
+                share,
+                measurement,
+            });
+        }
+        finding.removed = self.units - self.stable.len();
+        finding.measurement = Some(found);
+        Ok(finding)
+    }
+
     /// The mean of this kind of readings with its interval.
     fn measure(&self, values: &[f64], whole: bool) -> Result<Measurement> {
         if self.indicator.kind == Kind::Binary {
             return self.proportion(values);
         }
-        let averaged = self.indicator.averaged(values);
-        let found = Measurement::of(&averaged, self.confidence, whole)?;
+        self.measure_averaged(&self.indicator.averaged(values), whole)
+    }
+
+    /// The same of what is averaged.
+    fn measure_averaged(&self, averaged: &[f64], whole: bool) -> Result<Measurement> {
+        let found = Measurement::of(averaged, self.confidence, whole, self.rule)?;
         let stable = found.stable_start..found.stable_end;
-        let found = cautious(found, &averaged[stable]);
+        let found = match self.rule {
+            Rule::Corrected => cautious(found, &averaged[stable]),
+            Rule::Published { .. } => found,
+        };
         Ok(self.told(found))
     }
 
@@ -229,12 +339,12 @@ impl Ledger {
     }
 
     /// Cochran's Q test (1954, "The combination of estimates from different experiments").
-    fn rounds_differ(&self) -> bool {
-        if self.indicator.kind == Kind::Binary {
+    fn rounds_differ(&self, rounds: &[Measurement]) -> bool {
+        // The published rule pools all rounds.
+        if self.indicator.kind == Kind::Binary || self.rule != Rule::Corrected {
             return false;
         }
-        let known: Vec<(f64, f64)> = self
-            .rounds
+        let known: Vec<(f64, f64)> = rounds
             .iter()
             .filter_map(|found| Some((found.mean, found.standard_error().filter(|&e| e > 0.0)?)))
             .map(|(mean, error)| (mean, 1.0 / (error * error)))
@@ -256,8 +366,8 @@ impl Ledger {
     }
 
     /// The mean of the rounds' means, which are then the independent samples.
-    fn between_rounds(&self, inside: Measurement) -> Result<Measurement> {
-        let means: Vec<f64> = self.rounds.iter().map(|found| found.mean).collect();
+    fn between_rounds(&self, inside: Measurement, rounds: &[Measurement]) -> Result<Measurement> {
+        let means: Vec<f64> = rounds.iter().map(|found| found.mean).collect();
         let found = intervals::mean_t(&means, self.confidence)?;
         Ok(self.told(Measurement {
             mean: mean(&means),

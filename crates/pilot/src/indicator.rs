@@ -1,6 +1,6 @@
 //! A performance indicator: what is measured, and how well (ASCAR thesis, sections 4.2 and 4.3).
 
-use crate::goal::Goal;
+use crate::goal::{Goal, Rule};
 use crate::measurement::Measurement;
 use crate::{Error, Result};
 
@@ -43,8 +43,8 @@ impl Kind {
 
 impl Indicator {
     /// A round's unit readings on their own: their stable phase, and the mean of what is averaged of them.
-    pub fn analyze(&self, values: &[f64], confidence: f64) -> Result<Measurement> {
-        Measurement::of(&self.averaged(values), confidence, false)
+    pub fn analyze(&self, values: &[f64], confidence: f64, rule: Rule) -> Result<Measurement> {
+        Measurement::of(&self.averaged(values), confidence, false, rule)
     }
 
     /// What is averaged: of ratios such as speeds the reciprocals, for their mean is harmonic.

@@ -8,6 +8,7 @@
 //! | `goal` | how well is a number to be known? |
 //! | `indicator` | what is measured, and how is it averaged? |
 //! | `round` | what did one round do? |
+//! | `units` | what do work units that differ say together? |
 //! | `work_amounts` | how much work does the next round do? |
 //! | `measurement` | a mean with what is known about it |
 //! | `stopping` | is an interval that was looked at again and again wide enough? |
@@ -25,6 +26,7 @@ pub mod round;
 pub mod session;
 pub mod speed;
 pub mod stopping;
+pub mod units;
 pub mod work_amounts;
 
 pub use ascar_statistics::{Error, Result};

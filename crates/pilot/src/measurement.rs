@@ -1,9 +1,10 @@
 //! A mean with what is known about it.
 
-use ascar_statistics::analysis::{self, Options};
+use ascar_statistics::analysis::{self, Method, Options};
 use ascar_statistics::distributions::student_t;
 
 use crate::Result;
+use crate::goal::Rule;
 
 /// A mean with what is known about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,11 +37,20 @@ pub struct Measurement {
 
 impl Measurement {
     /// Analyses readings; `whole` says that all are from the stable phase, and no change points are looked for.
-    pub fn of(values: &[f64], confidence: f64, whole: bool) -> Result<Self> {
+    pub fn of(values: &[f64], confidence: f64, whole: bool, rule: Rule) -> Result<Self> {
         if let [value] = values {
             return Ok(Self::single(*value, confidence));
         }
-        let usual = Options::default();
+        let usual = match rule {
+            Rule::Corrected => Options::default(),
+            Rule::Published {
+                autocorrelation_limit,
+            } => Options {
+                method: Method::Faithful,
+                autocorrelation_limit,
+                ..Options::default()
+            },
+        };
         let min_segment = if whole {
             usual.min_segment.max(values.len())
         } else {
@@ -54,18 +64,23 @@ impl Measurement {
                 ..usual
             },
         )?;
+        let (method, independent_samples) = match (rule, found.subsessions) {
+            (Rule::Published { .. }, Some(merged)) => ("faithful", merged.count),
+            (Rule::Published { .. }, None) => ("faithful", 1),
+            (Rule::Corrected, _) => ("corrected", found.effective_n as usize),
+        };
         Ok(Self {
             mean: found.mean,
             limits: found.limits,
             confidence,
             n: found.n,
-            independent_samples: found.effective_n as usize,
+            independent_samples,
             autocorrelation: found.autocorrelation,
             subsession_size: found.subsessions.map_or(found.n, |merged| merged.size),
             stable_start: found.stable_start,
             stable_end: found.stable_end,
             change_points: found.change_points,
-            method: "corrected".to_owned(),
+            method: method.to_owned(),
             reason: found.reason.unwrap_or_default(),
         })
     }

@@ -3,8 +3,8 @@
 use ascar_statistics::work_per_second::WorkPerSecond;
 
 use crate::findings::Finding;
-use crate::goal::Goal;
-use crate::speed::{self, ROUNDS_MIN};
+use crate::goal::{Goal, Rule};
+use crate::speed;
 use crate::stopping::INDEPENDENT_MIN;
 
 /// Seconds until the last of the indicators' goals is reached; None while that cannot be told.
@@ -16,10 +16,12 @@ pub fn findings_left_s(findings: &[Finding], spent_s: f64) -> Option<f64> {
         let Some(goal) = finding.goal else { continue };
         let found = finding.measurement.as_ref()?;
         let width = found.width_relative()?;
-        let independent = INDEPENDENT_MIN as f64 / found.independent_samples.max(1) as f64;
-        let factor = squared(width / goal.interval_width)
-            .max(goal.readings_min as f64 / found.n as f64)
-            .max(independent);
+        let missing = match goal.rule {
+            Rule::Corrected => (goal.readings_min as f64 / found.n as f64)
+                .max(INDEPENDENT_MIN as f64 / found.independent_samples.max(1) as f64),
+            Rule::Published { .. } => goal.readings_min as f64 / found.subsessions().max(1) as f64,
+        };
+        let factor = squared(width / goal.interval_width).max(missing);
         most = Some(most.map_or(factor, |other| other.max(factor)));
     }
     most.map(|factor| left_s(factor, spent_s))
@@ -29,7 +31,7 @@ pub fn findings_left_s(findings: &[Finding], spent_s: f64) -> Option<f64> {
 pub fn speed_left_s(speed: Option<&WorkPerSecond>, goal: &Goal, spent_s: f64) -> Option<f64> {
     let found = speed?;
     let width = speed::width_relative(found)?;
-    let rounds = ROUNDS_MIN as f64 / found.rounds.max(1) as f64;
+    let rounds = speed::rounds_min(goal) as f64 / found.rounds.max(1) as f64;
     Some(left_s(
         squared(width / goal.interval_width).max(rounds),
         spent_s,

@@ -1,5 +1,7 @@
 //! One round of a benchmark: what it did, how long it took, what it read (ASCAR thesis, section 4.2).
 
+use crate::units::Units;
+
 /// One round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Round {
@@ -11,6 +13,8 @@ pub struct Round {
     pub readings: Vec<Option<f64>>,
     /// One number a work unit, for each indicator, in the order they were taken.
     pub unit_readings: Vec<Vec<f64>>,
+    /// What these units were, for each indicator; empty where they are alike.
+    pub units: Vec<Units>,
 }
 
 /// What is kept of a round: its readings are in the findings.

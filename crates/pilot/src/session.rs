@@ -14,7 +14,7 @@ use crate::indicator::Indicator;
 use crate::outlook::{findings_left_s, speed_left_s};
 use crate::round::{Done, Round};
 use crate::speed;
-use crate::stopping::LOOK_GROWTH;
+use crate::stopping::may_look;
 use crate::work_amounts::{Schedule, WorkAmounts};
 use crate::{Error, Result};
 
@@ -43,6 +43,8 @@ pub struct Plan {
     pub indicators: Vec<Indicator>,
     /// How many rounds there are at least, and what the speed must reach where it decides.
     pub goal: Goal,
+    /// What the speed must reach also where unit readings decide; None: it then decides nothing.
+    pub speed: Option<Goal>,
     /// The schedule of work amounts; None where the work cannot be adjusted.
     pub work: Option<Schedule>,
     /// When to end at the latest.
@@ -89,6 +91,11 @@ impl Plan {
         if self.limits.rounds_max < 1 {
             return Err(Error::new("rounds_max", 0, "at least 1"));
         }
+        if self.speed.is_some() && self.work.is_none() {
+            let allowed = "none, or work amounts that can be adjusted";
+            return Err(Error::new("goal", "of the speed of fixed work", allowed));
+        }
+        self.speed.map_or(Ok(()), |goal| goal.check())?;
         self.work.map_or(Ok(()), |work| work.check())
     }
 }
@@ -116,6 +123,7 @@ pub struct Session {
     findings: Vec<Finding>,
     speed: Option<WorkPerSecond>,
     looked_at: usize,
+    speed_met: bool,
     ended: Option<Ended>,
     seconds: f64,
 }
@@ -127,7 +135,7 @@ impl Session {
         let ledgers: Vec<Ledger> = plan
             .indicators
             .iter()
-            .map(|indicator| Ledger::new(indicator.clone(), plan.goal.confidence))
+            .map(|indicator| Ledger::new(indicator.clone(), plan.goal))
             .collect();
         let mut session = Self {
             work: plan.work.map(WorkAmounts::new).transpose()?,
@@ -137,6 +145,7 @@ impl Session {
             findings: Vec::new(),
             speed: None,
             looked_at: 0,
+            speed_met: false,
             ended: None,
             seconds: 0.0,
         };
@@ -191,9 +200,14 @@ impl Session {
         self.work.is_some() && !self.ledgers.iter().any(Ledger::has_units)
     }
 
+    /// What the speed must reach where it decides.
+    pub fn speed_goal(&self) -> Goal {
+        self.plan.speed.unwrap_or(self.plan.goal)
+    }
+
     /// The work amount of the next round; None where the work cannot be adjusted.
     pub fn next_work(&mut self) -> Option<f64> {
-        let speed_decides = self.speed_decides();
+        let speed_decides = self.speed_decides() || self.plan.speed.is_some() && !self.speed_met;
         let spent_s: f64 = self.used().map(|done| done.seconds).sum();
         let work = self.work.as_mut()?;
         if speed_decides {
@@ -226,6 +240,8 @@ impl Session {
             ));
         }
         for (index, indicator) in self.plan.indicators.iter().enumerate() {
+            let units = round.units.get(index);
+            units.map_or(Ok(()), |units| units.check(indicator, round, index))?;
             indicator.check(round.unit_readings.get(index).map_or(&[], Vec::as_slice))?;
             indicator.check(round.readings.get(index).copied().flatten().as_slice())?;
         }
@@ -245,9 +261,11 @@ impl Session {
             ledger.add(round, index)?;
         }
         if self.work.is_some() {
-            self.speed = speed::speed_of(self.used(), self.plan.goal.confidence)?;
+            let speed_goal = self.speed_goal();
+            self.speed = speed::speed_of(self.used(), speed_goal.confidence, speed_goal.rule)?;
             let avoid = self.speed.as_ref().filter(|found| found.limits.is_some());
-            if let (Some(found), true) = (avoid, self.speed_decides()) {
+            let decides = self.speed_decides() || self.plan.speed.is_some();
+            if let (Some(found), true) = (avoid, decides) {
                 let least = speed::work_min(found);
                 if let Some(work) = &mut self.work {
                     work.avoid(least);
@@ -287,8 +305,12 @@ impl Session {
         if self.ended.is_some() {
             return None;
         }
+        let speed_left_s = || speed_left_s(self.speed.as_ref(), &self.speed_goal(), self.seconds);
         let left_s = if self.speed_decides() {
-            speed_left_s(self.speed.as_ref(), &self.plan.goal, self.seconds)
+            speed_left_s()
+        } else if self.plan.speed.is_some() && !self.speed_met {
+            let findings_s = findings_left_s(&self.findings, self.seconds);
+            speed_left_s().map(|left_s| left_s.max(findings_s.unwrap_or(left_s)))
         } else {
             findings_left_s(&self.findings, self.seconds)
         };
@@ -316,21 +338,31 @@ impl Session {
             return false;
         }
         if self.speed_decides() {
-            // Looks are few, for the same reason as those at readings.
-            let Some(found) = &self.speed else {
-                return false;
-            };
-            if (used as f64) < LOOK_GROWTH * self.looked_at as f64 {
-                return false;
-            }
-            self.looked_at = used;
-            return speed::meets(found, &self.plan.goal);
+            return self.speed_reached(used);
         }
         let mut wanted = self
             .findings
             .iter()
             .filter(|finding| finding.goal.is_some())
             .peekable();
-        wanted.peek().is_some() && wanted.all(Finding::reached)
+        let found = match self.plan.speed {
+            None => wanted.peek().is_some(),
+            Some(_) => true,
+        };
+        found
+            && wanted.all(Finding::reached)
+            && (self.plan.speed.is_none() || self.speed_reached(used))
+    }
+
+    /// Whether the speed's goal is reached; once it is, it stays so: looks are few, for the same reason as those at
+    /// readings.
+    fn speed_reached(&mut self, used: usize) -> bool {
+        if may_look(used, self.looked_at, self.plan.goal.rule)
+            && let Some(found) = &self.speed
+        {
+            self.looked_at = used;
+            self.speed_met = speed::meets(found, &self.speed_goal());
+        }
+        self.speed_met
     }
 }

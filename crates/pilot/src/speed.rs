@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ascar_statistics::work_per_second::{self as wps, WorkPerSecond};
 
 use crate::Result;
-use crate::goal::Goal;
+use crate::goal::{Goal, Rule};
 use crate::round::Done;
 
 /// Stopped at the first interval that is narrow enough, fewer rounds cover less than they promise; the thesis
@@ -18,6 +18,7 @@ const AUTOCORRELATION_LIMIT: f64 = 0.1;
 pub fn speed_of<'a>(
     rounds: impl Iterator<Item = &'a Done>,
     confidence: f64,
+    rule: Rule,
 ) -> Result<Option<WorkPerSecond>> {
     let rounds: Vec<wps::Round> = rounds
         .filter_map(|done| {
@@ -31,7 +32,13 @@ pub fn speed_of<'a>(
     if amounts.len() < 2 {
         return Ok(None);
     }
-    let found = wps::work_per_second(&rounds, confidence, AUTOCORRELATION_LIMIT)?;
+    let limit = match rule {
+        Rule::Corrected => AUTOCORRELATION_LIMIT,
+        Rule::Published {
+            autocorrelation_limit,
+        } => autocorrelation_limit,
+    };
+    let found = wps::work_per_second(&rounds, confidence, limit)?;
     Ok((found.speed.is_finite() && found.speed > 0.0).then_some(found))
 }
 
@@ -48,5 +55,13 @@ pub fn work_min(speed: &WorkPerSecond) -> f64 {
 /// Whether the interval is narrow enough, on rounds enough to stop by.
 pub fn meets(speed: &WorkPerSecond, goal: &Goal) -> bool {
     width_relative(speed).is_some_and(|width| width <= goal.interval_width)
-        && speed.rounds >= ROUNDS_MIN
+        && speed.rounds >= rounds_min(goal)
+}
+
+/// The rounds that a speed must rest on to be stopped at.
+pub fn rounds_min(goal: &Goal) -> usize {
+    match goal.rule {
+        Rule::Corrected => ROUNDS_MIN,
+        Rule::Published { .. } => goal.readings_min,
+    }
 }

@@ -10,20 +10,27 @@
 use ascar_statistics::distributions::student_t;
 use ascar_statistics::moments::mean;
 
+use crate::goal::Rule;
 use crate::measurement::Measurement;
 
 /// Fewer independent samples than this are not stopped at.
 pub const INDEPENDENT_MIN: usize = 20;
 /// Readings grow by this factor from look to look.
-pub const LOOK_GROWTH: f64 = 1.1;
+const LOOK_GROWTH: f64 = 1.1;
+/// By the published rule, which looks after every round: of thousands of readings each look takes longer than a round.
+const PUBLISHED_LOOK_GROWTH: f64 = 1.01;
+
+/// Whether readings have grown enough since the last look to look again.
+pub fn may_look(readings: usize, looked_at: usize, rule: Rule) -> bool {
+    let growth = match rule {
+        Rule::Corrected => LOOK_GROWTH,
+        Rule::Published { .. } => PUBLISHED_LOOK_GROWTH,
+    };
+    readings as f64 >= growth * looked_at as f64
+}
 
 const CORRELATION_MAX: f64 = 0.99;
 const SAMPLES_MIN: f64 = 2.5;
-
-/// Whether a measurement rests on independent samples enough to be stopped by.
-pub fn enough_independent(found: &Measurement) -> bool {
-    found.independent_samples >= INDEPENDENT_MIN
-}
 
 /// The measurement of these readings of a stable phase with the wider of its own interval and that of an AR(1).
 #[must_use]
@@ -82,7 +89,7 @@ mod tests {
     }
 
     fn whole(values: &[f64]) -> Measurement {
-        Measurement::of(values, 0.95, true).unwrap()
+        Measurement::of(values, 0.95, true, Rule::Corrected).unwrap()
     }
 
     #[test]
@@ -117,6 +124,6 @@ mod tests {
         let values = [7.0; 100];
         let told = cautious(whole(&values), &values);
         assert_eq!(told.limits, Some((7.0, 7.0)));
-        assert!(enough_independent(&told));
+        assert!(told.independent_samples >= INDEPENDENT_MIN);
     }
 }

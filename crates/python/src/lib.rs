@@ -46,7 +46,9 @@ mod _core {
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
     };
     #[pymodule_export]
-    use super::pilot::{PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_presets, speed_of};
+    use super::pilot::{
+        PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_presets, pilot_published, speed_of,
+    };
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]

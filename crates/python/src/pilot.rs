@@ -1,12 +1,13 @@
 //! Pilot's sessions.
 
 use ascar_pilot::findings::Finding;
-use ascar_pilot::goal::Goal;
+use ascar_pilot::goal::{Goal, Rule};
 use ascar_pilot::indicator::{Indicator, Kind};
 use ascar_pilot::measurement::Measurement;
 use ascar_pilot::round::{Done, Round};
 use ascar_pilot::session::{Ended, Limits, Plan, Session};
 use ascar_pilot::speed;
+use ascar_pilot::units::Units;
 use ascar_pilot::work_amounts::{Schedule, WorkAmounts as Core};
 use ascar_statistics::Error;
 use ascar_statistics::work_per_second::WorkPerSecond;
@@ -22,8 +23,10 @@ fn wrong_input(error: Error) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Interval width, fewest readings, confidence, fewest rounds.
-type GoalValues = (f64, usize, f64, usize);
+/// Interval width, fewest readings, confidence, fewest rounds, limit on autocorrelation of the published rule.
+type GoalValues = (f64, usize, f64, usize, Option<f64>);
+/// Kind, share, measurement.
+type UnitKindValues = (u32, f64, Option<MeasurementValues>);
 /// Name, kind, goal.
 type IndicatorValues = (String, String, Option<GoalValues>);
 /// Mean, interval's ends, confidence, readings, independent samples, autocorrelation, subsession size, start and end of the
@@ -40,7 +43,7 @@ type MeasurementValues = (
     String,
     String,
 );
-/// Measurement, basis, readings, removed, unstable rounds, whether the goal is reached.
+/// Measurement, basis, readings, removed, unstable rounds, whether the goal is reached, kinds of units.
 type FindingValues = (
     Option<MeasurementValues>,
     &'static str,
@@ -48,10 +51,14 @@ type FindingValues = (
     usize,
     usize,
     bool,
+    Vec<UnitKindValues>,
 );
 
-fn goal_of((interval_width, readings_min, confidence, rounds_min): GoalValues) -> Goal {
+fn goal_of((interval_width, readings_min, confidence, rounds_min, limit): GoalValues) -> Goal {
     Goal {
+        rule: limit.map_or(Rule::Corrected, |autocorrelation_limit| Rule::Published {
+            autocorrelation_limit,
+        }),
         interval_width,
         readings_min,
         confidence,
@@ -97,22 +104,45 @@ fn finding_values(found: &Finding) -> FindingValues {
         found.removed,
         found.rounds_unstable,
         found.reached(),
+        found
+            .kinds
+            .iter()
+            .map(|one| {
+                let measured = one.measurement.as_ref().map(measurement_values);
+                (one.kind, one.share, measured)
+            })
+            .collect(),
+    )
+}
+
+fn goal_values(goal: Goal) -> GoalValues {
+    (
+        goal.interval_width,
+        goal.readings_min,
+        goal.confidence,
+        goal.rounds_min,
+        match goal.rule {
+            Rule::Corrected => None,
+            Rule::Published {
+                autocorrelation_limit,
+            } => Some(autocorrelation_limit),
+        },
     )
 }
 
 /// The presets' goals by name.
 #[pyfunction]
 pub fn pilot_presets() -> Vec<(&'static str, GoalValues)> {
-    let values = |goal: Goal| {
-        (
-            goal.interval_width,
-            goal.readings_min,
-            goal.confidence,
-            goal.rounds_min,
-        )
-    };
     let all = Goal::PRESETS.into_iter();
-    all.map(|(name, goal)| (name, values(goal))).collect()
+    all.map(|(name, goal)| (name, goal_values(goal))).collect()
+}
+
+/// The presets of the released Pilot: the goal and the shortest round of each, by name.
+#[pyfunction]
+pub fn pilot_published() -> Vec<(&'static str, GoalValues, f64)> {
+    let all = Goal::PUBLISHED.into_iter();
+    all.map(|one| (one.name, goal_values(one.goal), one.short_round_s))
+        .collect()
 }
 
 /// One round's unit readings of an indicator on their own.
@@ -125,7 +155,7 @@ pub fn pilot_analyze(
 ) -> PyResult<MeasurementValues> {
     let indicator = indicator_of(indicator)?;
     let values = slice("values", &values)?;
-    let found = py.detach(|| indicator.analyze(values, confidence));
+    let found = py.detach(|| indicator.analyze(values, confidence, Rule::Corrected));
     found
         .map(|found| measurement_values(&found))
         .map_err(wrong_input)
@@ -214,7 +244,7 @@ pub fn speed_of(rounds: Vec<(f64, f64)>, confidence: f64) -> PyResult<Option<Spe
             used: true,
         })
         .collect();
-    let found = speed::speed_of(rounds.iter(), confidence).map_err(refuse)?;
+    let found = speed::speed_of(rounds.iter(), confidence, Rule::Corrected).map_err(refuse)?;
     Ok(found.map(|found| Speed { found, confidence }))
 }
 
@@ -285,17 +315,20 @@ pub struct PilotSession(Session);
 #[pymethods]
 impl PilotSession {
     #[new]
+    #[pyo3(signature = (indicators, goal, work, session_s, rounds_max, speed=None))]
     fn new(
         indicators: Vec<IndicatorValues>,
         goal: GoalValues,
         work: Option<PyRef<'_, WorkAmounts>>,
         session_s: f64,
         rounds_max: usize,
+        speed: Option<GoalValues>,
     ) -> PyResult<Self> {
         let indicators = indicators.into_iter().map(indicator_of);
         let plan = Plan {
             indicators: indicators.collect::<PyResult<_>>()?,
             goal: goal_of(goal),
+            speed: speed.map(goal_of),
             work: work.map(|work| work.rules),
             limits: Limits {
                 session_s,
@@ -309,6 +342,7 @@ impl PilotSession {
         self.0.next_work()
     }
 
+    #[pyo3(signature = (seconds, work_amount, readings, unit_readings, units=vec![]))]
     fn take(
         &mut self,
         py: Python<'_>,
@@ -316,13 +350,16 @@ impl PilotSession {
         work_amount: Option<f64>,
         readings: Vec<Option<f64>>,
         unit_readings: Vec<Bound<'_, PyAny>>,
+        units: Vec<(Vec<u32>, Vec<f64>)>,
     ) -> PyResult<bool> {
-        let units = unit_readings.iter().map(numbers);
+        let read = unit_readings.iter().map(numbers);
+        let units = units.into_iter().map(|(kinds, work)| Units { kinds, work });
         let round = Round {
             seconds,
             work_amount,
             readings,
-            unit_readings: units.collect::<PyResult<_>>()?,
+            unit_readings: read.collect::<PyResult<_>>()?,
+            units: units.collect(),
         };
         let session = &mut self.0;
         py.detach(|| session.take(&round)).map_err(wrong_input)
@@ -342,7 +379,7 @@ impl PilotSession {
 
     #[getter]
     fn speed(&self) -> Option<Speed> {
-        let confidence = self.0.plan().goal.confidence;
+        let confidence = self.0.speed_goal().confidence;
         let found = self.0.speed()?.clone();
         Some(Speed { found, confidence })
     }

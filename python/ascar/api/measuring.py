@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +27,7 @@ from ascar.pilot import (
 )
 from ascar.pilot.callables import checked, rounds_of
 from ascar.pilot.command import DURATION, WORK_AMOUNT, start_cost_s
+from ascar.pilot.machine import record_end, record_machine
 from ascar.render import number
 from ascar.results.compare import CompareResult
 from ascar.results.measure import MeasureResult
@@ -63,6 +65,7 @@ def measure(
     preset: Preset = "normal",
     interval_width: float | None = None,
     confidence: float | None = None,
+    goals: Mapping[str, float] | None = None,
     budget: str = "1 h",
     rounds_max: int = 10_000,
     progress: bool | None = None,
@@ -78,6 +81,7 @@ def measure(
         preset: the required quality of the mean: "quick", "normal" or "strict".
         interval_width: the width of the interval over the mean, instead of the preset's.
         confidence: the confidence of the interval, instead of the preset's.
+        goals: the width of the interval over the mean by metric, for those that need another one.
         budget: the longest time for all of it.
         rounds_max: the greatest number of rounds.
         progress: whether progress is shown; None: in a notebook and on a terminal.
@@ -101,11 +105,16 @@ def measure(
         runner = _command(what, metrics or {})
         command, cost_s = tuple(runner.argv), start_cost_s()
         names = tuple(metrics or {DURATION: ""})
-    plan = MeasurementPlan([Indicator.parse(name, "ordinary", goal) for name in names], goal, None, limits)
-    lines, sampler = ProgressLines(progress), Sampler()
+    unknown = sorted(set(goals or {}) - set(names))
+    if unknown:
+        raise InputError(f"goals: {unknown[0]!r:.80} must be one of {', '.join(names)}")
+    own = {name: replace(goal, interval_width=width) for name, width in (goals or {}).items()}
+    indicators = [Indicator.parse(name, "ordinary", own.get(name, goal)) for name in names]
+    plan = MeasurementPlan(indicators, goal, None, limits)
+    lines, sampler, machine = ProgressLines(progress), Sampler(), record_machine()
     with sampler:
         session = run_session(runner, plan, partial(_tell_session, lines))
-    measured = Measured(command, plan, session, sampler.used, cost_s)
+    measured = Measured(command, plan, session, sampler.used, cost_s, (record_end(machine),))
     measured.check()
     result = measured.result()
     return Measurements(**{name: getattr(result, name) for name in result.__struct_fields__})
@@ -157,13 +166,14 @@ def compare(
     lower = lower_is_better(name) if direction is None else direction == "min"
     terms = ComparisonTerms.of(preset, p=1 - confidence, margin=margin, lower_is_better=lower)
     plan = ContestPlan(name, terms, Limits(duration("budget", budget), rounds_max), warm_up, seed)
-    lines, sampler = ProgressLines(progress), Sampler()
+    lines, sampler, machine = ProgressLines(progress), Sampler(), record_machine()
     with sampler:
         session = run_contest(runners, plan, partial(_tell_contest, lines, labels))
     if not session.blocks:
         raise WorkError(f"no counted round of each has ended: {session.ended}; raise budget")
     commands = [(label, _words_of(contestants[label])) for label in labels]
-    result = Compared.of(commands, plan, session, confidence, sampler.used).result()
+    compared = Compared.of(commands, plan, session, confidence, sampler.used)
+    result = replace(compared, machine=record_end(machine)).result()
     return Ranking(**{name: getattr(result, name) for name in result.__struct_fields__})
 
 

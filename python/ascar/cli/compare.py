@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +14,12 @@ from ascar.cli.options import (
     ConfidenceOrNone,
     Direction,
     Export,
+    Force,
     Json,
     Labels,
     Margin,
     Metric,
+    OutOrNone,
     Plot,
     Preset,
     Quiet,
@@ -32,6 +34,9 @@ from ascar.cli.outputs import Outputs
 if TYPE_CHECKING:
     from ascar.cli.contestants import Contestants, Recordings
     from ascar.pilot import ComparisonTerms, ContestPlan
+    from ascar.pilot.saved import SavedResult
+    from ascar.pilot.sources import RecordedSeries
+    from ascar.results.measurement import Measurement
 
 EXAMPLES = examples(
     "ascar compare -- 'gzip -kf big.tar' 'zstd -kf big.tar'",
@@ -39,6 +44,7 @@ EXAMPLES = examples(
     "ascar compare --margin 5% -- dd if=a of=/dev/null bs=4k --- dd if=a of=/dev/null bs=1M",
     "ascar compare before.csv after.csv --column latency_ms",
     "ascar compare hyperfine.json",
+    "ascar compare monday.json tuesday.json --column mb_per_s",
 )
 
 
@@ -48,7 +54,8 @@ def compare(
         typer.Argument(
             metavar="COMMAND...|FILE...",
             help="After --: commands, each quoted as one argument; or word by word with --- between them. No "
-            "shell reads them. Without --: files of readings, as `ascar analyze` reads them.",
+            "shell reads them. Without --: files of readings, as `ascar analyze` reads them, or results that "
+            "--out wrote.",
         ),
     ],
     name: Labels = None,
@@ -63,6 +70,8 @@ def compare(
     rounds_max: RoundsMax = 10_000,
     warm_up: WarmUp = 1,
     seed: Seed = 0,
+    out: OutOrNone = None,
+    force: Force = False,
     export: Export = None,
     plot: Plot = None,
     readings: Readings = None,
@@ -74,14 +83,15 @@ def compare(
     Commands run in turns, in an order that favours none, until all neighbours in the ranking are told apart
     or shown not to differ by more than the margin; the test stays valid however often it is looked at. Exit
     status 3 when a limit ended it first: what was measured is kept, and marked. Recorded readings are
-    compared once, on their stable phases; exit status 3 when they do not tell.
+    compared once, on their stable phases; exit status 3 when they do not tell. Saved results of measure,
+    compare and analyze are compared by their means, with a warning where their machines differ.
 
     --preset quick has a margin of 5% and needs 6 rounds of each; normal 1% and 10 rounds; strict 0.5% and 20
     rounds.
     """
     from ascar.cli.contestants import Recordings, contestants_of
 
-    outputs = Outputs(export, plot, readings, quiet, json)
+    outputs = Outputs(export, plot, readings, quiet, json, out, force)
     wanted = _Wanted.of(preset, confidence, margin, direction)
     found = contestants_of(what, name or [], metric, column, round_limit)
     if isinstance(found, Recordings):
@@ -135,16 +145,14 @@ def _share(text: str | None) -> float | None:
     Raises:
         InputError: it is neither, or not between 0 and 1.
     """
+    from ascar.cli.goals import share_of
     from ascar.errors import InputError
 
     if text is None:
         return None
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError as error:
-        raise InputError(f"--margin = {text!r}: must be a share, e.g. 1% or 0.01") from error
+    share = share_of("--margin", text)
     if not 0 < share < 1:
-        raise InputError(f"--margin = {text!r}: must be above 0 and below 1, e.g. 1% or 0.01")
+        raise InputError(f"--margin = {text!r:.40}: must be above 0 and below 1, e.g. 1% or 0.01")
     return share
 
 
@@ -165,7 +173,9 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
     from ascar.cli.statuses import decided
     from ascar.errors import AscarError, WorkError
     from ascar.pilot import Compared, Sampler, run_contest
+    from ascar.pilot.machine import record_end, record_machine
 
+    begun = record_machine()
     sampler, contestants = Sampler(), tuple(zip(found.labels, found.commands, strict=True))
     with showing(partial(contest_line, plan, found.labels), quiet=outputs.quiet) as told:
         try:
@@ -185,16 +195,31 @@ def _run(found: Contestants, plan: ContestPlan, wanted: _Wanted, outputs: Output
             f"no counted round of each has ended: {session.ended}; raise --budget, or lower --warm-up"
         )
     compared = Compared.of(contestants, plan, session, wanted.confidence, sampler.used)
+    compared = replace(compared, machine=record_end(begun))
     outputs.deliver(CompareOutput(compared))
     return decided(session.reached)
 
 
 def _rank(found: Recordings, wanted: _Wanted, outputs: Outputs) -> int:
     from ascar.cli.compare_result import CompareOutput, recorded
+    from ascar.cli.output import say
     from ascar.cli.statuses import decided
-    from ascar.pilot import rank
+    from ascar.pilot import analyze
+    from ascar.pilot.machine import warnings_of
+    from ascar.pilot.ranking import rank_means
+    from ascar.pilot.saved import SavedResult
+
+    def mean_of(one: RecordedSeries | SavedResult, confidence: float) -> Measurement:
+        if isinstance(one, SavedResult):
+            return one.at(confidence)
+        return analyze(one.values, confidence)
 
     terms = wanted.terms(found.metric)
-    ranking = rank([one.values for one in found.series], terms, wanted.confidence)
-    outputs.deliver(CompareOutput(recorded(found, terms, ranking)))
+    level = terms.level(len(found.series))
+    strict = [mean_of(one, 1 - level) for one in found.series]
+    ranking = rank_means(strict, tuple(mean_of(one, wanted.confidence) for one in found.series), terms)
+    compared = recorded(found, terms, ranking)
+    outputs.deliver(CompareOutput(compared))
+    for line in warnings_of(compared.machine_differences):
+        say(f"warning: {line}")
     return decided(ranking.standing.decided)

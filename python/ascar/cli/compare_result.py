@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.cli.measured import limit_line
 from ascar.cli.sheets import TextTable, write_sheet
 from ascar.pilot import Compared, Contestant
+from ascar.pilot.saved import SavedResult
 from ascar.render import interval
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from ascar.cli.contestants import Recordings
     from ascar.pilot import ComparisonTerms, Pair, RecordedRanking
+    from ascar.results.compare import CompareResult
 
 _SHEET = (
     *("rank", "name", "mean", "ci_low", "ci_high", "confidence", "n", "next", "ratio_to_next"),
@@ -52,11 +54,15 @@ class CompareOutput:
                 [self.compared.line(pair) for pair in self.compared.standing.pairs],
             )
 
+    def document(self) -> CompareResult:
+        """The result as a value."""
+        return self.compared.result()
+
     def emit(self) -> None:
         """Print the one JSON document."""
         from ascar.cli.output import emit
 
-        emit("compare", self.compared.result())
+        emit("compare", self.document())
 
     def show(self) -> None:
         """Print it for people."""
@@ -133,7 +139,9 @@ class CompareOutput:
 def recorded(found: Recordings, terms: ComparisonTerms, ranking: RecordedRanking) -> Compared:
     """The result of comparing recordings."""
     entries = tuple(
-        Contestant(label, None, file, measurement, series.values.tolist())
+        Contestant(label, None, file, measurement, (), series.machine)
+        if isinstance(series, SavedResult)
+        else Contestant(label, None, file, measurement, series.values.tolist())
         for label, file, measurement, series in zip(
             found.labels, found.files, ranking.measurements, found.series, strict=True
         )

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.pilot.round import Round, Runner
+    from ascar.pilot.saved import SavedResult
     from ascar.pilot.sources import RecordedSeries
 
 BETWEEN = "---"
 _CONTESTANTS_MAX = 100
+_SHOWN_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,13 @@ class Recordings:
     Attributes:
         labels: the label of each series.
         files: the file of each series.
-        series: the readings.
+        series: the readings, or a result that was saved.
         metric: the metric of the readings.
     """
 
     labels: tuple[str, ...]
     files: tuple[str, ...]
-    series: tuple[RecordedSeries, ...]
+    series: tuple[RecordedSeries | SavedResult, ...]
     metric: str
 
 
@@ -178,16 +180,24 @@ class _Named:
 
 
 def _recordings(files: Sequence[str], names: Sequence[str], column: str | None) -> Recordings:
-    series: list[tuple[str, RecordedSeries]] = [
-        (path, recorded) for path in files for recorded in read_all(Path(path), column)
-    ]
+    from ascar.pilot.saved import is_saved, read_saved
+
+    series: list[tuple[str, RecordedSeries | SavedResult]] = []
+    for path in files:
+        file = Path(path)
+        found = read_saved(file, column) if is_saved(file) else read_all(file, column)
+        series += [(path, one) for one in found]
     if not 2 <= len(series) <= _CONTESTANTS_MAX:
         raise InputError(
             f"{', '.join(files)[:400]}: {len(series)} series of readings; give 2 to {_CONTESTANTS_MAX}"
         )
     several = len({path for path, _ in series}) < len(series)
-    labels = [recorded.name if several else path for path, recorded in series]
+    labels = [(recorded.name or path) if several else path for path, recorded in series]
     metrics = sorted({recorded.metric or recorded.name for _, recorded in series})
+    if len(metrics) > 1 and any(hasattr(recorded, "measurement") for _, recorded in series):
+        told = {recorded.metric or recorded.name: path for path, recorded in series}
+        shown = ", ".join(f"{metric!r} ({path})" for metric, path in told.items())
+        raise InputError(f"metrics differ: {shown[:_SHOWN_MAX]}; name one that all have with --column")
     return Recordings(
         _labels(labels, names),
         tuple(path for path, _ in series),

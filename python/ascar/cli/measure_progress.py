@@ -95,7 +95,8 @@ def progress_line(plan: MeasurementPlan, session: Session) -> str:
     parts: list[str] = []
     if session.speed_decides and session.speed is not None:
         width = session.speed.ci_width_relative
-        parts.append(_known("work_per_s", session.speed.work_per_s, width, plan.goal.interval_width))
+        wanted = (plan.speed or plan.goal).interval_width
+        parts.append(_known("work_per_s", session.speed.work_per_s, width, wanted))
     elif not session.speed_decides:
         for finding in session.findings:
             goal, found = finding.indicator.goal, finding.measurement

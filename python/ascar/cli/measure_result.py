@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.cli.measured import limit_line, lines_of, sheet_of
+from ascar.cli.measured import limit_line, lines_of, machine_line, sheet_of
 from ascar.render import interval, number, percentage
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.pilot import Finding, Indicator, Measured, Phase, Session, Speed
+    from ascar.results.measure import MeasureResult
     from ascar.results.measurement import Measurement
 
 
@@ -47,11 +48,15 @@ class MeasureOutput:
         if plot is not None:
             self._plot(plot)
 
+    def document(self) -> MeasureResult:
+        """The result as a value."""
+        return self.measured.result()
+
     def emit(self) -> None:
         """Print the one JSON document."""
         from ascar.cli.output import emit
 
-        emit("measure", self.measured.result())
+        emit("measure", self.document())
 
     def show(self) -> None:
         """Print it for people."""
@@ -90,9 +95,14 @@ class MeasureOutput:
                 yield name, f"from {finding.basis}"
                 yield from lines_of(measurement, finding.readings)
                 yield "removed", _removed(finding)
+            if finding is not None:
+                yield from _kind_lines(finding)
             yield "verdict", self.measured.word(name) + _line(self.measured.verdict(name, measurement).line)
         yield "", ""
         short = len(session.rounds) - len(session.used)
+        for machine in self.measured.machines if self.measured.sources else ():
+            place = "this machine" if machine.node is None else f"node {machine.node}"
+            yield place, machine_line(machine)
         yield "rounds", f"{len(session.rounds)}" + (f", {short} set aside as too short" if short else "")
         limits = ", ".join(map(limit_line, bottlenecks(self.measured.used)))
         yield "limited by", limits or "no resource that is watched was near its limit"
@@ -166,6 +176,13 @@ def write_sheet_of(path: Path, found: dict[str, Measurement], words: list[str]) 
     from ascar.cli.sheets import write_sheet
 
     write_sheet(path, sheet_of(found, words))
+
+
+def _kind_lines(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What is known of each kind of work units."""
+    for one in finding.kinds:
+        mean = "none in a stable phase" if one.measurement is None else interval(one.measurement)
+        yield f"units {one.name[:40]}", f"{mean}, {one.share:.1%} of the work"
 
 
 def _removed(finding: Finding) -> str:

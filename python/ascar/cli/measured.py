@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ascar.pilot import Bottleneck, Phase
+    from ascar.results.machine import MachineRecord
     from ascar.results.measurement import Measurement
 
 _SHEET = (
@@ -61,6 +62,16 @@ def limit_line(bottleneck: Bottleneck) -> str:
     if bottleneck.resource == "run queue":
         return f"run queue ({bottleneck.used:.1f} processes a core)"
     return f"{bottleneck.resource} ({percentage(bottleneck.used, 0)} used)"
+
+
+def machine_line(machine: MachineRecord) -> str:
+    """A machine, e.g. "vm: 2 cpus AMD EPYC, governor performance, 24 GiB, kernel 6.1.0; load 0.5 to 1.2"."""
+    governor = "" if machine.governor is None else f", governor {machine.governor}"
+    load = f"{machine.load_begin:g}" + ("" if machine.load_end is None else f" to {machine.load_end:g}")
+    return (
+        f"{machine.host}: {machine.cpus} cpus {machine.cpu}{governor}, "
+        f"{machine.memory_bytes / 2**30:.1f} GiB, kernel {machine.kernel}; load {load}"
+    )
 
 
 def sheet_of(measurements: Mapping[str, Measurement], verdicts: Sequence[str]) -> TextTable:

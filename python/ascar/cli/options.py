@@ -110,7 +110,7 @@ _SHORT_ROUND = _option(
     "DURATION",
     "Do not count rounds shorter than this, and double the work of the next round.",
 )
-ShortRound = Annotated[str, _SHORT_ROUND]
+ShortRound = Annotated[str | None, _SHORT_ROUND]
 _ROUNDS_MAX = _option("--rounds-max", None, "N", "Run no more rounds than this, of each command.", min=1)
 RoundsMax = Annotated[int, _ROUNDS_MAX]
 _WARM_UP = _option(
@@ -163,6 +163,26 @@ _INTERVAL_WIDTH = _option(
     "--interval-width", None, "SHARE", "Set the width of the interval over the mean, instead of the preset's."
 )
 IntervalWidth = Annotated[float | None, _INTERVAL_WIDTH]
+_GOAL = _option(
+    "--goal",
+    None,
+    "NAME:WIDTH[:LEVEL]",
+    "Set the width of this metric's interval over its mean, e.g. latency_ms_p99:10%, and "
+    "its confidence level.",
+)
+Goals = Annotated[list[str] | None, _GOAL]
+_READINGS_MIN = _option(
+    "--readings-min",
+    None,
+    "N",
+    "Use at least this many readings of the stable phase, instead of the preset's number.",
+    min=1,
+)
+ReadingsMin = Annotated[int | None, _READINGS_MIN]
+_ROUNDS_MIN = _option(
+    "--rounds-min", None, "N", "Run at least this many rounds, instead of the preset's number.", min=1
+)
+RoundsMin = Annotated[int | None, _ROUNDS_MIN]
 _MARGIN = _option(
     "--margin", None, "SHARE", "Set the difference that does not matter, instead of the preset's, e.g. 2%."
 )
@@ -406,6 +426,21 @@ _REPORT_ONLY = _option(
     "--report-only", None, "NAME", "Report this metric, or duration_s, without letting it decide."
 )
 ReportOnly = Annotated[list[str] | None, _REPORT_ONLY]
+_SOURCE = _option(
+    "--source",
+    None,
+    "NAME[@NODE]=COMMAND",
+    "Run this command in each round, on this node, at the same time as the other sources; "
+    "its metrics are NAME.METRIC.",
+)
+Sources = Annotated[list[str] | None, _SOURCE]
+_NODES = _option(
+    "--nodes",
+    None,
+    "FILE.toml",
+    "Read the [[node]] tables of this file or study; else NODE is a host for ssh.",
+)
+NodesFile = Annotated[Path | None, _NODES]
 _WORK_AMOUNT = _option(
     "--work-amount",
     None,

@@ -48,17 +48,24 @@ def emit(name: str, document: msgspec.Struct, *, line: bool = False) -> None:
         document: the result.
         line: print on a single line, for commands that print several documents.
     """
-    import json  # only here: help and errors do without
-
     from ascar.results.documents import struct_of
-    from ascar.results.encode import json_ready
 
     assert type(document) is struct_of(name), "a document is printed as its struct"
-    text = json.dumps(json_ready(document), indent=None if line else 2, ensure_ascii=False, allow_nan=False)
+    text = document_text(document, line=line).removesuffix("\n")
     # Lone surrogates, from a program's last words that are no text, have no UTF-8.
     rest = f"{text}\n".encode("utf-8", "backslashreplace")
     while rest:  # unbuffered: what cannot be written is known here, not when the interpreter ends
         rest = rest[os.write(_own_stdout[-1] if _own_stdout else 1, rest) :]
+
+
+def document_text(document: msgspec.Struct, *, line: bool = False) -> str:
+    """A result as the text of one JSON document, with a line's end."""
+    import json  # only here: help and errors do without
+
+    from ascar.results.encode import json_ready
+
+    indent = None if line else 2
+    return json.dumps(json_ready(document), indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def people() -> Console:

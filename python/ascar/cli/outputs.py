@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import msgspec
 
 
 class _Result(Protocol):
     def write(self, export: Path | None, plot: Path | None, readings: Path | None) -> None: ...
+    def document(self) -> msgspec.Struct: ...
     def emit(self) -> None: ...
     def show(self) -> None: ...
 
@@ -23,6 +27,8 @@ class Outputs:
         readings: every reading, .jsonl.
         quiet: no progress.
         json: print one JSON document instead of text for people.
+        out: the JSON document, in a file.
+        force: replace that file.
 
     Raises:
         InputError: a file is of a kind that cannot be written, or its directory does not exist.
@@ -33,6 +39,8 @@ class Outputs:
     readings: Path | None
     quiet: bool
     json: bool
+    out: Path | None = None
+    force: bool = False
 
     def __post_init__(self) -> None:
         """Check the files before any work is done."""
@@ -41,10 +49,20 @@ class Outputs:
         check_ending("--export", self.export)
         check_ending("--plot", self.plot, (".svg", ".png"))
         check_ending("--readings", self.readings, (".jsonl",))
+        if self.out is not None:
+            from ascar.cli.file_output import check_new
+
+            check_ending("--out", self.out, (".json",))
+            check_new(self.out, force=self.force)
 
     def deliver(self, result: _Result) -> None:
         """Write the files that were asked for, and print the result."""
         result.write(self.export, self.plot, self.readings)
+        if self.out is not None:
+            from ascar.cli.file_output import write_new
+            from ascar.cli.output import document_text
+
+            write_new(self.out, document_text(result.document()), force=self.force)
         if self.json:
             result.emit()
         else:

@@ -80,6 +80,10 @@ class Node(Protocol):
         """
         ...
 
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """The words of the program here that runs a program there."""
+        ...
+
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a program with pipes to its input and from its output.
 

@@ -44,6 +44,10 @@ class LocalNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """See `Node.run`."""
         return finish(self.name, argv, limit_s, stdin)
 
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """See `Node.words`."""
+        return list(argv)
+
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """See `Node.open`."""
         return start(self.name, argv, stderr)

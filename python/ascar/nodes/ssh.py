@@ -60,7 +60,7 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:
         """See `Node.run`."""
-        done = finish(self.name, self._words(argv), limit_s, stdin)
+        done = finish(self.name, self.words(argv), limit_s, stdin)
         if done.status == _UNREACHABLE:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentLacks(f"node {self.name}: cannot be reached: {last[:300]}")
@@ -70,7 +70,7 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """See `Node.open`."""
-        return start(self.name, self._words(argv), stderr)
+        return start(self.name, self.words(argv), stderr)
 
     def put(self, content: bytes, path: str, mode: int = 0o600) -> None:
         """See `Node.put`."""
@@ -80,8 +80,8 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """See `Node.facts`."""
         return facts_by_shell(self)
 
-    def _words(self, argv: Sequence[str]) -> list[str]:
-        """The `ssh` that runs a program: the far shell gets each word in quotes."""
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """See `Node.words`: the `ssh` that runs it, whose far shell gets each word in quotes."""
         options = [*_OPTIONS, f"ConnectTimeout={self.connect_s}"]
         words = ["ssh", "-T", *(word for one in options for word in ("-o", one))]
         words += [] if self.settings is None else ["-F", self.settings]

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from ascar.pilot.findings import Finding
     from ascar.pilot.indicator import Indicator, Kind
     from ascar.pilot.interleaving import ContestPlan, ContestSession, run_contest
+    from ascar.pilot.machine import record_machine
     from ascar.pilot.measured import Measured
     from ascar.pilot.nodes import Combined, combine
     from ascar.pilot.phases import Phase, PhaseKind, phases_of
-    from ascar.pilot.presets import PRESETS, Goal
+    from ascar.pilot.presets import PRESETS, PUBLISHED, Goal
     from ascar.pilot.ranking import RecordedRanking, rank
     from ascar.pilot.resources import Bottleneck, Resources, Sampler, bottlenecks
-    from ascar.pilot.round import Round, Runner
+    from ascar.pilot.round import Round, Runner, WorkUnits
+    from ascar.pilot.saved import SavedResult, read_saved
     from ascar.pilot.session import Limits, MeasurementPlan, Session, run_session
+    from ascar.pilot.several import SeveralSources, Source
     from ascar.pilot.speed import speed_of
     from ascar.pilot.verdict import GoalVerdict, verdict_on
     from ascar.pilot.watch import ShiftDetector, WatchPlan
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRESETS",
+    "PUBLISHED",
     "Batch",
     "Batches",
     "Bottleneck",
@@ -63,13 +67,17 @@ __all__ = [
     "Round",
     "Runner",
     "Sampler",
+    "SavedResult",
     "Session",
+    "SeveralSources",
     "Shift",
     "ShiftDetector",
+    "Source",
     "Speed",
     "Standing",
     "WatchPlan",
     "WorkAmounts",
+    "WorkUnits",
     "analyze",
     "bottlenecks",
     "combine",
@@ -78,6 +86,8 @@ __all__ = [
     "measure",
     "phases_of",
     "rank",
+    "read_saved",
+    "record_machine",
     "run_contest",
     "run_session",
     "runs_needed",
@@ -99,14 +109,17 @@ _MODULES = {
     "ascar.pilot.findings": ("Finding",),
     "ascar.pilot.indicator": ("Indicator", "Kind"),
     "ascar.pilot.interleaving": ("ContestPlan", "ContestSession", "run_contest"),
+    "ascar.pilot.machine": ("record_machine",),
     "ascar.pilot.measured": ("Measured",),
     "ascar.pilot.nodes": ("Combined", "combine"),
     "ascar.pilot.phases": ("Phase", "PhaseKind", "phases_of"),
-    "ascar.pilot.presets": ("PRESETS", "Goal"),
+    "ascar.pilot.presets": ("PRESETS", "PUBLISHED", "Goal"),
     "ascar.pilot.ranking": ("RecordedRanking", "rank"),
     "ascar.pilot.resources": ("Bottleneck", "Resources", "Sampler", "bottlenecks"),
-    "ascar.pilot.round": ("Round", "Runner"),
+    "ascar.pilot.round": ("Round", "Runner", "WorkUnits"),
+    "ascar.pilot.saved": ("SavedResult", "read_saved"),
     "ascar.pilot.session": ("Limits", "MeasurementPlan", "Session", "run_session"),
+    "ascar.pilot.several": ("SeveralSources", "Source"),
     "ascar.pilot.speed": ("speed_of",),
     "ascar.pilot.verdict": ("GoalVerdict", "verdict_on"),
     "ascar.pilot.watch": ("ShiftDetector", "WatchPlan"),

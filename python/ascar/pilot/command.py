@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
-from ascar.pilot.round import Round
+from ascar.nodes.watched import ran_s, watched
+from ascar.pilot.round import Round, WorkUnits
 from ascar.program import Extractor, Harvest, Program, check, parse_extractor, run_program
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ascar.nodes import Node
+    from ascar.program import ProgramExit
 
 DURATION = "duration_s"
 """The reading that every round of a command has: how long it ran."""
@@ -25,6 +29,7 @@ WORK_AMOUNT = "%WORK_AMOUNT%"
 _OUTPUT_BYTES_MAX = 2**40
 _GRACE_S = 5.0
 _ARGUMENTS_MAX = 10_000
+_UNREACHABLE, _NOT_FOUND = 255, 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,13 @@ class CommandRunner:
         metrics: the place of each metric by name: "json:PATH", or a regular expression whose group named
             "value", else first group, else whole match is the number.
         round_limit_s: a round that runs longer has failed and is killed; None: the session's limit holds.
+        node: the node that it runs on; None: this machine.
     """
 
     argv: Sequence[str]
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     round_limit_s: float | None = None
+    node: Node | None = None
     _extractors: Mapping[str, Extractor] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +60,7 @@ class CommandRunner:
             InputError: the command or a metric is wrong.
             EnvironmentLacks: the program is not there.
         """
-        _check(self.argv)
+        _check(self.argv, here=self.node is None)
         extractors: dict[str, Extractor] = {}
         for name, text in self.metrics.items():
             if not name.isidentifier() or name == DURATION:
@@ -75,7 +82,12 @@ class CommandRunner:
 
         Raises:
             StageFailed: the command failed, ran longer than a round may, or told no reading of a metric.
+            EnvironmentLacks: its node cannot be reached.
         """
+        return self.run(work_amount, left_s)
+
+    def run(self, work_amount: float | None, left_s: float, end_on: int | None = None) -> Round | None:
+        """The same; once the descriptor `end_on` can be read, the round is cut off."""
         harvest = Harvest(self._extractors)
 
         def hear(chunk: bytes, seconds: float) -> bool:
@@ -86,11 +98,13 @@ class CommandRunner:
         heard = hear if self._extractors else None
         program = Program(
             "round",
-            [argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv],
+            self._words([argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv]),
             time_limit_s=math.inf if self.round_limit_s is None else self.round_limit_s,
             interrupt_after_s=left_s,
             grace_s=_GRACE_S,
             output_bytes_max=_OUTPUT_BYTES_MAX,
+            keep_stdin=self.node is not None,
+            end_on=end_on,
         )
         start_s = time.monotonic()
         try:
@@ -102,19 +116,39 @@ class CommandRunner:
             raise
         if ended.interrupted:
             return self._cut_off(harvest, left_s, work_amount)
-        check(program, ended)
+        ended = self._there(ended)
+        check(replace(program, argv=self.argv), ended)
         readings = {DURATION: ended.seconds, **harvest.metrics()}
         self._check_told(readings, harvest)
-        units = {name: series.values.tolist() for name, series in harvest.series().items()}
-        return Round(ended.seconds, work_amount, readings, units)
+        return Round(ended.seconds, work_amount, readings, *_units_of(harvest))
+
+    def _words(self, argv: list[str]) -> list[str]:
+        """The program to run here."""
+        return argv if self.node is None else self.node.words(watched(argv))
+
+    def _there(self, ended: ProgramExit) -> ProgramExit:
+        """How a program ended on its node, as far as the connection tells.
+
+        Raises:
+            EnvironmentLacks: the node cannot be reached, or lacks the program.
+        """
+        if self.node is None:
+            return ended
+        seconds, words = ran_s(ended.stderr)
+        if ended.status == _UNREACHABLE and seconds is None:
+            last = (words.strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentLacks(f"node {self.node.name}: cannot be reached: {last[:300]}")
+        if ended.status == _NOT_FOUND:
+            raise EnvironmentLacks(f"node {self.node.name}: {self.argv[0]} is not installed there")
+        return replace(ended, stderr=words, seconds=ended.seconds if seconds is None else seconds)
 
     def _cut_off(self, harvest: Harvest, left_s: float, work_amount: float | None) -> Round | None:
         """What is kept of a round that had to end early: unit readings, which tell of no whole round.
 
         Nothing where the work can be adjusted, for how long the work would have taken is not known.
         """
-        units = {name: series.values.tolist() for name, series in harvest.series().items()}
-        return Round(left_s, None, {}, units) if units and work_amount is None else None
+        values, units = _units_of(harvest)
+        return Round(left_s, None, {}, values, units) if values and work_amount is None else None
 
     def _check_told(self, readings: Mapping[str, float], harvest: Harvest) -> None:
         missing = [name for name in self._extractors if name not in readings]
@@ -128,14 +162,29 @@ class CommandRunner:
             )
 
 
-def _check(argv: Sequence[str]) -> None:
+def _units_of(harvest: Harvest) -> tuple[dict[str, Sequence[float]], dict[str, WorkUnits]]:
+    """Unit readings, and what their units are where the expression tells it."""
+    values: dict[str, Sequence[float]] = {
+        name: series.values.tolist() for name, series in harvest.series().items()
+    }
+    units = {
+        name: WorkUnits(
+            [kind for kind, _ in told if kind is not None], [work for _, work in told if work is not None]
+        )
+        for name, told in harvest.units().items()
+        if name in values
+    }
+    return values, units
+
+
+def _check(argv: Sequence[str], *, here: bool) -> None:
     if not argv or not argv[0]:
         raise InputError(
             "COMMAND is missing: give a program and its arguments after --, e.g. -- gzip -k file"
         )
     if len(argv) > _ARGUMENTS_MAX or any("\0" in argument for argument in argv):
         raise InputError(f"COMMAND: must have at most {_ARGUMENTS_MAX} arguments, none with a zero byte")
-    if shutil.which(argv[0]) is None:
+    if here and shutil.which(argv[0]) is None:
         raise EnvironmentLacks(
             f"COMMAND {argv[0]!r}: is not a program that can be run here; install it, or give its full path. "
             "No shell reads the command: for pipes and the like write -- sh -c '...'"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.pilot.direction import lower_is_better
+from ascar.pilot.machine import machine_differences
 from ascar.pilot.measured import used_up
 from ascar.render import number, p_value
 from ascar.results.compare import ComparedPair, CompareResult, Ranked
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ascar.pilot.contest import ComparisonTerms, Pair, Standing
     from ascar.pilot.interleaving import ContestPlan, ContestSession
     from ascar.pilot.resources import Resources
+    from ascar.results.machine import MachineDifference, MachineRecord
     from ascar.results.measurement import Measurement
 
 
@@ -29,7 +31,8 @@ class Contestant:
         command: the command or function that was run; None: its readings are those of a file.
         file: the file that was read; None: it was run.
         measurement: the contestant's own mean.
-        readings: (n,) its readings, in order.
+        readings: (n,) its readings, in order; empty where a saved result has only their mean.
+        machine: the machine that it was measured on; None: that of the comparison, or unknown.
     """
 
     label: str
@@ -37,6 +40,7 @@ class Contestant:
     file: str | None
     measurement: Measurement
     readings: Sequence[float]
+    machine: MachineRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Compared:
         session: the rounds; None: recorded readings.
         plan: the plan of the session, or None.
         used: the resources that the machine used during the comparison, or None.
+        machine: the machine that commands were run on; None: nothing was run.
     """
 
     metric: str
@@ -60,6 +65,7 @@ class Compared:
     session: ContestSession | None = None
     plan: ContestPlan | None = None
     used: Resources | None = None
+    machine: MachineRecord | None = None
 
     @classmethod
     def of(
@@ -87,6 +93,13 @@ class Compared:
             for index, (label, command) in enumerate(contestants)
         )
         return cls(plan.metric, plan.terms, entries, session.standing, session, plan, used)
+
+    @property
+    def machine_differences(self) -> tuple[MachineDifference, ...]:
+        """In what the machines of saved results differ."""
+        if self.session is not None:
+            return ()
+        return machine_differences({entry.label: entry.machine for entry in self.entries})
 
     @property
     def ranked(self) -> list[Contestant]:
@@ -119,6 +132,7 @@ class Compared:
             ranking=tuple(self._ranked(place) for place in range(len(self.entries))),
             pairs=tuple(self._pair(pair) for pair in self.standing.pairs),
             bottlenecks=() if self.used is None else used_up(self.used),
+            machine_differences=self.machine_differences,
         )
 
     def _ranked(self, place: int) -> Ranked:
@@ -130,7 +144,8 @@ class Compared:
             name=entry.label,
             command=entry.command,
             file=entry.file,
-            readings=len(entry.readings),
+            readings=len(entry.readings) or entry.measurement.n,
+            machine=entry.machine or self.machine,
             verdict="last" if pair is None else pair.verdict,
         )
 

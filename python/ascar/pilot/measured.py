@@ -12,10 +12,12 @@ from ascar.results.encode import extended
 from ascar.results.measure import (
     IndicatorMean,
     MeasuredRound,
+    MeasuredSource,
     MeasureResult,
     Overhead,
     ResourceUse,
     SpeedMean,
+    UnitKindMean,
     UsedUp,
 )
 from ascar.results.measurement import Measurement, RequestedGoal
@@ -27,18 +29,23 @@ if TYPE_CHECKING:
     from ascar.pilot.resources import Resources
     from ascar.pilot.session import MeasurementPlan, Session
     from ascar.pilot.verdict import GoalVerdict
+    from ascar.results.machine import MachineRecord
 
 SPEED = "work_per_s"
 
 
 def judged(verdict: GoalVerdict, goal: Goal) -> dict[str, Any]:
     """A verdict and its goal, by the keys that `JudgedMeasurement` adds to `Measurement`."""
-    wanted = RequestedGoal(
+    return {"verdict": verdict.word, "verdict_line": verdict.line, "goal": requested(goal)}
+
+
+def requested(goal: Goal) -> RequestedGoal:
+    """A goal as results have it."""
+    return RequestedGoal(
         interval_width_relative=goal.interval_width,
         readings_min=goal.readings_min,
         confidence=goal.confidence,
     )
-    return {"verdict": verdict.word, "verdict_line": verdict.line, "goal": wanted}
 
 
 def speed_measurement(speed: Speed) -> Measurement:
@@ -60,6 +67,42 @@ def speed_measurement(speed: Speed) -> Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredCommand:
+    """A command of a session.
+
+    Attributes:
+        name: the name of the source; empty where there is one command.
+        words: the program and its arguments, or the name of a Python function.
+        node: the name of the node that it ran on; None: this machine.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What is known of a session before it ends.
+
+    Attributes:
+        commands: the commands of a round.
+        start_cost_s: the time that starting a program adds to a round; None if it is unknown.
+        machines: the machines that they run on, this one first.
+    """
+
+    commands: tuple[MeasuredCommand, ...]
+    start_cost_s: float | None
+    machines: tuple[MachineRecord, ...]
+
+    def measured(self, plan: MeasurementPlan, session: Session, used: Resources) -> Measured:
+        """What the session came to."""
+        several = self.commands if self.commands[0].name else ()
+        words = () if several else self.commands[0].words
+        return Measured(words, plan, session, used, self.start_cost_s, self.machines, several)
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What a session came to.
 
@@ -70,6 +113,8 @@ class Measured:
         used: the resources that the machine used during the session.
         start_cost_s: the time that starting a program adds to a round; None if it is unknown, or if no
             program is started.
+        machines: the machines that it was measured on, this one first.
+        sources: the commands of a round where there are several; else none.
     """
 
     command: tuple[str, ...]
@@ -77,6 +122,8 @@ class Measured:
     session: Session
     used: Resources
     start_cost_s: float | None
+    machines: tuple[MachineRecord, ...] = ()
+    sources: tuple[MeasuredCommand, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:
@@ -94,6 +141,11 @@ class Measured:
         speed = {} if self.session.speed is None else {SPEED: speed_measurement(self.session.speed)}
         return {**speed, **found} if self.session.speed_decides else {**found, **speed}
 
+    def goal(self, name: str) -> Goal:
+        """The goal of a mean: its own, or the session's."""
+        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
+        return (self.plan.speed if name == SPEED else goals.get(name)) or self.plan.goal
+
     @property
     def between_rounds(self) -> float:
         """The share of the session in which no round ran."""
@@ -102,13 +154,14 @@ class Measured:
 
     def verdict(self, name: str, measurement: Measurement) -> GoalVerdict:
         """A mean judged by its own goal, or by the session's."""
-        goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
-        return verdict_on(measurement, goals.get(name) or self.plan.goal)
+        return verdict_on(measurement, self.goal(name))
 
     def word(self, name: str) -> str:
         """The verdict in a word; "reported" for what decides nothing."""
         goals = {finding.indicator.name: finding.indicator.goal for finding in self.session.findings}
-        decides = name == SPEED if self.session.speed_decides else goals.get(name) is not None
+        decides = self.plan.speed if name == SPEED else goals.get(name)
+        if self.session.speed_decides:
+            decides = name == SPEED
         return self.verdict(name, self.means[name]).word if decides else "reported"
 
     def check(self) -> None:
@@ -139,8 +192,12 @@ class Measured:
             MeasureResult,
             main,
             command=self.command,
+            sources=tuple(
+                MeasuredSource(name=one.name, node=one.node, command=one.words) for one in self.sources
+            ),
+            machines=self.machines,
             name=name,
-            **judged(self.verdict(name, main), self.plan.goal),
+            **judged(self.verdict(name, main), self.goal(name)),
             reached=session.reached,
             ended=session.ended,
             seconds=session.seconds,
@@ -183,6 +240,12 @@ class Measured:
             removed=finding.removed,
             rounds_unstable=finding.rounds_unstable,
             verdict=self.verdict(name, finding.measurement).word,
+            goal=None if finding.indicator.goal is None else requested(finding.indicator.goal),
+            units=tuple(
+                extended(UnitKindMean, one.measurement, name=one.name, share=one.share)
+                for one in finding.kinds
+                if one.measurement is not None
+            ),
         )
 
 

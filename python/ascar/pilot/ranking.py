@@ -54,10 +54,26 @@ def rank(series: Sequence[ArrayLike], terms: ComparisonTerms, confidence: float 
     if len(series) < 2:
         raise InputError(f"{len(series)} series to compare: give at least two")
     level = terms.level(len(series))
-    strict = [analyze(values, 1 - level) for values in series]
-    shown = tuple(analyze(values, confidence) for values in series)
+    return rank_means(
+        [analyze(values, 1 - level) for values in series],
+        tuple(analyze(values, confidence) for values in series),
+        terms,
+    )
+
+
+def rank_means(
+    strict: Sequence[Measurement], shown: tuple[Measurement, ...], terms: ComparisonTerms
+) -> RecordedRanking:
+    """Rank means that are known, and compare neighbours.
+
+    Args:
+        strict: at least two means, with intervals of the level that the terms ask for.
+        shown: the same with the intervals to show.
+        terms: p over all pairs together, and the margin.
+    """
+    level = terms.level(len(strict))
     sign = 1 if terms.lower_is_better else -1
-    order = tuple(sorted(range(len(series)), key=lambda index: sign * strict[index].mean))
+    order = tuple(sorted(range(len(strict)), key=lambda index: sign * strict[index].mean))
     pairs = tuple(_compared((a, b), strict, terms, level) for a, b in itertools.pairwise(order))
     return RecordedRanking(shown, Standing(order, pairs))
 

@@ -11,6 +11,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkUnits:
+    """What work units are, where they differ.
+
+    Attributes:
+        kinds: the kind of each unit; empty: all are of one.
+        work: the work of each unit, above 0; empty: each does the same.
+    """
+
+    kinds: Sequence[str] = ()
+    work: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """One round.
 
@@ -19,12 +32,14 @@ class Round:
         work_amount: the amount of work done; None where the work cannot be adjusted.
         readings: the value of each performance indicator.
         unit_readings: the value of each performance indicator for each work unit, in the order taken.
+        units: what these units are, for indicators whose units differ.
     """
 
     seconds: float
     work_amount: float | None = None
     readings: Mapping[str, float] = field(default_factory=dict[str, float])
     unit_readings: Mapping[str, Sequence[float]] = field(default_factory=dict[str, "Sequence[float]"])
+    units: Mapping[str, WorkUnits] = field(default_factory=dict[str, WorkUnits])
 
 
 Runner = Callable[[float | None, float], Round | None]

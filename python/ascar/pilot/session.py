@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ascar._core import Speed, WorkAmounts
     from ascar.pilot.indicator import Indicator
     from ascar.pilot.presets import Goal
-    from ascar.pilot.round import Round, Runner
+    from ascar.pilot.round import Round, Runner, WorkUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,15 @@ class MeasurementPlan:
         goal: says how many rounds there are at least, and what the speed must reach where it decides.
         work: the schedule of work amounts; None where the work cannot be adjusted.
         limits: the limits of the session.
+        speed: the precision that the speed must reach also where unit readings decide; None: the speed
+            decides only where there are none.
     """
 
     indicators: Sequence[Indicator]
     goal: Goal
     work: WorkAmounts | None = None
     limits: Limits = field(default_factory=Limits)
+    speed: Goal | None = None
 
     def __post_init__(self) -> None:
         """Check the plan.
@@ -116,6 +119,7 @@ class _Progress:
     session: PilotSession
     rounds: list[Round] = field(default_factory=list["Round"])
     used: list[int] = field(default_factory=list[int])
+    kinds: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
     @classmethod
     def of(cls, plan: MeasurementPlan) -> _Progress:
@@ -123,7 +127,12 @@ class _Progress:
         limits = plan.limits
         return cls(
             plan,
-            PilotSession(indicators, plan.goal.values, plan.work, limits.session_s, limits.rounds_max),
+            PilotSession(
+                *(indicators, plan.goal.values, plan.work, limits.session_s, limits.rounds_max),
+                None if plan.speed is None else plan.speed.values,
+            ),
+            # Number 0 is what has no name: units of rounds that told no kind.
+            kinds=[{"": 0} for _ in indicators],
         )
 
     def take(self, done: Round) -> None:
@@ -135,16 +144,26 @@ class _Progress:
             None if self.plan.work is None else done.work_amount,
             [done.readings.get(name) for name in names],
             [done.unit_readings.get(name, ()) for name in names],
+            [self._units(index, done.units.get(name)) for index, name in enumerate(names)]
+            if done.units
+            else (),
         ):
             self.used.append(len(self.rounds) - 1)
 
+    def _units(self, index: int, units: WorkUnits | None) -> tuple[list[int], list[float]]:
+        """Units with numbers for the names of their kinds."""
+        if units is None:
+            return [], []
+        known = self.kinds[index]
+        return [known.setdefault(kind, len(known)) for kind in units.kinds], list(units.work)
+
     def known(self, seconds: float) -> Session:
         session = self.session
-        findings = zip(self.plan.indicators, session.findings, strict=True)
+        findings = zip(self.plan.indicators, session.findings, map(list, self.kinds), strict=True)
         return Session(
             rounds=tuple(self.rounds),
             used=tuple(self.used),
-            findings=tuple(finding_of(indicator, values) for indicator, values in findings),
+            findings=tuple(finding_of(*one) for one in findings),
             speed=session.speed,
             speed_decides=session.speed_decides,
             reached=session.reached,

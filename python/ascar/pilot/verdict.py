@@ -36,6 +36,9 @@ def verdict_on(measurement: Measurement, goal: Goal) -> GoalVerdict:
     told = f"the interval is {width:.2%} of the mean wide, the goal is {goal.interval_width:.2%}"
     if width > goal.interval_width:
         return GoalVerdict("too-wide", told)
+    if goal.autocorrelation_limit is not None and measurement.subsessions < goal.readings_min:
+        few = f"{measurement.subsessions} subsessions; the published goal asks for {goal.readings_min}"
+        return GoalVerdict("too-few-readings", few)
     if measurement.n < goal.readings_min:
         few = f"{measurement.n} readings in the stable phase; the goal asks for {goal.readings_min}"
         return GoalVerdict("too-few-readings", few)

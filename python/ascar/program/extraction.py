@@ -32,7 +32,28 @@ class Pattern:
             return None
         if "value" in self.expression.groupindex:
             return number(match["value"])
+        if self.tells_units:
+            # The first group is the number, but for those that say what the unit is.
+            named = set(self.expression.groupindex.values())
+            plain = [group for group in range(1, self.expression.groups + 1) if group not in named]
+            return number(match[plain[0]] if plain else match[0])
         return number(match[1] if self.expression.groups else match[0])
+
+    @property
+    def tells_units(self) -> bool:
+        """Whether it says what each unit reading is of: by a group named "unit", "work", or both."""
+        return not {"unit", "work"}.isdisjoint(self.expression.groupindex)
+
+    def unit(self, line: str) -> tuple[str | None, float | None] | None:
+        """The kind and the work of a line's unit, None where no group tells it; None where one tells none."""
+        match, known = self.expression.search(line), self.expression.groupindex
+        if match is None:
+            return None
+        kind = match["unit"] if "unit" in known else None
+        work = number(match["work"]) if "work" in known else None
+        if ("unit" in known and not kind) or ("work" in known and not (work is not None and work > 0)):
+            return None
+        return kind, work
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.program.extraction import Extractor, JsonPath, decode
+from ascar.program.extraction import Extractor, JsonPath, Pattern, decode
 from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class Harvest:
         default_factory=dict[str, tuple[list[float], list[float]]]
     )
     _summed_up: dict[str, float] = field(default_factory=dict[str, float])
+    _units: dict[str, list[tuple[str | None, float | None]]] = field(
+        default_factory=dict[str, "list[tuple[str | None, float | None]]"]
+    )
 
     def feed(self, chunk: bytes, seconds: float) -> bool:
         """Take in a piece of output; True when it brought a unit reading."""
@@ -62,6 +65,10 @@ class Harvest:
             for name, (seconds, values) in self._found.items()
             if len(values) > 1
         }
+
+    def units(self) -> dict[str, list[tuple[str | None, float | None]]]:
+        """The kind and the work of each unit reading, of metrics whose expression tells them."""
+        return {name: list(units) for name, units in self._units.items() if len(units) > 1}
 
     def metrics(self) -> dict[str, float]:
         """Each metric over the whole run.
@@ -111,7 +118,17 @@ class Harvest:
         told = False
         for name, extractor in self.extractors.items():
             value = self._find(extractor, line, document)
-            if value is not None and taken_s is not None:
+            if value is None or taken_s is None:
+                continue
+            if isinstance(extractor, Pattern) and extractor.tells_units:
+                unit = extractor.unit(line)
+                if unit is None:
+                    continue  # a unit of no known kind or work has no place in the mean
+                if not self._keep(name, taken_s, value):
+                    continue
+                self._units.setdefault(name, []).append(unit)
+                told = True
+            else:
                 told = self._keep(name, taken_s, value) or told
         return told
 

@@ -54,6 +54,8 @@ class Program:
         grace_s: once asked, it is killed unless it ends within this.
         output_bytes_max: the program is killed when it writes more than this to stdout.
         environment: variables set on top of ours.
+        keep_stdin: whether its standard input stays open until it has ended.
+        end_on: a descriptor; once it can be read, the program is asked to end.
     """
 
     stage: str
@@ -65,6 +67,8 @@ class Program:
     grace_s: float = 10.0
     output_bytes_max: int = 256 * 2**20
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    keep_stdin: bool = False
+    end_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,8 @@ class _Watch:
                     os.set_blocking(source.fileno(), False)
                     selector.register(source, selectors.EVENT_READ)
                 selector.register(exited, selectors.EVENT_READ)
+                if self.program.end_on is not None:
+                    selector.register(self.program.end_on, selectors.EVENT_READ)
                 return self._listen(selector, exited)
         finally:
             os.close(exited)
@@ -168,6 +174,9 @@ class _Watch:
             for key, _ in events:
                 if key.fd == exited:
                     ended = True
+                elif key.fd == self.program.end_on:
+                    selector.unregister(key.fd)
+                    self._interrupt()
                 else:
                     self._take(selector, key.fileobj)
             if self._heard_bytes > self.program.output_bytes_max:
@@ -263,8 +272,11 @@ def _started(
         assert process.stdin is not None
         # Before it is let go: on a busy machine it may have run for milliseconds before we run again.
         start_s = time.monotonic()
-        with suppress(BrokenPipeError), process.stdin:
+        with suppress(BrokenPipeError):
             process.stdin.write(b"\n" + program.stdin)
+            process.stdin.flush()
+            if not program.keep_stdin:
+                process.stdin.close()
         yield process, start_s
     finally:
         _kill(process, mark)

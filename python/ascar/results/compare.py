@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from ascar.results.machine import MachineDifference, MachineRecord
 from ascar.results.measure import UsedUp
 from ascar.results.measurement import Count, Measurement
 
@@ -18,7 +19,8 @@ class Ranked(Measurement, frozen=True, kw_only=True):
         name: the name of the contestant.
         command: the command; null for recordings.
         file: the file of a recording; null for commands.
-        readings: the number of readings in all phases.
+        readings: the number of readings in all phases; of a saved result, in the stable phase.
+        machine: the machine that it was measured on; null if a recording does not say.
         verdict: the verdict of the comparison with the next.
     """
 
@@ -27,6 +29,7 @@ class Ranked(Measurement, frozen=True, kw_only=True):
     command: tuple[str, ...] | None
     file: str | None
     readings: Count
+    machine: MachineRecord | None = None
     verdict: Literal["separated", "equivalent", "undecided", "no-interval", "last"]
 
 
@@ -84,6 +87,7 @@ class CompareResult(
         ranking: the best first.
         pairs: neighbours in the ranking.
         bottlenecks: the resources that limited the result.
+        machine_differences: the facts in which the machines of saved results differ.
     """
 
     mode: Literal["live", "recorded"]
@@ -100,3 +104,4 @@ class CompareResult(
     ranking: tuple[Ranked, ...]
     pairs: tuple[ComparedPair, ...]
     bottlenecks: tuple[UsedUp, ...]
+    machine_differences: tuple[MachineDifference, ...] = ()

@@ -32,6 +32,50 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     free_disk_bytes: Count
 
 
+class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine that a result was measured on.
+
+    Attributes:
+        node: the name of the node; null for the machine that ascar ran on.
+        host: the name that the machine calls itself.
+        system: the name of the distribution.
+        kernel: the release of the kernel.
+        architecture: the architecture of the processors.
+        cpu: the model of the processors; empty if the machine does not tell it.
+        cpus: the number of processors that a program may use.
+        governor: the governor of the processors' frequency, several with commas; null if there is none.
+        memory_bytes: the size of the memory.
+        virtual: whether it is a virtual machine.
+        load_begin: the mean length of the run queue in the minute before the first round.
+        load_end: the same in the minute before the end; null if it could not be read.
+    """
+
+    node: str | None
+    host: str
+    system: str
+    kernel: str
+    architecture: str
+    cpu: str
+    cpus: Count
+    governor: str | None
+    memory_bytes: Count
+    virtual: bool
+    load_begin: float
+    load_end: float | None
+
+
+class MachineDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact in which the machines of compared results differ.
+
+    Attributes:
+        fact: the fact, e.g. "kernel"; "machine" if a result does not say what it was measured on.
+        values: the value of each result.
+    """
+
+    fact: str
+    values: dict[str, str]
+
+
 class TargetReadiness(msgspec.Struct, frozen=True):
     """Whether a target can be tuned on this machine.
 

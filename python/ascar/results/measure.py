@@ -6,7 +6,20 @@ from typing import Literal
 
 import msgspec
 
-from ascar.results.measurement import Count, JudgedMeasurement, Measurement
+from ascar.results.machine import MachineRecord
+from ascar.results.measurement import Count, JudgedMeasurement, Measurement, RequestedGoal
+
+
+class UnitKindMean(Measurement, frozen=True, kw_only=True):
+    """The mean of one kind of work units.
+
+    Attributes:
+        name: the kind, as the output names it.
+        share: the share of this kind in all work.
+    """
+
+    name: str
+    share: float
 
 
 class IndicatorMean(Measurement, frozen=True, kw_only=True):
@@ -21,6 +34,8 @@ class IndicatorMean(Measurement, frozen=True, kw_only=True):
         removed: the number of readings that were removed as warm-up and cool-down.
         rounds_unstable: the number of rounds without a stable phase, which do not count.
         verdict: the verdict on the mean.
+        goal: the required quality of the mean; null if it is only reported.
+        units: the means of the kinds of work units; empty if all are of one kind.
     """
 
     name: str
@@ -31,6 +46,8 @@ class IndicatorMean(Measurement, frozen=True, kw_only=True):
     removed: Count
     rounds_unstable: Count
     verdict: Literal["reached", "too-wide", "too-few-readings", "no-interval"]
+    goal: RequestedGoal | None
+    units: tuple[UnitKindMean, ...]
 
 
 class SpeedMean(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +142,20 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
     start_cost_s: float | None
 
 
+class MeasuredSource(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several commands that run at the same time in each round.
+
+    Attributes:
+        name: the name of the source, with which the names of its metrics begin.
+        node: the name of the node that it ran on; null for the machine that ascar ran on.
+        command: the command.
+    """
+
+    name: str
+    node: str | None
+    command: tuple[str, ...]
+
+
 class MeasureResult(
     JudgedMeasurement,
     frozen=True,
@@ -135,7 +166,9 @@ class MeasureResult(
     """What a session of rounds of a command came to; the mean that decided first, then all of them.
 
     Attributes:
-        command: the command.
+        command: the command; empty if there are several sources.
+        sources: the commands of a round if there are several; else empty.
+        machines: the machines that it was measured on, the one that ascar ran on first.
         name: the name of the mean at the top: a metric, duration_s, or work_per_s.
         reached: every goal is reached; if not, this is a partial result.
         ended: why the session ended.
@@ -149,6 +182,8 @@ class MeasureResult(
     """
 
     command: tuple[str, ...]
+    sources: tuple[MeasuredSource, ...] = ()
+    machines: tuple[MachineRecord, ...] = ()
     name: str
     reached: bool
     ended: str

@@ -14,7 +14,7 @@ from ascar.study.file import (
 )
 from ascar.study.guard import GuardSection
 from ascar.study.keys import check_value, convert, duration, within, words_in
-from ascar.study.nodes import on_node
+from ascar.study.nodes import node_tables, on_node
 from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection, stop_tables
 
@@ -33,6 +33,7 @@ __all__ = [
     "check_value",
     "convert",
     "duration",
+    "node_tables",
     "on_node",
     "stop_tables",
     "study_digest",

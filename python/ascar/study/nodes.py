@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from ascar.errors import StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _NODES_MAX = 1000
 
@@ -18,16 +16,7 @@ def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> di
     Raises:
         StudyError: there is no node of that name, or two nodes have one name.
     """
-    if len(nodes) > _NODES_MAX:
-        raise StudyError(f"node: has {len(nodes)} tables; at most {_NODES_MAX} are allowed")
-    by_name: dict[str, Mapping[str, Any]] = {}
-    for at, node in enumerate(nodes):
-        name = node.get("name", node.get("host"))
-        if not isinstance(name, str):
-            raise StudyError(f"node[{at}].name: missing; give every node a name")
-        if name in by_name:
-            raise StudyError(f"node[{at}].name = {name!r:.80}: is another node's; give each its own")
-        by_name[name] = node
+    by_name = node_tables(nodes)
     if "node" not in target:
         return dict(target)
     wanted = target["node"]
@@ -35,3 +24,27 @@ def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> di
         there = ", ".join(by_name) or "none; add a [[node]] table"
         raise StudyError(f"target.node = {wanted!r:.80}: must be the name of a [[node]]; there are {there}")
     return {**target, "node": dict(by_name[wanted])}
+
+
+def node_tables(nodes: object) -> dict[str, Mapping[str, Any]]:
+    """The `[[node]]` tables of a file by their names.
+
+    Raises:
+        StudyError: they are no tables, one has no name, or two have the same.
+    """
+    if not isinstance(nodes, Sequence) or not all(
+        isinstance(one, Mapping) for one in cast("Sequence[Any]", nodes)
+    ):
+        raise StudyError("node: must be tables: write [[node]]")
+    tables = cast("Sequence[Mapping[str, Any]]", nodes)
+    if len(tables) > _NODES_MAX:
+        raise StudyError(f"node: has {len(tables)} tables; at most {_NODES_MAX} are allowed")
+    by_name: dict[str, Mapping[str, Any]] = {}
+    for at, node in enumerate(tables):
+        name = node.get("name", node.get("host"))
+        if not isinstance(name, str):
+            raise StudyError(f"node[{at}].name: missing; give every node a name")
+        if name in by_name:
+            raise StudyError(f"node[{at}].name = {name!r:.80}: is another node's; give each its own")
+        by_name[name] = node
+    return by_name
