@@ -6,10 +6,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ascar.errors import AscarError
 from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.systems import Placement
-from ascar.systems.program.files import files_of
+from ascar.systems.program.files import SettingsFile, files_of
 from ascar.systems.program.placeholders import command_of, filled, names_in, texts_of
 from ascar.systems.program.wiring import Wiring, restart_of
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from ascar.space import Configuration, Space
-    from ascar.systems.program.options import ProgramOptions
+    from ascar.systems.program.options import FileSection, ProgramOptions
 
 _DIRECTORY = "DIRECTORY"
 
@@ -32,10 +34,10 @@ def lines_of(
     values = {**texts_of(configuration, options.booleans), "directory": _DIRECTORY, "pid": "PID"}
     named = [name for name in chosen if name in values]
     lines = [*_file_lines(options, values, named)]
-    if wiring.started & set(named):
+    cost = wiring.needs_restart(named, space)
+    if options.start and cost is not None and cost.category > 0:
         lines.append(start_line(options, values))
     else:
-        cost = wiring.needs_restart(named, space)
         way = None if cost is None else restart_of(cost, options)
         if way is not None and way[0] == "restart":
             lines.append(shlex.join(command_of(options.restart[way[1]], values)))
@@ -90,9 +92,14 @@ def _file_lines(options: ProgramOptions, values: Mapping[str, str], named: Colle
         for key, template in file.keys.items():
             if names_in(str(template)) & set(named) and (text := filled(str(template), values)) is not None:
                 yield f"# in {path}: {key} = {text}"
-        if file.template is not None:
-            told = ", ".join(f"{name} = {values[name]}" for name in named)
-            yield f"# {path} is {file.template} with {told}"
+        told = [name for name in named if name in file_of_template(file).names(named)]
+        if told:
+            yield f"# {path} is {file.template} with {', '.join(f'{name} = {values[name]}' for name in told)}"
+
+
+def file_of_template(section: FileSection) -> SettingsFile:
+    """A file without its keys: what the template alone names."""
+    return SettingsFile(replace(section, keys={}), "target.file")
 
 
 def _apply_lines(

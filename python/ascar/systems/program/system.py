@@ -93,8 +93,6 @@ class ProgramSystem(Target):
         self._kernel = {
             one.name: one.native for one in space.parameters if kernel_setting(one.native) is not None
         }
-        if self._kernel and self._keeper is None:
-            self._keeper = self._held.enter_context(Keeper(self.owner))
 
     def __enter__(self) -> ProgramSystem:
         """Start what `command` names; what `start` names starts with the first configuration.
@@ -126,10 +124,9 @@ class ProgramSystem(Target):
         """
         own = [name for name in names if name not in self._kernel]
         found: dict[str, Value] = self._program.read(own) if own else {}
-        if self._keeper is not None:
-            for name in names:
-                if name in self._kernel:
-                    found[name] = self._keeper.knob_read(self._kernel[name]).value
+        for name in names:
+            if name in self._kernel:
+                found[name] = self._of_root().knob_read(self._kernel[name]).value
         return found
 
     def apply(self, configuration: Configuration) -> Change:
@@ -143,16 +140,23 @@ class ProgramSystem(Target):
         changed = set(difference.parameters)
         start_s = time.monotonic()
         for name in self._kernel.keys() & changed & configuration.keys():
-            assert self._keeper is not None, "a space with settings of the kernel starts the keeper"
             value = configuration[name]
-            self._keeper.knob_write(self._kernel[name], value if isinstance(value, str) else int(value))
+            self._of_root().knob_write(self._kernel[name], value if isinstance(value, str) else int(value))
         steps = {"settings": time.monotonic() - start_s}
-        own = {name: value for name, value in configuration.items() if name not in self._kernel}
+        own: dict[str, Any] = {
+            name: value for name, value in configuration.items() if name not in self._kernel
+        }
         steps |= self._program.apply(changed - self._kernel.keys(), own)
         steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()) + steps["settings"])
         self._current = dict(configuration)
         category = difference.category
         return Change(difference.parameters, -1 if category is None else category, steps)
+
+    def _of_root(self) -> Keeper:
+        """The keeper of the kernel's settings, which a study without any does not need."""
+        if self._keeper is None:
+            self._keeper = self._held.enter_context(Keeper(self.owner))
+        return self._keeper
 
     def health(self, limit_s: float) -> None:
         """Wait until the program can serve a load.
