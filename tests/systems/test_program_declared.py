@@ -27,8 +27,8 @@ from ascar.testing import TargetContract
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# A server with settings in its words, its variables and a file, and others that are set while it runs; it is its
-# own client.
+# A server with settings in its words, its variables and a file, and others that are set while it runs; also
+# its own client.
 SERVER = r"""
 import json, os, socket, subprocess, sys, time
 from pathlib import Path
@@ -69,15 +69,15 @@ while True:
         answer = "what?"
     line.sendall(f"{answer}\n".encode()); line.close()
 """
-RESTART, ONLINE = {"cost": ChangeCost.APP_RESTART}, {"cost": ChangeCost.DYN_APP}
+RESTART, ONLINE = ChangeCost.APP_RESTART, ChangeCost.DYN_APP
 SPACE = Space(
     (
-        integer("width", (1, 20), default=2, **RESTART),
-        integer("depth", (1, 99), default=8, **ONLINE),
-        floating("ratio", (0.0, 1.0), step=0.25, default=0.5, **ONLINE),
-        categorical("level", ("low", "high"), default="low", **RESTART),
-        boolean("deep", default=False, **RESTART),
-        integer("much", (1, 5), default=3, when="deep == true", **RESTART),
+        integer("width", (1, 20), default=2, cost=RESTART),
+        integer("depth", (1, 99), default=8, cost=ONLINE),
+        floating("ratio", (0.0, 1.0), step=0.25, default=0.5, cost=ONLINE),
+        categorical("level", ("low", "high"), default="low", cost=RESTART),
+        boolean("deep", default=False, cost=RESTART),
+        integer("much", (1, 5), default=3, when="deep == true", cost=RESTART),
     ),
     name="program",
 )

@@ -18,7 +18,10 @@ POSTGRES = "shared_buffers = 128MB\t# min 128kB\nname = 'a # b; c'\n"
 INI = "; top\nuser = root\n[mysqld]\nbuffer = 1M ; inline\n\n# about logs\n[log]\nlevel=3\n"
 ENV = "# a\nexport SIZE=64\nARGS=\"-m 64 -t 4\"\nQUOTED='a b'\n"
 JSON = '{\n  "a": 1,   "list": [ {"x": 1}, 2 ],\n  "deep": { "on": true, "empty": {} }\n}\n'
-TOML = 'a = 1 # one\n\n[t]\nx = [\n  1, # "]"\n  2,\n]\ns = """two\nlines"""\n\n[t.deep]\n"odd key" = \'v\'\n[[i]]\nx = 1\n'
+TOML = (
+    'a = 1 # one\n\n[t]\nx = [\n  1, # "]"\n  2,\n]\ns = """two\nlines"""\n\n'
+    "[t.deep]\n\"odd key\" = 'v'\n[[i]]\nx = 1\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The target of kind "program".
+"""A program of one's own, or of somebody else, that its study describes.
 
 [target]
 kind = "program"
