@@ -200,7 +200,7 @@ def _check_process(options: ProgramOptions) -> None:
 def _check_files(files: tuple[FileSection, ...]) -> None:
     for at, file in enumerate(files):
         key = f"target.file[{at}]"
-        if not file.path.startswith(("/", "{directory}/")) or "\0" in file.path:
+        if not file.path.startswith(("/", "./", "{directory}/")) or "\0" in file.path:
             raise StudyError(
                 f"{key}.path = {file.path!r:.80}: must begin with /, with ./ for the study's folder, or with "
                 "{directory}/"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues import kernel_setting
 from ascar.results.trial import Change
-from ascar.space import Space
+from ascar.space import Configuration, Space
 from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.keeper import Keeper
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Configuration, Value
+    from ascar.space import Value
     from ascar.systems.place import Place
 
 _PARAMETERS = """
@@ -142,12 +142,9 @@ class ProgramSystem(Target):
         for name in self._kernel.keys() & changed & configuration.keys():
             value = configuration[name]
             self._of_root().knob_write(self._kernel[name], value if isinstance(value, str) else int(value))
-        steps = {"settings": time.monotonic() - start_s}
-        own: dict[str, Any] = {
-            name: value for name, value in configuration.items() if name not in self._kernel
-        }
-        steps |= self._program.apply(changed - self._kernel.keys(), own)
-        steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()) + steps["settings"])
+        own = {name: value for name, value in configuration.items() if name not in self._kernel}
+        steps = dict(self._program.apply(changed - self._kernel.keys(), Configuration(own)))
+        steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()))
         self._current = dict(configuration)
         category = difference.category
         return Change(difference.parameters, -1 if category is None else category, steps)
