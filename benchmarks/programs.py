@@ -59,12 +59,14 @@ def main() -> None:
     found = benchmark.run(list(_pieces()))
     rows: list[list[str]] = []
     for one in present(found, [piece.key for piece in _pieces()]):
-        gain = tuple(
-            math.nan if one[name] is None else one[name] for name in ("gain", "gain_low", "gain_high")
+        gain, low, high = (
+            math.nan if one[name] is None else float(one[name]) for name in ("gain", "gain_low", "gain_high")
         )
         won = "-" if one["won_back"] is None else f"{100 * one['won_back']:.0f}%"
         scores = [f"{one[name]:.4g}" for name in ("start", "found", "best")]
-        rows.append([one["study"], one["verdict"], signed(gain), *scores, won, str(one["trials"])])
+        rows.append(
+            [one["study"], one["verdict"], signed((gain, low, high)), *scores, won, str(one["trials"])]
+        )
     table(["study", "verdict", "gain", "start", "found", "best known", "won back", "trials"], rows)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import shutil
@@ -11,16 +10,16 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ascar.errors import Refused, SpaceError, StageFailed
 from ascar.space import Space
 from ascar.systems import Sample
 from ascar.systems.keeper import Keeper
-from ascar.systems.program.commands import CommandPlace, done_command, program_path
+from ascar.systems.program.asked import ProgramCommands
 from ascar.systems.program.files import files_of
 from ascar.systems.program.foreground import Foreground
-from ascar.systems.program.placeholders import command_of, filled, names_of, texts_of, value_from
+from ascar.systems.program.placeholders import texts_of, value_from
 from ascar.systems.program.readiness import accepts, await_ready
 from ascar.systems.program.unit import Unit
 from ascar.systems.program.wiring import Wiring, restart_of
@@ -30,10 +29,8 @@ if TYPE_CHECKING:
 
     from ascar.space import ChangeCost, Configuration, Value
     from ascar.systems.program.options import ProgramOptions
-    from ascar.systems.program.placeholders import Words
 
 _UNDO_S_MAX = 60.0
-_LINE = re.compile(r"\s*([\w.-]+)(?:\s*[=:]\s*|\s+)(.*?)\s*;?\s*$")
 
 
 @dataclass(slots=True)
@@ -68,7 +65,7 @@ class DeclaredProgram:
         self._directory: Path | None = None
         self._process: Foreground | None = None
         self._unit: Unit | None = None
-        self._programs: dict[str, str] = {}
+        self._commands: ProgramCommands | None = None
         self._in_force: dict[str, str] | None = None
         self._started_as: tuple[list[str], dict[str, str]] | None = None
 
@@ -80,6 +77,8 @@ class DeclaredProgram:
         """
         self.wiring = Wiring.of(self.options, self.files, space)
         self.space = space
+        if self._commands is not None:
+            self._commands.space = space
 
     def enter(self, owner: str, *, keeps: bool) -> None:
         """Find the commands' programs, start the keeper, make the directory.
@@ -88,15 +87,15 @@ class DeclaredProgram:
             EnvironmentLacks: a program is not there, or the keeper.
             Refused: another study has the service.
         """
-        for key, words in self.options.commands.items():
-            self._programs[key] = program_path(key, cast("str", words[0]))
+        commands = ProgramCommands(self.options, self.space)
         directory = Path(tempfile.gettempdir(), f"ascar-program-{secrets.token_hex(8)}")
         keeper = self._held.enter_context(Keeper(owner, user=True, hold=keeps))
         removing = ["/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
         keeper.undo_command(removing)
         directory.mkdir(mode=0o700)
         self._held.callback(_removed, keeper, directory, removing)
-        self._keeper, self._directory = keeper, directory
+        commands.directory = directory
+        self._keeper, self._directory, self._commands = keeper, directory, commands
         if self.options.service:
             keeper.lock(f"service:{re.sub(r'[^A-Za-z0-9_.-]', '-', self.options.service)}")
 
@@ -160,7 +159,7 @@ class DeclaredProgram:
                 self._stop()
         if self.options.reset_stopped:
             with steps.step("reset"):
-                self._do("reset", self.options.reset, values)
+                self._asked().do("reset", self.options.reset, values)
         with steps.step("files"):
             self._write(values, configuration)
         before, after = self._applications(changed, everything=first or stops)
@@ -174,7 +173,7 @@ class DeclaredProgram:
             self._apply(after | (self._lost_by_restart() if restarted else set()), values)
         if self.options.reset and not self.options.reset_stopped:
             with steps.step("reset"):
-                self._do("reset", self.options.reset, values)
+                self._asked().do("reset", self.options.reset, values)
         self._in_force = values
         return steps.seconds
 
@@ -185,8 +184,10 @@ class DeclaredProgram:
             StageFailed: it cannot within `limit_s`.
         """
         known = values if values is not None else self._in_force or {}
-        health = self._command("health", self.options.health, known) if self.options.health else []
-        await_ready(self._process or self._unit, self.options.listen, health, self._place(known), limit_s)
+        health = self._asked().command("health", self.options.health, known) if self.options.health else []
+        await_ready(
+            self._process or self._unit, self.options.listen, health, self._asked().place(known), limit_s
+        )
 
     def sample(self) -> Sample:
         """See that the program lives; the memory of one that ascar starts.
@@ -207,13 +208,13 @@ class DeclaredProgram:
         """Write down what undoes the changes that follow, the last to be run first."""
         options, keeper = self.options, self._entered()
         if options.service and self._unit is None:
-            place = self._place({})
+            place = self._asked().place({})
             self._unit = Unit(options.service, of_user=options.service_of == "user", place=place)
         if not options.start:
             for argv in self._inverse():
                 keeper.undo_command(argv, min(_UNDO_S_MAX, options.command_s))
         if options.restore:
-            restoring = self._command("restore", options.restore, {})
+            restoring = self._asked().command("restore", options.restore, {})
             keeper.undo_command(restoring, min(_UNDO_S_MAX, options.command_s))
         if self._unit is not None:
             keeper.undo_command(self._unit.restoring(), _UNDO_S_MAX)
@@ -237,9 +238,11 @@ class DeclaredProgram:
             )
         if self.wiring.by_name:
             for name in sorted(self.wiring.by_name & told.keys()):
-                yield self._command("apply", self.options.apply, told | self._named(name, told[name]))
+                yield self._asked().command(
+                    "apply", self.options.apply, told | self._asked().named(name, told[name])
+                )
         elif not missing:
-            yield self._command("apply", self.options.apply, told)
+            yield self._asked().command("apply", self.options.apply, told)
 
     def _stops(self, cost: ChangeCost | None, values: Mapping[str, str], *, first: bool) -> bool:
         """Whether the program has to be stopped for a change."""
@@ -284,7 +287,7 @@ class DeclaredProgram:
             assert self._unit is not None
             self._unit.do(what)
         else:
-            self._do(f"restart.{what}", self.options.restart[what], values)
+            self._asked().do(f"restart.{what}", self.options.restart[what], values)
         return cost is not None and cost.category > 0
 
     def _start(self, values: Mapping[str, str]) -> None:
@@ -294,17 +297,21 @@ class DeclaredProgram:
                 "it, or take another address"
             )
         argv, environment = self._starting(values)
-        self._process = Foreground(
-            argv, environment, self._place(values).directory, self._entered(), self.options.end_s
+        process = Foreground(
+            argv, environment, self._asked().place(values).directory, self._entered(), self.options.end_s
         )
+        self._process, self._asked().pid = process, process.pid
         self._started_as = argv, environment
 
     def _starting(self, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        return self._command("start", self.options.start, values), dict(self._place(values).environment)
+        return self._asked().command("start", self.options.start, values), dict(
+            self._asked().place(values).environment
+        )
 
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
+            self._asked().pid = None
             process.end()
 
     def _applications(self, changed: Collection[str], *, everything: bool) -> tuple[set[str], set[str]]:
@@ -325,86 +332,29 @@ class DeclaredProgram:
             return
         by_name = self.wiring.by_name
         if not by_name:
-            self._do("apply", self.options.apply, values)
+            self._asked().do("apply", self.options.apply, values)
             return
         wanted = by_name if set(names) - by_name else set(names)
         for name in self.space.names:
             if name in wanted and name in values:
-                self._do("apply", self.options.apply, {**values, **self._named(name, values[name])})
+                self._asked().do(
+                    "apply", self.options.apply, {**values, **self._asked().named(name, values[name])}
+                )
 
-    # Commands
+    def _asked(self) -> ProgramCommands:
+        assert self._commands is not None, "a target is entered before it is used"
+        return self._commands
 
     def _checked(self, names: Collection[str]) -> dict[str, str]:
-        """What `check` tells, as text, of the parameters that are asked about."""
+        """What `check` tells, as text, of the parameters that are asked about; nothing before `start`."""
         if not self.options.check or (self.options.start and self._process is None):
             return {}
         assert self.wiring is not None
-        known = self._in_force or {}
-        if {"name", "value"} & names_of(self.options.check):
-            asked = [name for name in names if name in self.wiring.by_name]
-            told: dict[str, str] = {}
-            for name in asked:
-                lines = self._do("check", self.options.check, {**known, **self._named(name, "")}).split("\n")
-                told[name] = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return told
-        return _told(self._do("check", self.options.check, known), {n: self._native(n) for n in names})
-
-    def _do(self, key: str, words: Words, values: Mapping[str, str]) -> str:
-        return done_command(key, self._command(key, words, values), self._place(values))
-
-    def _command(self, key: str, words: Words, values: Mapping[str, str]) -> list[str]:
-        command = command_of(words, {**values, **self._own()})
-        return [self._programs[key], *command[1:]]
-
-    def _place(self, values: Mapping[str, str]) -> CommandPlace:
-        texts = {**values, **self._own()}
-        variables = {name: filled(text, texts) for name, text in self.options.environment.items()}
-        directory = self.directory if self.options.directory is None else Path(self.options.directory)
-        return CommandPlace(
-            directory,
-            self.options.command_s,
-            {name: text for name, text in variables.items() if text is not None},
-        )
-
-    def _own(self) -> dict[str, str]:
-        pid = {} if self._process is None else {"pid": str(self._process.pid)}
-        return {"directory": str(self.directory), **pid}
-
-    def _named(self, name: str, value: str) -> dict[str, str]:
-        return {"name": self._native(name), "value": value}
-
-    def _native(self, name: str) -> str:
-        return self.space[name].native or name
+        return self._asked().checked(names, self.wiring.by_name, self._in_force or {})
 
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
-
-
-def _told(output: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Values by parameter, from a JSON table or from lines of `name value`.
-
-    Args:
-        output: what a command printed.
-        names: the program's own name of each parameter.
-    """
-    try:
-        table = json.loads(output)
-    except (ValueError, RecursionError):
-        table = None
-    if isinstance(table, dict):
-        said = {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in cast("dict[str, Any]", table).items()
-        }
-    else:
-        said = {match[1]: match[2] for line in output.splitlines() if (match := _LINE.match(line))}
-    told: dict[str, str] = {}
-    for name, native in names.items():
-        found = said.get(name, said.get(native))
-        if found is not None:
-            told[name] = found
-    return told
 
 
 def _removed(keeper: Keeper, directory: Path, removing: list[str]) -> None:
