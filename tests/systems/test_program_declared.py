@@ -333,7 +333,7 @@ def test_whoever_is_killed_the_program_ends_and_the_file_comes_back(
             os.kill(pid, signal.SIGKILL)
         if whom != "keeper":
             client.kill()
-        if whom == "keeper":
+        if whom == "keeper" and keepers:
             client.stdout.read()
         client.kill()
         client.wait()
