@@ -48,6 +48,14 @@ low = 1
 high = 8
 default = 1
 cost = "app-restart"
+
+[space.parameters.hz]
+kind = "integer"
+low = 1
+high = 500
+log = true
+default = 10
+cost = "dyn-app"
 """
 
 
@@ -66,6 +74,8 @@ class ProgramSystem(Target):
         target={
             "start": '["redis-server", "--port", "7000", "--save", "", "--io-threads", "{io_threads}"]',
             "listen": '"127.0.0.1:7000"',
+            "apply": '["redis-cli", "-e", "-p", "7000", "config", "set", "{name}", "{value}"]',
+            "check": '["redis-cli", "-p", "7000", "config", "get", "{name}"]',
         },
         parameters=_PARAMETERS,
         workload=lambda: {"kind": '"command"', "argv": '["./my-load"]'},
