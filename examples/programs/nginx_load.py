@@ -1,4 +1,4 @@
-"""A page of 60 kB of text, asked for by wrk with 8 connections, round after round. Prints the rate of each round.
+"""A page of 60 kB of text, asked for by wrk with 8 connections in rounds. Prints the rate of each round.
 
 python3 nginx_load.py prepare FILE
 python3 nginx_load.py ADDRESS SECONDS
