@@ -100,6 +100,12 @@ PROOFS = (
         40,
         ("tests/load/test_load_process.py::test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing",),
     ),
+    Proof(
+        "kill a study of a program",
+        25,
+        6,
+        ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
+    ),
     Proof("read frames", 100, CASES, crate=("ascar-wire", "byte")),
     Proof("read rules", 100, CASES, crate=("ascar-congestion", "read_or_refused")),
     Proof("read formulas", 100, CASES, crate=("ascar-expression", "formula_or_an_error")),

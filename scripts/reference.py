@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
 import python_page
 import scenario_page
 import schemas
@@ -39,8 +40,6 @@ from ascar.study import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    import msgspec
 
     from ascar.space import Parameter, Space
     from ascar.space.guarantee import Weaker
@@ -138,7 +137,11 @@ def study_page() -> str:
         parts.append(f"`kind` says which (default: {default}); the other keys are that kind's own.\n")
         for kind in kinds(group):
             parts.append(f'### [{name}] kind = "{kind}"\n')
-            parts.append(_kind(load(group, kind, f"{name}.kind")))
+            loaded = load(group, kind, f"{name}.kind")
+            parts.append(_kind(loaded))
+            parts += [
+                f"#### [[{name}.{key}]]\n\n{_keys(inner)}" for key, inner in _inner_tables(options_of(loaded))
+            ]
     parts.append("## [space]\n")
     parts.append(_literal(inspect.getdoc(study_table) or ""))
     parts.append("### [space.parameters.NAME]\n")
@@ -168,6 +171,14 @@ def _kind(kind: Any) -> str:
     text = (inspect.getdoc(inspect.getmodule(kind)) or "").partition("\n\n")[0]
     options = options_of(kind)
     return f"{' '.join(text.split())}\n" + ("" if options is None else f"\n{_keys(options)}")
+
+
+def _inner_tables(options: type[msgspec.Struct] | None) -> Iterator[tuple[str, type[msgspec.Struct]]]:
+    """The keys of a table that are lists of tables, with what reads those."""
+    for field in () if options is None else msgspec.structs.fields(options):
+        for inner in get_args(field.type):
+            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+                yield field.encode_name, inner
 
 
 def _keys(section: type[msgspec.Struct], without: tuple[str, ...] = ()) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import Refused
-from ascar.systems import open_target, options_of, system_of
+from ascar.systems import Adopting, open_target, options_of, system_of
 from ascar.systems.adapter import in_force
 from ascar.systems.asking import apply_checked, entering
 from ascar.systems.holders import holder_of
@@ -64,6 +64,8 @@ def carry_out(run: Run, configuration: Configuration, placement: Placement, owne
     if others:
         system = open_target(run.study.target)
         system.keeps = True
+        if isinstance(system, Adopting):
+            system.adopt(run.space)
         with entering(system):
             wanted = {name: configuration[name] for name in others}
             apply_checked(system, run.space.validate({**in_force(system, run.space), **wanted}))

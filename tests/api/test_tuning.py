@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -102,6 +103,44 @@ def test_what_it_raises_is_a_failed_trial_with_its_reason(history):
     assert failed[0].failure.message == "load: fragile raised ValueError: too deep"
     assert "in fragile" in failed[0].failure.stderr
     assert outcome.recommended["depth"] <= 20
+
+
+def test_one_that_hangs_is_interrupted_and_the_search_goes_on(history):
+    def hangs(configuration):
+        if configuration["depth"] > 20:
+            while True:
+                time.sleep(0.01)
+        return configuration["depth"]
+
+    options = {"stop": {"trials": 8}, "target": {"call_max": "200 ms"}, "history": history}
+    outcome = ascar.tune(hangs, SPACE, budget="30 s", **options)
+    failed = [trial for trial in outcome.trials if trial.failure is not None]
+    assert failed
+    assert failed[0].failure.message == (
+        "load: hangs took longer than 0.2 s and was interrupted; see target.call_max"
+    )
+    assert outcome.recommended["depth"] <= 20
+    with pytest.raises(StudyError, match="target.call_max = 'soon'"):
+        ascar.tune(hangs, SPACE, target={"call_max": "soon"}, history=history)
+    with pytest.raises(StudyError, match="target.cal_max: unknown key"):
+        ascar.tune(hangs, SPACE, target={"cal_max": "1 s"}, history=history)
+
+
+def test_a_noisy_function_has_intervals_and_its_gain_a_test(history):
+    source = random.Random(1)
+
+    def noisy(configuration):
+        for _ in range(200):
+            yield speed(configuration) * source.gauss(1.0, 0.1)
+
+    outcome = ascar.tune(
+        noisy, SPACE, budget="60 s", stop={"trials": 20}, verify={"runs_max": 30}, history=history
+    )
+    assert outcome.verdict.kind == "improved"
+    assert outcome.verdict.gain_low > 0
+    measured = [one.measurement for one in outcome.trials if one.measurement is not None]
+    assert all(one.ci_low < one.mean < one.ci_high for one in measured if one.ci_low is not None)
+    assert any(one.ci_low is not None for one in measured)
 
 
 @pytest.mark.parametrize("told", [float("nan"), "fast", None, {"value": [1, 2]}, {"value": float("inf")}])

@@ -87,6 +87,42 @@ def test_a_file_that_was_not_there_goes_again(keeper_of: Callable[..., Keeper], 
     assert not (tmp_path / "new.conf").exists()
 
 
+def test_bytes_that_are_no_text_come_back(keeper_of: Callable[..., Keeper], tmp_path: Path) -> None:
+    binary = tmp_path / "latin.conf"
+    binary.write_bytes(b"# gr\xf6\xdfe\r\nsize 1\r\n\x00")
+    with keeper_of() as keeper:
+        keeper.file_replace(binary, b"# gr\xf6\xdfe\r\nsize 2\r\n\x00")
+        assert binary.read_bytes() == b"# gr\xf6\xdfe\r\nsize 2\r\n\x00"
+    assert binary.read_bytes() == b"# gr\xf6\xdfe\r\nsize 1\r\n\x00"
+
+
+def test_a_journal_of_the_version_before_is_restored(file: Path, state: Path) -> None:
+    content = '"target":"PATH","old":"first\\n","expected":"7 bytes, MARK","before":"absent","mode":416'
+    mark = 0xCBF29CE484222325
+    for byte in b"second\n":
+        mark = (mark ^ byte) * 0x100000001B3 % 2**64
+    content = content.replace("PATH", str(file)).replace("MARK", f"{mark:016x}")
+    header = '{"schema":1,"boot_id":"another","owner":"old","pid":1,"uid":0,"started_unix_s":1}'
+    state.mkdir(mode=0o700)
+    journal = state / "1-1.jsonl"
+    journal.write_text(f'{header}\n{{"change":{{"n":0,"change":{{"kind":"content",{content}}}}}}}\n')
+    journal.chmod(0o600)
+    file.write_text("second\n")
+    assert restored(state)["restored"] == [f"file {file}"]
+    assert file.read_text() == FIRST
+    assert journals(state) == []
+
+
+def test_a_command_can_be_taken_back(keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path) -> None:
+    with keeper_of() as keeper:
+        keeper.undo_command(["touch", str(tmp_path / "one")])
+        keeper.undo_command(["touch", str(tmp_path / "two")])
+        keeper.undo_forget(["touch", str(tmp_path / "one")])
+        keeper.undo_forget(["never", "noted"])
+    assert not (tmp_path / "one").exists()
+    assert (tmp_path / "two").exists()
+
+
 def test_undoing_runs_backwards(keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with keeper_of() as keeper:
@@ -182,14 +218,12 @@ def test_a_command_that_fails_or_hangs_is_told_and_tried_again(
 def test_wrong_paths_and_contents_are_refused(
     keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path, state: Path
 ) -> None:
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "huge").write_text("x" * (512 * 1024 + 1))
     (tmp_path / "nowhere").symlink_to(tmp_path / "none")
     os.mkfifo(tmp_path / "pipe")
     with keeper_of() as keeper:
         for path, words in (
             (tmp_path, "is not a regular file"),
-            (tmp_path / "binary", "is not UTF-8 text"),
             (tmp_path / "huge", "has more than 524288 bytes"),
             (tmp_path / "nowhere", "is a symbolic link to nothing"),
             (tmp_path / "none" / "x", "No such file"),

@@ -95,18 +95,18 @@ def test_one_that_misbehaves_fails_the_trial_by_name(
             apply_checked(system, SPACE.validate({"depth": 16, "width": 2}))
         assert words in caught.value.message
         if "sleep" in text:
-            os.kill(system._pipe._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+            os.kill(system._program._pipe._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
     assert time.monotonic() - begun_s < 12
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"command": []}, "target.command: must name a program"),
+        ({"command": []}, "target: must say how values are put in force: by `command`"),
         ({"command": ["a\0b"]}, "target.command: must name a program"),
         ({"command": ["true"], "answer_s": 0}, "target.answer_s = 0"),
         ({"command": "true"}, "target.command"),
-        ({}, "target.command: missing"),
+        ({}, "target: must say how values are put in force"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ascar_arguments::{Arguments, Mistake, Word};
 
@@ -11,6 +12,9 @@ use crate::journal;
 use crate::report::Report;
 use crate::restore;
 use crate::server;
+use crate::started::{GRACE_S_MAX, Started};
+
+const GRACE_S: f64 = 10.0;
 
 /// What `ascard keeper --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -18,6 +22,7 @@ Change the machine on behalf of ascar, and put everything back.
 
 Usage: ascard keeper [--user] [--hold] [--state-dir DIR]
        ascard keeper [--user] --restore [--all] [--state-dir DIR]
+       ascard keeper --end PROCESS [--grace S]
 
 The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root,
 unless it is started with --user: then it changes the user's files, and nothing else, and keeps its journal in
@@ -29,6 +34,8 @@ Options:
   --hold           Keep the changes as they are after a proper shutdown; `--restore --all` undoes them.
   --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\"}.
   --all            With --restore: put back also what was meant to stay.
+  --end PROCESS    End a program that ascar started, PID:START:MARK, and all that the program started.
+  --grace S        With --end: kill what has not ended S seconds after SIGTERM [default: 10].
   --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal].
   -h, --help       Print this help.
 
@@ -38,13 +45,15 @@ Examples:
   ascard keeper --user --restore           Put back the user's files, without root.
 ";
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 struct Options {
     help: bool,
     user: bool,
     hold: bool,
     restore: bool,
     all: bool,
+    end: Option<Started>,
+    grace_s: Option<f64>,
     state_directory: Option<PathBuf>,
 }
 
@@ -64,6 +73,8 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
             Word::Option("--hold") => parsed.hold = true,
             Word::Option("--restore") => parsed.restore = true,
             Word::Option("--all") => parsed.all = true,
+            Word::Option("--end") => parsed.end = Some(Started::parse(&words.text()?)?),
+            Word::Option("--grace") => parsed.grace_s = Some(words.number(0.0, GRACE_S_MAX)?),
             Word::Option("--state-dir") => parsed.state_directory = Some(words.path()?),
             Word::Option(other) => return Err(words.unknown(other).into()),
             Word::Value(other) => return Err(words.unknown(other).into()),
@@ -71,6 +82,14 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
     }
     if parsed.all && !parsed.restore {
         return Err(Fault::input("--all: is only allowed with --restore"));
+    }
+    if parsed.grace_s.is_some() && parsed.end.is_none() {
+        return Err(Fault::input("--grace: is only allowed with --end"));
+    }
+    if parsed.end.is_some() && (parsed.restore || parsed.hold) {
+        return Err(Fault::input(
+            "--end: is not allowed with --restore or --hold",
+        ));
     }
     if parsed.hold && parsed.restore {
         return Err(Fault::input("--hold: is not allowed with --restore"));
@@ -97,6 +116,11 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn execute(arguments: &Options) -> Result<Report> {
     if arguments.help {
         print!("{HELP}");
+        return Ok(Report::default());
+    }
+    if let Some(program) = &arguments.end {
+        let grace = Duration::from_secs_f64(arguments.grace_s.unwrap_or(GRACE_S));
+        program.end(grace)?;
         return Ok(Report::default());
     }
     if !arguments.user && !nix::unistd::geteuid().is_root() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
+use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::interrupt::{Interrupt, Limit};
 use crate::journal::{Change, Entry, Journal};
@@ -26,18 +27,18 @@ const WORDS_MAX: usize = 100;
 /// Replaces the content of a file, or makes it; the reader of the file sees one content or the other, whole.
 ///
 /// # Errors
-/// Input when the path is not one of a regular file with text, refused when the file is somebody else's.
-pub fn replace(journal: &mut Journal, path: &Path, content: &str) -> Result<PathBuf> {
+/// Input when the path is not one of a regular file, refused when the file is somebody else's.
+pub fn replace(journal: &mut Journal, path: &Path, content: &Content) -> Result<PathBuf> {
     let target = resolved(path)?;
-    if content.len() > CONTENT_BYTES_MAX {
+    if content.0.len() > CONTENT_BYTES_MAX {
         return Err(Fault::input(format!(
             "content of {}: has {} bytes; allowed are {CONTENT_BYTES_MAX}",
             target.display(),
-            content.len()
+            content.0.len()
         )));
     }
     let present = present(&target)?;
-    if present.as_ref().is_some_and(|it| it.content == content) {
+    if present.as_ref().is_some_and(|it| it.content == *content) {
         return Ok(target);
     }
     let mode = present
@@ -46,7 +47,7 @@ pub fn replace(journal: &mut Journal, path: &Path, content: &str) -> Result<Path
     journal.record(vec![Change::Content {
         target: target.clone(),
         old: present.as_ref().map(|it| it.content.clone()),
-        expected: mark(content.as_bytes()),
+        expected: mark(&content.0),
         before: mark_of(present.as_ref()),
         mode,
     }])?;
@@ -101,7 +102,7 @@ pub fn restore(journal: &mut Journal, report: &mut Report, rebooted: bool) {
                 expected,
                 before,
                 mode,
-            } => put_back(target, old.as_deref(), [expected, before], *mode, report),
+            } => put_back(target, old.as_ref(), [expected, before], *mode, report),
             Change::Command { target, limit_ms } => {
                 let ran = run(target, Duration::from_millis(*limit_ms));
                 match ran {
@@ -123,7 +124,7 @@ pub fn restore(journal: &mut Journal, report: &mut Report, rebooted: bool) {
 }
 
 struct Present {
-    content: String,
+    content: Content,
     metadata: Metadata,
 }
 
@@ -183,13 +184,14 @@ fn present(target: &Path) -> Result<Option<Present>> {
             target.display()
         )));
     }
-    let content = String::from_utf8(bytes)
-        .map_err(|_| Fault::input(format!("{}: is not UTF-8 text", target.display())))?;
-    Ok(Some(Present { content, metadata }))
+    Ok(Some(Present {
+        content: Content(bytes),
+        metadata,
+    }))
 }
 
 /// Writes a file beside it and renames that, with the owner and the mode that it had.
-fn write(target: &Path, content: &str, mode: u32, before: Option<&Metadata>) -> Result<()> {
+fn write(target: &Path, content: &Content, mode: u32, before: Option<&Metadata>) -> Result<()> {
     let doing = format!("write {}", target.display());
     let directory = target.parent().unwrap_or(Path::new("/"));
     let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -203,7 +205,7 @@ fn write(target: &Path, content: &str, mode: u32, before: Option<&Metadata>) -> 
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
             .open(&draft)?;
-        file.write_all(content.as_bytes())?;
+        file.write_all(&content.0)?;
         if let Some(before) = before
             && (before.uid(), before.gid()) != (geteuid().as_raw(), getegid().as_raw())
         {
@@ -222,13 +224,13 @@ fn write(target: &Path, content: &str, mode: u32, before: Option<&Metadata>) -> 
 
 fn put_back(
     target: &Path,
-    old: Option<&str>,
+    old: Option<&Content>,
     ours: [&String; 2],
     mode: u32,
     report: &mut Report,
 ) -> Result<()> {
     let present = present(target)?;
-    if present.as_ref().map(|it| it.content.as_str()) == old {
+    if present.as_ref().map(|it| &it.content) == old {
         return Ok(());
     }
     let found = mark_of(present.as_ref());
@@ -256,7 +258,7 @@ fn run(argv: &[String], limit: Duration) -> Result<()> {
 }
 
 fn mark_of(present: Option<&Present>) -> String {
-    present.map_or_else(|| "absent".to_owned(), |it| mark(it.content.as_bytes()))
+    present.map_or_else(|| "absent".to_owned(), |it| mark(&it.content.0))
 }
 
 /// What tells one content from another: its length and a hash (FNV-1a, 64 bits). It guards against accidents; who

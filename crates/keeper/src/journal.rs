@@ -13,11 +13,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::file_id::FileId;
 
 /// Version of the journal's format.
-pub const SCHEMA: u64 = 1;
+pub const SCHEMA: u64 = 2;
+/// The oldest version that is read: it knew no content but text.
+const SCHEMA_MIN: u64 = 1;
 /// Where journals live unless told otherwise.
 pub const DIRECTORY: &str = "/var/lib/ascar/journal";
 /// Largest journal that is read: far above what a year-long study writes.
@@ -103,8 +106,8 @@ pub enum Change {
     Content {
         /// Its real path.
         target: PathBuf,
-        /// The text that was there.
-        old: Option<String>,
+        /// The bytes that were there.
+        old: Option<Content>,
         /// The length and the hash of what is written.
         expected: String,
         /// Those of what was there just before: a keeper that is killed has written the one or still the other.
@@ -222,8 +225,8 @@ impl Journal {
             .find(|entry| is_knob(&entry.change, name))
     }
 
-    /// The entry of a file: its number, the text and the permissions that it had.
-    fn content(&self, path: &Path) -> Option<(u64, Option<String>, u32)> {
+    /// The entry of a file: its number, the bytes and the permissions that it had.
+    fn content(&self, path: &Path) -> Option<(u64, Option<Content>, u32)> {
         self.entries.iter().find_map(|entry| match &entry.change {
             Change::Content {
                 target, old, mode, ..
@@ -346,6 +349,11 @@ impl Journal {
             }],
             false,
         )
+    }
+
+    /// Forgets a command: what it would undo has been undone by the client.
+    pub fn forget(&mut self, argv: &[String]) -> Result<()> {
+        self.undone_where(|it| matches!(it, Change::Command { target, .. } if target == argv))
     }
 
     /// Notes that every change that `is` such a one is undone.
@@ -681,9 +689,9 @@ fn parse_header(line: &[u8]) -> std::result::Result<Header, String> {
     }
     let version: Version =
         serde_json::from_slice(line).map_err(|error| format!("header: {error}"))?;
-    if version.schema != SCHEMA {
+    if !(SCHEMA_MIN..=SCHEMA).contains(&version.schema) {
         return Err(format!(
-            "its schema is {}, this ascard knows {SCHEMA}: restore with the ascard that wrote it, or a newer one",
+            "its schema is {}, this ascard knows {SCHEMA_MIN} to {SCHEMA}: restore with the ascard that wrote it, or a newer one",
             version.schema
         ));
     }

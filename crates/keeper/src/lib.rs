@@ -7,11 +7,13 @@
 //!
 //! In flow order: [`server`] reads lines and watches for the end; [`protocol`] checks their form; [`session`] does
 //! the work with [`knobs`] and their [`catalogue`], [`images`], [`loops`], [`devices`], [`format`],
-//! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with [`files`]; [`locks`] keep sessions apart.
+//! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with
+//! [`files`]; [`locks`] keep sessions apart.
 
 pub mod catalogue;
 pub mod cgroup;
 pub mod cli;
+pub mod content;
 pub mod devices;
 pub mod fault;
 pub mod file_id;
@@ -34,4 +36,5 @@ pub mod report;
 pub mod restore;
 pub mod server;
 pub mod session;
+pub mod started;
 pub mod uninterruptible;

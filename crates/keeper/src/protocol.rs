@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::content::Content;
 use crate::fault::{Fault, Result};
 
 /// Version of this protocol; both sides must speak the same.
@@ -115,11 +116,14 @@ pub enum Operation {
     CgroupRemove {},
     FileReplace {
         path: PathBuf,
-        content: String,
+        content: Content,
     },
     UndoCommand {
         argv: Vec<String>,
         limit_s: f64,
+    },
+    UndoForget {
+        argv: Vec<String>,
     },
     Status {},
     Restore {},

@@ -19,7 +19,7 @@ from ascar.errors import AscarError, HistoryError
 from ascar.pilot.turns import mean_of_runs
 from ascar.render import compact, duration, percentage
 from ascar.results.trial import Purpose, TrialState
-from ascar.systems import open_target
+from ascar.systems import commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def commands_for(run: Run, outcome: Outcome) -> Mapping[str, Sequence[str]]:
         return {}
     try:
         chosen = run.space.departures(outcome.recommended)
-        return open_target(run.study.target).commands(outcome.recommended, chosen)
+        return commands_of(run.study.target, run.space, outcome.recommended, chosen)
     except AscarError as error:
         return {"shell": [f"# not known here: {error.message}", f"ascar export {run.id} --as shell"]}
 

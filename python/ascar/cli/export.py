@@ -28,13 +28,13 @@ def export(
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.results.machine import ExportResult
-    from ascar.systems import open_target
+    from ascar.systems import commands_of
 
     with History.existing() as history:
         found = find_run(history, run)
         values = configuration_of(found, trial, configuration)
         chosen = found.space.departures(values)
-        lines = list(open_target(found.study.target).commands(values, chosen).get(form.value, []))
+        lines = list(commands_of(found.study.target, found.space, values, chosen).get(form.value, []))
     if json:
         result = ExportResult(
             run_id=found.id, form=form.value, configuration=values, chosen=tuple(chosen), lines=tuple(lines)

@@ -11,11 +11,13 @@ import msgspec
 
 _TYPES = (
     (r" \| None", ""),
-    (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection)\b", "table"),
+    (r"tuple\[str \| tuple\[str, \.\.\.\], \.\.\.\]", "list of words"),
+    (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection|FileSection)\b", "table"),
     (r"typing\.", ""),
     (r"dict\[[^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*\]", "table"),
     (r"(?:tuple|list)\[(\w+)(?:, \.\.\.)?\]", r"list of \1"),
-    (r"Literal\[(.*)\]", r"one of \1"),
+    (r"Literal\[(.*?)\]", r"one of \1"),
+    (r"Optional\[(.*)\]", r"\1"),
     (r"\bstr\b", "text"),
     (r"\bint\b", "integer"),
     (r"\bfloat\b", "number"),

@@ -168,7 +168,12 @@ class Study(msgspec.Struct, frozen=True):
         table = {
             **tables,
             "study": {"name": name, "objective": objective, "budget": budget, **tables.get("study", {})},
-            "target": {"kind": "function", "name": called, "space": space_key(space)},
+            "target": {
+                **tables.get("target", {}),
+                "kind": "function",
+                "name": called,
+                "space": space_key(space),
+            },
         }
         study = cls.parse(_toml_of(table))
         return msgspec.structs.replace(

@@ -37,18 +37,39 @@ def duration(key: str, text: str) -> float:
 
 
 def words_in(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A table whose commands start programs of a folder.
+    """A table whose commands start programs of a folder, and whose files are there.
 
-    Words of `command` that begin with ./ are paths there; those of `argv` and `prepare` are if such a file is
-    there, because a load may have made its own in the directory in which it runs.
+    Words of a target's commands that begin with ./ are paths there; those of `argv` and `prepare` are if such
+    a file is there, because a load may have made its own in the directory in which it runs.
     """
     placed = dict(table)
-    for key in ("command", "argv", "prepare"):
-        words = table.get(key)
-        if isinstance(words, list | tuple):
-            known = cast("Sequence[Any]", words)
-            placed[key] = [_placed(one, folder, surely=key == "command") for one in known]
+    for key in (*_COMMANDS, *_OF_LOADS):
+        if isinstance(table.get(key), list | tuple):
+            placed[key] = _words_placed(table[key], folder, surely=key in _COMMANDS)
+    if isinstance(table.get("restart"), dict):
+        restarts = cast("dict[str, Any]", table["restart"])
+        placed["restart"] = {cost: _words_placed(words, folder) for cost, words in restarts.items()}
+    if isinstance(table.get("file"), list):
+        placed["file"] = [_file_placed(one, folder) for one in cast("list[Any]", table["file"])]
     return placed
+
+
+_COMMANDS = ("command", "start", "apply", "check", "health", "reset", "restore")
+_OF_LOADS = ("argv", "prepare")
+
+
+def _words_placed(words: Any, folder: Path, *, surely: bool = True) -> Any:
+    if not isinstance(words, list | tuple):
+        return _placed(words, folder, surely=surely)
+    return [_words_placed(one, folder, surely=surely) for one in cast("Sequence[Any]", words)]
+
+
+def _file_placed(file: Any, folder: Path) -> Any:
+    if not isinstance(file, dict):
+        return file
+    keys = cast("dict[str, Any]", file)
+    places = {key: _placed(keys[key], folder, surely=True) for key in ("path", "template") if key in keys}
+    return {**keys, **places}
 
 
 def _placed(word: Any, folder: Path, *, surely: bool) -> Any:

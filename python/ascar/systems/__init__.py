@@ -31,6 +31,7 @@ __all__ = [
     "Starter",
     "System",
     "Target",
+    "commands_of",
     "open_target",
     "options_of",
     "system_of",
@@ -275,6 +276,27 @@ def open_target(options: Mapping[str, Any]) -> Target:
         EnvironmentLacks: the machine lacks what it needs.
     """
     return cast("Target", cast("Any", system_of(options))(options_of(options)))
+
+
+def commands_of(
+    options: Mapping[str, Any], space: Space, configuration: Configuration, chosen: Collection[str]
+) -> Mapping[str, list[str]]:
+    """How an administrator would put a configuration of a study in force; see `System.commands`.
+
+    Args:
+        options: the `[target]` table.
+        space: the study's space.
+        configuration: the configuration to put in force.
+        chosen: the parameters to speak of.
+
+    Raises:
+        StudyError: unknown kind, or a key of the table is wrong.
+        EnvironmentLacks: the machine lacks what the system needs.
+    """
+    system = open_target(options)
+    if isinstance(system, Adopting):
+        system.adopt(space)
+    return system.commands(configuration, chosen)
 
 
 def system_of(options: Mapping[str, Any]) -> type[System]:

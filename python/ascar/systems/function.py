@@ -16,7 +16,8 @@ import msgspec
 
 from ascar.errors import AscarError, StageFailed, StudyError
 from ascar.results.measurement import Readings, Series
-from ascar.study import convert
+from ascar.study import convert, duration
+from ascar.systems.limit import OverLimit, time_limit
 from ascar.systems.virtual import VirtualSystem, WallClock
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.workspace import LoadTiming, Workspace
 
+_OVERRUN_S = 60.0
 VALUE = "value"
 """The metric that a function tells which returns a number."""
 
@@ -35,10 +37,13 @@ class FunctionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         name: the name of the function.
         space: the key of its space.
+        call_max: the time that one call may take before it is interrupted. Left out: a minute more than
+            `load_max` of the study.
     """
 
     name: str
     space: str
+    call_max: str = ""
 
 
 class PythonFunction(VirtualSystem):
@@ -67,6 +72,7 @@ class PythonFunction(VirtualSystem):
         super().__init__(cast("Space", space), clock=WallClock())
         self._function = cast("Callable[[Configuration], Any]", function)
         self._name = chosen.name
+        self._call_max_s = duration("target.call_max", chosen.call_max) if chosen.call_max else None
 
     def describe(self) -> Mapping[str, Any]:
         """The function's name."""
@@ -76,15 +82,20 @@ class PythonFunction(VirtualSystem):
         """Call the function with the configuration in force.
 
         Raises:
-            StageFailed: it raised something, or returned what is not a number.
+            StageFailed: it raised something, took too long, or returned what is not a number.
         """
         start_s = time.monotonic()
+        limit_s = self._call_max_s or pace.load_max_s + _OVERRUN_S
         try:
-            told = self._function(self.current)
-            if isinstance(told, Generator):
-                return _readings_of(cast("Iterable[object]", told), pace, start_s)
+            with time_limit(limit_s):
+                told = self._function(self.current)
+                if isinstance(told, Generator):
+                    return _readings_of(cast("Iterable[object]", told), pace, start_s)
         except AscarError:
             raise
+        except OverLimit:
+            message = f"{self._name} took longer than {limit_s:g} s and was interrupted; see target.call_max"
+            raise StageFailed("load", message) from None
         except Exception as error:
             message = f"{self._name} raised {type(error).__name__}: {error}".splitlines()[0]
             raise StageFailed("load", message, traceback.format_exc()) from error

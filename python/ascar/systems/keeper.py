@@ -157,17 +157,17 @@ class Keeper:
 
     # Files of the user, and what undoes what was done by other means. Only where `user` is True.
 
-    def file_replace(self, path: Path, content: str) -> Path:
-        """Replaces the text of a file, or makes the file; its owner and permissions stay.
+    def file_replace(self, path: Path, content: str | bytes) -> Path:
+        """Replaces the content of a file, or makes the file; its owner and permissions stay.
 
         A file has one old content, however often it is replaced. One that somebody else changes meanwhile is
         left alone at the end, and named. Returns the real path.
 
         Raises:
-            InputError: it is not a regular file with UTF-8 text of at most 512 KiB.
+            InputError: it is not a regular file of at most 512 KiB.
             Refused: it is somebody else's, or another session holds it.
         """
-        request = {"path": str(path.absolute()), "content": content}
+        request = {"path": str(path.absolute()), "content": _content(content)}
         return self._ask(replies.FileReplaced, "file_replace", request).path
 
     def undo_command(self, argv: Sequence[str], limit_s: float = 10.0) -> None:
@@ -180,6 +180,10 @@ class Keeper:
             InputError: no such program, or a limit above 60 s.
         """
         self._ask(replies.Nothing, "undo_command", {"argv": list(argv), "limit_s": limit_s})
+
+    def undo_forget(self, argv: Sequence[str]) -> None:
+        """Takes a noted command back, because the client has undone the change by itself."""
+        self._ask(replies.Nothing, "undo_forget", {"argv": list(argv)})
 
     # Images and devices. `device` may be left out while the session has exactly one.
 
@@ -354,6 +358,16 @@ class Keeper:
         process, self._process = self._process, None
         if process is not None:
             process.close()
+
+
+def _content(content: str | bytes) -> str | dict[str, str]:
+    """Bytes as the keeper reads them: text where they are UTF-8."""
+    if isinstance(content, str):
+        return content
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"hex": content.hex()}
 
 
 def restore_all(

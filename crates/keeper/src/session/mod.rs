@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use self::device::{Device, Image};
 use crate::catalogue;
 use crate::cgroup::Cgroup;
+use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::files;
 use crate::interrupt::{Interrupt, Limit};
@@ -142,6 +143,10 @@ impl Session {
                 files::undo_by(&mut self.journal(), &argv, limit_s)?;
                 Ok(json!({}))
             }
+            Operation::UndoForget { argv } => {
+                self.journal().forget(&argv)?;
+                Ok(json!({}))
+            }
             Operation::Status {} => self.status(),
             Operation::Restore {} => reply(self.restore()),
             Operation::Shutdown {} => self.shutdown(),
@@ -156,7 +161,9 @@ impl Session {
         }
         let is_users = matches!(
             operation,
-            Operation::FileReplace { .. } | Operation::UndoCommand { .. }
+            Operation::FileReplace { .. }
+                | Operation::UndoCommand { .. }
+                | Operation::UndoForget { .. }
         );
         let is_common = matches!(
             operation,
@@ -256,7 +263,7 @@ impl Session {
         Ok(json!({"changes": changes.collect::<Vec<_>>()}))
     }
 
-    fn file_replace(&mut self, path: &std::path::Path, content: &str) -> Result<Value> {
+    fn file_replace(&mut self, path: &std::path::Path, content: &Content) -> Result<Value> {
         let lock = format!("file:{:016x}", files::hash(path.as_os_str().as_bytes()));
         self.locks()?.take(&lock)?;
         let target = files::replace(&mut self.journal(), path, content)?;

@@ -1,6 +1,7 @@
 //! Tests of what needs neither root nor a device; the operations themselves are tested from the client.
 
 mod catalogue;
+mod content;
 mod format;
 mod journal;
 mod locks;
@@ -9,4 +10,5 @@ mod mounts;
 mod program;
 mod protocol;
 mod scratch;
+mod started;
 mod uninterruptible;
