@@ -9,10 +9,15 @@ use crate::goal::Goal;
 use crate::indicator::{Indicator, Kind};
 use crate::measurement::Measurement;
 use crate::round::Round;
-use crate::stopping::{LOOK_GROWTH, cautious, enough_independent};
+use crate::stopping::{cautious, enough_independent, look_is_due};
 
 /// Rounds whose means differ more than their own intervals explain, at this level, are the samples themselves.
 const ROUNDS_DIFFER_P: f64 = 0.05;
+
+/// So many rounds must be left where the first ones are taken for a warm-up.
+const WARM_REST_MIN: usize = 3;
+/// Means of so many rounds are a series of their own, with a warm-up and correlation.
+const SERIES_MIN: usize = 12;
 
 /// What a finding rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +124,10 @@ impl Ledger {
             }
             self.units += values.len();
             let found = self.indicator.analyze(values, self.confidence)?;
-            if found.reason.contains("no stable phase") {
+            if ["no stable phase", "not yet steady"]
+                .iter()
+                .any(|why| found.reason.contains(why))
+            {
                 self.unstable += 1;
             } else {
                 self.stable
@@ -141,9 +149,7 @@ impl Ledger {
             self.readings.len()
         };
         match &self.finding {
-            Some(known) if !last && (count as f64) < LOOK_GROWTH * self.looked_at as f64 => {
-                Ok(known.clone())
-            }
+            Some(known) if !last && !look_is_due(count, self.looked_at) => Ok(known.clone()),
             _ => {
                 self.looked_at = count;
                 let found = self.look()?;
@@ -178,10 +184,17 @@ impl Ledger {
             return Ok(finding);
         }
         let whole = self.rounds.len() > 1 || self.unstable > 0;
-        let values = if whole { &self.stable } else { &self.first };
-        let mut found = self.measure(values, whole)?;
-        if whole && self.rounds_differ() {
-            (found, finding.basis) = (self.between_rounds(found)?, Basis::Rounds);
+        let mut found;
+        if whole {
+            found = self.measure(&self.stable, true)?;
+            if self.rounds_differ(0) {
+                (found, finding.basis) = match self.after_warm_rounds()? {
+                    Some(found) => (found, Basis::UnitReadings),
+                    None => (self.between_rounds(found)?, Basis::Rounds),
+                };
+            }
+        } else {
+            found = self.measure(&self.first, false)?;
         }
         if self.unstable >= self.rounds.len() {
             let all = self.unstable + self.rounds.len();
@@ -191,6 +204,22 @@ impl Ledger {
         finding.removed = self.units - found.n;
         finding.measurement = Some(found);
         Ok(finding)
+    }
+
+    /// How many readings the first rounds have in their stable phases.
+    fn readings_of(&self, rounds: usize) -> usize {
+        self.rounds[..rounds].iter().map(|found| found.n).sum()
+    }
+
+    /// The mean where the first rounds are the warm-up of the whole session, which is so if the others agree.
+    fn after_warm_rounds(&self) -> Result<Option<Measurement>> {
+        let found = self.measure(&self.stable, false)?;
+        let warm = (0..self.rounds.len())
+            .find(|&count| self.readings_of(count) >= found.stable_start)
+            .unwrap_or(0);
+        let left = self.rounds.len() - warm;
+        let steady = warm > 0 && left >= WARM_REST_MIN && !self.rounds_differ(warm);
+        Ok(steady.then_some(found))
     }
 
     /// The mean of this kind of readings with its interval.
@@ -228,13 +257,12 @@ impl Ledger {
         }
     }
 
-    /// Cochran's Q test (1954, "The combination of estimates from different experiments").
-    fn rounds_differ(&self) -> bool {
+    /// Whether the rounds from `first` on differ: Cochran's Q test (1954, "The combination of estimates from different experiments").
+    fn rounds_differ(&self, first: usize) -> bool {
         if self.indicator.kind == Kind::Binary {
             return false;
         }
-        let known: Vec<(f64, f64)> = self
-            .rounds
+        let known: Vec<(f64, f64)> = self.rounds[first..]
             .iter()
             .filter_map(|found| Some((found.mean, found.standard_error().filter(|&e| e > 0.0)?)))
             .map(|(mean, error)| (mean, 1.0 / (error * error)))
@@ -255,15 +283,33 @@ impl Ledger {
         chi_squared::survival(q, known.len() as f64 - 1.0) < ROUNDS_DIFFER_P
     }
 
-    /// The mean of the rounds' means, which are then the independent samples.
+    /// The mean of the rounds' means, which are then the samples.
+    ///
+    /// As a series they may warm up and be correlated like any other; a few are taken as independent.
     fn between_rounds(&self, inside: Measurement) -> Result<Measurement> {
         let means: Vec<f64> = self.rounds.iter().map(|found| found.mean).collect();
+        let method = "means of rounds".to_owned();
+        if means.len() >= SERIES_MIN {
+            let found = Measurement::of(&means, self.confidence, false)?;
+            let steady = found.stable_start..found.stable_end;
+            let readings = self.readings_of(steady.end) - self.readings_of(steady.start);
+            let found = cautious(found, &means[steady]);
+            return Ok(self.told(Measurement {
+                mean: found.mean,
+                limits: found.limits,
+                independent_samples: found.independent_samples,
+                n: readings,
+                method,
+                reason: found.reason,
+                ..inside
+            }));
+        }
         let found = intervals::mean_t(&means, self.confidence)?;
         Ok(self.told(Measurement {
             mean: mean(&means),
             limits: Some((found.low, found.high)),
             independent_samples: means.len(),
-            method: "means of rounds".to_owned(),
+            method,
             reason: String::new(),
             ..inside
         }))

@@ -14,7 +14,7 @@ use crate::indicator::Indicator;
 use crate::outlook::{findings_left_s, speed_left_s};
 use crate::round::{Done, Round};
 use crate::speed;
-use crate::stopping::LOOK_GROWTH;
+use crate::stopping::look_is_due;
 use crate::work_amounts::{Schedule, WorkAmounts};
 use crate::{Error, Result};
 
@@ -116,6 +116,7 @@ pub struct Session {
     findings: Vec<Finding>,
     speed: Option<WorkPerSecond>,
     looked_at: usize,
+    met_before: bool,
     ended: Option<Ended>,
     seconds: f64,
 }
@@ -137,6 +138,7 @@ impl Session {
             findings: Vec::new(),
             speed: None,
             looked_at: 0,
+            met_before: false,
             ended: None,
             seconds: 0.0,
         };
@@ -320,11 +322,15 @@ impl Session {
             let Some(found) = &self.speed else {
                 return false;
             };
-            if (used as f64) < LOOK_GROWTH * self.looked_at as f64 {
+            if !look_is_due(used, self.looked_at) {
                 return false;
             }
             self.looked_at = used;
-            return speed::meets(found, &self.plan.goal);
+            // One narrow interval may be an underestimate; a second one on more rounds seldom is.
+            let meets = speed::meets(found, &self.plan.goal);
+            let confirmed = meets && self.met_before;
+            self.met_before = meets;
+            return confirmed;
         }
         let mut wanted = self
             .findings

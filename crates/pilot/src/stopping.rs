@@ -10,12 +10,14 @@
 use ascar_statistics::distributions::student_t;
 use ascar_statistics::moments::mean;
 
+use crate::Result;
+use crate::goal::Goal;
 use crate::measurement::Measurement;
 
 /// Fewer independent samples than this are not stopped at.
 pub const INDEPENDENT_MIN: usize = 20;
 /// Readings grow by this factor from look to look.
-pub const LOOK_GROWTH: f64 = 1.1;
+const LOOK_GROWTH: f64 = 1.1;
 
 const CORRELATION_MAX: f64 = 0.99;
 const SAMPLES_MIN: f64 = 2.5;
@@ -23,6 +25,19 @@ const SAMPLES_MIN: f64 = 2.5;
 /// Whether a measurement rests on independent samples enough to be stopped by.
 pub fn enough_independent(found: &Measurement) -> bool {
     found.independent_samples >= INDEPENDENT_MIN
+}
+
+/// Whether a series that is looked at again and again as it grows reaches a goal by the cautious interval.
+pub fn reaches(values: &[f64], goal: &Goal) -> Result<bool> {
+    goal.check()?;
+    let found = Measurement::of(values, goal.confidence, false)?;
+    let stable = found.stable_start..found.stable_end;
+    Ok(goal.met_by(&cautious(found, &values[stable])))
+}
+
+/// Whether a series has grown enough since it was last looked at, when it had so many readings.
+pub fn look_is_due(readings: usize, looked_at: usize) -> bool {
+    readings as f64 >= LOOK_GROWTH * looked_at as f64
 }
 
 /// The measurement of these readings of a stable phase with the wider of its own interval and that of an AR(1).
@@ -110,6 +125,22 @@ mod tests {
         let theory = 20_000.0 * 0.2 / 1.8;
         let worth = told.independent_samples as f64;
         assert!((worth / theory - 1.0).abs() < 0.15, "{worth} of {theory}");
+    }
+
+    #[test]
+    fn a_series_that_still_warms_up_reaches_no_goal_and_a_steady_one_does() {
+        let wide = Goal {
+            interval_width: 0.5,
+            ..Goal::QUICK
+        };
+        let mut values = correlated(9, 400, 0.0);
+        assert!(reaches(&values, &wide).unwrap());
+        for (at, value) in values.iter_mut().enumerate() {
+            *value -= 90.0 * (-(at as f64) / 250.0).exp();
+        }
+        assert!(!reaches(&values, &wide).unwrap());
+        assert!(reaches(&[], &wide).is_err());
+        assert!(look_is_due(1, 0) && look_is_due(111, 100) && !look_is_due(109, 100));
     }
 
     #[test]

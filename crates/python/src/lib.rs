@@ -46,7 +46,10 @@ mod _core {
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
     };
     #[pymodule_export]
-    use super::pilot::{PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_presets, speed_of};
+    use super::pilot::{
+        PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_look_is_due, pilot_presets,
+        pilot_reaches, speed_of,
+    };
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]
