@@ -218,7 +218,7 @@ class _Watch:
         return self.finding is not None
 
     def _reached(self, scores: Series, goal: Goal) -> bool:
-        """Whether the mean is known well enough; looks are few, and by an interval that bears being looked at."""
+        """Whether the mean is known well enough: few looks, at an interval that allows for them."""
         if not _core.pilot_look_is_due(len(scores), self.looked_at):
             return False
         self.looked_at = len(scores)
