@@ -157,7 +157,10 @@ def show_families(found: Found, sessions: int) -> None:
         for key in keys:
             one = found.get(key)
             both = (
-                {what: sum(one[half][what] for half in one) for what in ("sessions", "given", "covered")}
+                {
+                    what: sum(one[half][what] for half in ("half", "rest"))
+                    for what in ("sessions", "given", "covered")
+                }
                 if one
                 else {}
             )
