@@ -7,9 +7,9 @@ standard deviations below. Time constants are 1/50 to 1/4 of the record: that of
 slower of two exponentials (its height 30%), of a logistic curve and of powers; half the length of the ramp
 and of the steps. A steady half exists where what is left moves the mean of the second half by at most a
 quarter of its standard error. Coverage is the share of the intervals given that hold the steady mean;
-"given" the share of the series. The analysis was designed on the exponential, the linear and the stepped
-family and on series without a warm-up; the other families are checks (*), but powers of -1 and -2, once they
-were seen to fail, led to two of its six tails.
+"given" the share of the series. The
+analysis was designed on all families but the power of -3 (*), which was not looked at while its constants
+were chosen; sessions with a warm-up of two stages and a logistic one were not either.
 
 2. Sessions that stop at their goal (preset "normal", rounds of 50 unit readings with 30% noise) while a
 warm-up spans their rounds: coverage, and the readings taken.
@@ -56,7 +56,7 @@ FAMILIES: dict[str, Decay] = {
     "power -2": lambda u: (1 + u) ** -2,
     "power -1": lambda u: 1 / (1 + u),
 }
-DESIGNED = ("none", "exponential", "linear", "stepped")
+UNSEEN = ("power -3",)
 
 SPANNING: dict[str, tuple[float, Decay, float]] = {
     "none": (0.0, np.zeros_like, 1.0),
@@ -136,7 +136,7 @@ def show_families(found: Found, sessions: int) -> None:
         done = present(found, keys)
         if not done:
             continue
-        name = family if family in DESIGNED else f"{family} *"
+        name = f"{family} *" if family in UNSEEN else family
         half, rest = (
             {
                 what: sum(one[which][what] for one in done)
