@@ -294,7 +294,7 @@ def test_a_study_abandons_bad_configurations_and_says_so(history):
         assert one.score < rival
         assert why.worse_relative == pytest.approx(1 - one.score / rival, abs=0.05)
         assert len(one.series["throughput_ops_per_s"]) >= READINGS_MIN
-        assert one.stage_s["load"] < 15
+        assert one.stage_s["load"] < 18  # most loads end after 15 s, or at the next look
         assert why.saved_s == pytest.approx(15 - one.stage_s["load"], abs=2)
         assert 1000 - 8 * abs(one.configuration["depth"] - 32) < 1000
     assert outcome.saved_s == pytest.approx(sum(one.abandonment.saved_s for one in pruned if one.abandonment))

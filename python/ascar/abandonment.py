@@ -106,7 +106,7 @@ class BestTrial:
 
     @classmethod
     def of(cls, trials: Iterable[Trial], objective: Objective, level: float) -> BestTrial | None:
-        """The best usable trial of a search; None where there is none with readings to compare with.
+        """The best usable trial of a search that has an interval; None where there is none to compare with.
 
         Args:
             trials: the trials of the study.
@@ -120,9 +120,12 @@ class BestTrial:
             and (trial.purpose is Purpose.DEFAULT or trial.purpose.of_search)
             and trial.score is not None
         ]
-        if level <= 0 or not tried:
+        known = [
+            trial for trial in tried if trial.measurement is not None and trial.measurement.standard_error
+        ]
+        if level <= 0 or not known:
             return None
-        best = max(tried, key=lambda trial: objective.sign * (trial.score or 0.0))
+        best = max(known, key=lambda trial: objective.sign * (trial.score or 0.0))
         scores, measured = objective.series(best.series, best.metrics), best.measurement
         error = measured.standard_error if measured is not None else None
         if (

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ascar import _core
 from ascar.abandonment import AbandonmentRule
 from ascar.charging import Charge
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
-from ascar.pilot import PRESETS, Goal, analyze, verdict_on
+from ascar.pilot import PRESETS, Goal, analyze
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
@@ -232,6 +233,7 @@ class _Watch:
         rule: compares with the best so far; None: the trial is carried through.
         known: metrics that are known while the load runs: what the change of configuration took.
         finding: why it was abandoned; None as long as it was not.
+        looked_at: the number of readings at the last look at the precision.
     """
 
     evaluator: Evaluator
@@ -239,6 +241,7 @@ class _Watch:
     rule: AbandonmentRule | None
     known: Mapping[str, float]
     finding: AbandonmentFinding | None = None
+    looked_at: int = 0
 
     def pace(self) -> LoadTiming:
         """How long the load runs; a trial that may be abandoned is asked about from its first reading on."""
@@ -266,13 +269,20 @@ class _Watch:
         if (
             second + _INSTANT_S >= self._load_min_s
             and len(scores) >= goal.readings_min
-            and verdict_on(analyze(scores.values, goal.confidence), goal).word == "reached"
+            and self._reached(scores, goal)
         ):
             return True
         if self.rule is not None:
             self.finding = self.rule.look(scores)
         late = self.evaluator.clock() >= self.evaluator.limit.ends_at_s
         return self.finding is not None or (late and second + _INSTANT_S >= self._load_min_s)
+
+    def _reached(self, scores: Series, goal: Goal) -> bool:
+        """Whether the mean is known well enough: few looks, at an interval that allows for them."""
+        if not _core.pilot_look_is_due(len(scores), self.looked_at):
+            return False
+        self.looked_at = len(scores)
+        return _core.pilot_reaches(scores.values, goal.values)
 
     @property
     def _load_min_s(self) -> float:

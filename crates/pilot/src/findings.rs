@@ -15,6 +15,11 @@ use crate::units::{UnitLedger, Units, level};
 /// Rounds whose means differ more than their own intervals explain, at this level, are the samples themselves.
 const ROUNDS_DIFFER_P: f64 = 0.05;
 
+/// So many rounds must be left where the first ones are taken for a warm-up.
+const WARM_REST_MIN: usize = 3;
+/// Means of so many rounds are a series of their own, with a warm-up and correlation.
+const SERIES_MIN: usize = 12;
+
 /// What a finding rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
@@ -143,7 +148,10 @@ impl Ledger {
                 return self.add_mixed(values, units.unwrap_or(&Units::default()));
             }
             let found = self.indicator.analyze(values, self.confidence, self.rule)?;
-            if found.reason.contains("no stable phase") {
+            if ["no stable phase", "not yet steady"]
+                .iter()
+                .any(|why| found.reason.contains(why))
+            {
                 self.unstable += 1;
             } else {
                 self.stable
@@ -230,10 +238,17 @@ impl Ledger {
             return Ok(finding);
         }
         let whole = self.rounds.len() > 1 || self.unstable > 0;
-        let values = if whole { &self.stable } else { &self.first };
-        let mut found = self.measure(values, whole)?;
-        if whole && self.rounds_differ(&self.rounds) {
-            (found, finding.basis) = (self.between_rounds(found, &self.rounds)?, Basis::Rounds);
+        let mut found;
+        if whole {
+            found = self.measure(&self.stable, true)?;
+            if self.rounds_differ(&self.rounds) {
+                (found, finding.basis) = match self.after_warm_rounds()? {
+                    Some(found) => (found, Basis::UnitReadings),
+                    None => (self.between_rounds(found, &self.rounds)?, Basis::Rounds),
+                };
+            }
+        } else {
+            found = self.measure(&self.first, false)?;
         }
         if self.unstable >= self.rounds.len() {
             let all = self.unstable + self.rounds.len();
@@ -294,6 +309,22 @@ impl Ledger {
         finding.removed = self.units - self.stable.len();
         finding.measurement = Some(found);
         Ok(finding)
+    }
+
+    /// How many readings the first rounds have in their stable phases.
+    fn readings_of(&self, rounds: usize) -> usize {
+        self.rounds[..rounds].iter().map(|found| found.n).sum()
+    }
+
+    /// The mean where the first rounds are the warm-up of the whole session, which is so if the others agree.
+    fn after_warm_rounds(&self) -> Result<Option<Measurement>> {
+        let found = self.measure(&self.stable, false)?;
+        let warm = (0..self.rounds.len())
+            .find(|&count| self.readings_of(count) >= found.stable_start)
+            .unwrap_or(0);
+        let left = self.rounds.len() - warm;
+        let steady = warm > 0 && left >= WARM_REST_MIN && !self.rounds_differ(&self.rounds[warm..]);
+        Ok(steady.then_some(found))
     }
 
     /// The mean of this kind of readings with its interval.
@@ -365,15 +396,33 @@ impl Ledger {
         chi_squared::survival(q, known.len() as f64 - 1.0) < ROUNDS_DIFFER_P
     }
 
-    /// The mean of the rounds' means, which are then the independent samples.
+    /// The mean of the rounds' means, which are then the samples.
+    ///
+    /// As a series they may warm up and be correlated like any other; a few are taken as independent.
     fn between_rounds(&self, inside: Measurement, rounds: &[Measurement]) -> Result<Measurement> {
         let means: Vec<f64> = rounds.iter().map(|found| found.mean).collect();
+        let method = "means of rounds".to_owned();
+        if means.len() >= SERIES_MIN {
+            let found = Measurement::of(&means, self.confidence, false, self.rule)?;
+            let steady = found.stable_start..found.stable_end;
+            let readings = rounds[steady.clone()].iter().map(|round| round.n).sum();
+            let found = cautious(found, &means[steady]);
+            return Ok(self.told(Measurement {
+                mean: found.mean,
+                limits: found.limits,
+                independent_samples: found.independent_samples,
+                n: readings,
+                method,
+                reason: found.reason,
+                ..inside
+            }));
+        }
         let found = intervals::mean_t(&means, self.confidence)?;
         Ok(self.told(Measurement {
             mean: mean(&means),
             limits: Some((found.low, found.high)),
             independent_samples: means.len(),
-            method: "means of rounds".to_owned(),
+            method,
             reason: String::new(),
             ..inside
         }))

@@ -7,6 +7,7 @@ use ascar_pilot::measurement::Measurement;
 use ascar_pilot::round::{Done, Round};
 use ascar_pilot::session::{Ended, Limits, Plan, Session};
 use ascar_pilot::speed;
+use ascar_pilot::stopping;
 use ascar_pilot::units::Units;
 use ascar_pilot::work_amounts::{Schedule, WorkAmounts as Core};
 use ascar_statistics::Error;
@@ -159,6 +160,20 @@ pub fn pilot_analyze(
     found
         .map(|found| measurement_values(&found))
         .map_err(wrong_input)
+}
+
+/// Whether a series that is looked at again and again reaches a goal.
+#[pyfunction]
+pub fn pilot_reaches(py: Python<'_>, values: Array<'_>, goal: GoalValues) -> PyResult<bool> {
+    let values = slice("values", &values)?;
+    py.detach(|| stopping::reaches(values, &goal_of(goal)))
+        .map_err(wrong_input)
+}
+
+/// Whether a series has grown enough since it was last looked at.
+#[pyfunction]
+pub fn pilot_look_is_due(readings: usize, looked_at: usize) -> bool {
+    stopping::may_look(readings, looked_at, Rule::Corrected)
 }
 
 /// The speed of the stable phase.

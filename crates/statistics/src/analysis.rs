@@ -51,6 +51,9 @@ pub struct Analysis {
     pub mean: f64,
     /// The interval of the mean; None where no honest one exists.
     pub limits: Option<(f64, f64)>,
+    /// What remains of a warm-up may move the mean by up to this much, negative where the warm-up lies below; the
+    /// interval reaches further by as much on the other side.
+    pub bias: f64,
     /// Confidence level of the interval.
     pub confidence: f64,
     /// Lag-1 autocorrelation of the readings.
@@ -93,6 +96,7 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
     };
     let effective_n = estimated.map_or(stable.len() as f64, |found| found.effective_n());
     let limits = match options.method {
+        _ if phase.unsteady => Err(not_steady(&phase, values.len())),
         _ if !phase.found => Err(no_phase(&phase, &changes, values.len())),
         Method::Corrected => corrected(estimated, stable.len(), options.confidence)?,
         Method::Faithful => faithful(stable, options)?,
@@ -101,7 +105,10 @@ pub fn analyze(values: &[f64], options: &Options) -> Result<Analysis> {
         n: stable.len(),
         mean: mean(stable),
         reason: limits.as_ref().err().cloned(),
-        limits: limits.ok(),
+        limits: limits
+            .ok()
+            .map(|(low, high)| (low - phase.bias.max(0.0), high - phase.bias.min(0.0))),
+        bias: phase.bias,
         confidence: options.confidence,
         autocorrelation: coefficient(stable, 1),
         subsessions: smallest_uncorrelated(stable, options.autocorrelation_limit)?,
@@ -162,6 +169,13 @@ fn faithful(stable: &[f64], options: &Options) -> Result<Limits> {
                 "no subsession size brings the autocorrelation down to {limit}; measure longer"
             )),
         },
+    )
+}
+
+fn not_steady(phase: &StablePhase, n: usize) -> String {
+    format!(
+        "not yet steady: the warm-up has not faded enough in {n} readings, of which the last level holds {}; measure longer",
+        phase.end - phase.start
     )
 }
 

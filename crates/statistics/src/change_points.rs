@@ -236,6 +236,8 @@ impl ChangePointDetector {
 pub fn change_points(values: &[f64], min_segment: usize) -> Result<Vec<ChangePoint>> {
     check_values("values", values, 1)?;
     let mut detector = ChangePointDetector::new(min_segment)?;
+    detector.values.reserve(values.len());
+    detector.sums.reserve(values.len());
     for &value in values {
         detector.push(value)?;
     }

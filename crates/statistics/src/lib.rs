@@ -5,6 +5,7 @@
 //! | module | what it answers |
 //! |---|---|
 //! | `change_points` | where does the level of a series change? |
+//! | `tail` | what remains of a warm-up that fades slowly? |
 //! | `autocorrelation` | how much does one reading tell about the next? |
 //! | `subsession` | the published rule: merge readings until they are uncorrelated |
 //! | `mean_interval` | the interval of a correlated series' mean |
@@ -30,6 +31,7 @@ pub mod sequential;
 mod special;
 pub mod stable_phase;
 pub mod subsession;
+pub mod tail;
 pub mod variation;
 pub mod welch;
 pub mod work_per_second;

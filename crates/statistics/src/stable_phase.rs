@@ -3,13 +3,15 @@
 //! The published rule: the longest segment between changes, if it holds more than half of the readings (ASCAR
 //! thesis, section 4.2.1). What lies before it is the warm-up, what lies after it the cool-down. Two parts of them
 //! that the rule leaves inside are removed as well: the tail of a warm-up that fades too slowly to be told from
-//! noise, and a warm-up shorter than a segment may be. And a level that keeps going up and down all the time (a
+//! noise, and a warm-up shorter than a segment may be. Where the last level holds less than half of the readings, all
+//! before it may still be one long warm-up. What then remains of a warm-up is judged by [`crate::tail`]. And a level that keeps going up and down all the time (a
 //! garbage collector, a journal) is a property of the load, not a phase of it.
 //!
 //! Cool-downs are found as warm-ups of the series read backwards.
 
 use crate::mean_interval::{CorrelatedMean, READINGS_MIN};
 use crate::moments::{mean, median_of};
+use crate::tail::{Tail, tail};
 
 /// Why a stretch of readings does not belong to the stable phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub struct StablePhase {
     pub found: bool,
     /// Readings in the longest segment between changes.
     pub longest: usize,
+    /// What may remain of a warm-up moves the mean by too much: the series is not steady yet.
+    pub unsteady: bool,
+    /// What may remain of a warm-up moves the mean by up to so much, negative where the warm-up lies below.
+    pub bias: f64,
     /// What was removed, in order.
     pub removed: Vec<Removed>,
 }
@@ -57,6 +63,8 @@ const TAIL_OF_SEGMENT: f64 = 0.2;
 /// Standard errors by which readings next to a change may lean towards the other level: what is left inside
 /// then moves the mean by a quarter of its standard error at most.
 const LEAN: f64 = 0.7;
+/// The last level may hold less than half of the readings, but this share, where all before it is warm-up.
+const LAST_MIN: f64 = 0.4;
 /// Levels that cross the overall mean this often recur.
 const CROSSINGS: usize = 10;
 /// Windows of up to this many readings at an end are examined; longer warm-ups are changes of level.
@@ -88,6 +96,8 @@ pub fn dominant_segment(n: usize, changes: &[usize]) -> StablePhase {
             end: n,
             found: false,
             longest,
+            unsteady: false,
+            bias: 0.0,
             removed: Vec::new(),
         };
     }
@@ -106,6 +116,8 @@ pub fn dominant_segment(n: usize, changes: &[usize]) -> StablePhase {
         end,
         found: true,
         longest,
+        unsteady: false,
+        bias: 0.0,
         removed,
     }
 }
@@ -116,7 +128,9 @@ pub fn stable_phase(values: &[f64], changes: &[usize]) -> StablePhase {
     let mut phase = dominant_segment(n, changes);
     if !phase.found {
         phase.found = recurring(values, changes);
-        return phase;
+        if phase.found || !phase.take_last(values.len(), changes) {
+            return phase;
+        }
     }
     let mut reversed: Vec<f64> = values[phase.start..phase.end].to_vec();
     reversed.reverse();
@@ -135,16 +149,41 @@ pub fn stable_phase(values: &[f64], changes: &[usize]) -> StablePhase {
         warm_up_tail(&values[phase.start..phase.end], level, phase.start)
     });
     let cool_down = after.map_or(0, |level| warm_up_tail(&reversed, level, n - phase.end));
+    let known = phase.start;
     phase.cut(warm_up, cool_down, Why::Settling);
     let segment = &values[phase.start..phase.end];
     let short_warm_up = short_warm_ups(segment);
     let short_cool_down = short_warm_ups(&reversed[cool_down..cool_down + segment.len()]);
     phase.cut(short_warm_up, short_cool_down, Why::Edge);
+    let before = changes.partition_point(|&index| index <= known);
+    match tail(&values[..phase.end], &changes[..before]) {
+        Tail::None => {}
+        Tail::Unsteady => phase.unsteady = true,
+        Tail::Until { cut, bias } => {
+            phase.bias = bias;
+            phase.cut(cut.saturating_sub(phase.start), 0, Why::Settling);
+        }
+    }
     phase.removed.sort_unstable_by_key(|stretch| stretch.start);
     phase
 }
 
 impl StablePhase {
+    /// Takes the last level of a series of n readings for the stable phase, if it is long enough.
+    fn take_last(&mut self, n: usize, changes: &[usize]) -> bool {
+        let start = changes.last().copied().unwrap_or(0);
+        if ((n - start) as f64) < LAST_MIN * n as f64 {
+            return false;
+        }
+        (self.start, self.found) = (start, true);
+        self.removed.push(Removed {
+            start: 0,
+            end: start,
+            why: Why::Level,
+        });
+        true
+    }
+
     /// Removes so many further readings as warm-up and as cool-down.
     fn cut(&mut self, warm_up: usize, cool_down: usize, why: Why) {
         if warm_up > 0 {

@@ -18,11 +18,9 @@ const MEAN_TO_SIGMA: f64 = 1.2533;
 /// Readings are cut to the median +- 4 robust standard deviations. Bounded influence is what makes medians robust (James,
 /// Kejariwal and Matteson 2016); cutting instead of taking medians keeps the efficiency of means where there are
 /// no spikes (Huber 1964). Up to 14 of 30 readings may be spikes.
-fn center_and_sigma(window: &[f64]) -> (f64, f64) {
-    let mut sorted = [0.0; WIDTH];
-    let sorted = &mut sorted[..window.len()];
-    sorted.copy_from_slice(window);
-    sorted.sort_unstable_by(f64::total_cmp);
+///
+/// `sorted` are the readings of the window in ascending order.
+fn center_and_sigma(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len();
     let median = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
     let mut sigma = MAD_TO_SIGMA * median_deviation(sorted, median);
@@ -56,6 +54,31 @@ const POOLED: usize = 15;
 pub(super) struct Cleaner {
     sigmas: [f64; POOLED],
     blocks: usize,
+    /// The block before and the block to be cleaned next, in ascending order.
+    previous: [f64; BLOCK],
+    current: [f64; BLOCK],
+}
+
+fn ascending(block: &[f64]) -> [f64; BLOCK] {
+    let mut sorted = [0.0; BLOCK];
+    sorted.copy_from_slice(block);
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// Merges two ascending rows into one.
+fn merge_ascending(left: &[f64], right: &[f64], into: &mut [f64]) {
+    let (mut l, mut r) = (0, 0);
+    for slot in into {
+        let from_left = r == right.len() || (l < left.len() && left[l] <= right[r]);
+        if from_left {
+            *slot = left[l];
+            l += 1;
+        } else {
+            *slot = right[r];
+            r += 1;
+        }
+    }
 }
 
 impl Cleaner {
@@ -64,8 +87,20 @@ impl Cleaner {
     /// Calls `due` with each cleaned reading and the reach of the local noise.
     pub(super) fn clean_next(&mut self, values: &[f64], mut due: impl FnMut(f64, f64)) {
         let start = self.blocks * BLOCK;
-        let first = start.saturating_sub(BLOCK);
-        let (center, sigma) = center_and_sigma(&values[first..start + 2 * BLOCK]);
+        let next = ascending(&values[start + BLOCK..start + 2 * BLOCK]);
+        if self.blocks == 0 {
+            self.current = ascending(&values[..BLOCK]);
+        }
+        let (mut two, mut three) = ([0.0; 2 * BLOCK], [0.0; WIDTH]);
+        merge_ascending(&self.current, &next, &mut two);
+        let window = if self.blocks == 0 {
+            &two[..]
+        } else {
+            merge_ascending(&self.previous, &two, &mut three);
+            &three[..]
+        };
+        let (center, sigma) = center_and_sigma(window);
+        (self.previous, self.current) = (self.current, next);
         self.sigmas[self.blocks % POOLED] = sigma;
         self.blocks += 1;
         let mut pooled = self.sigmas;

@@ -3,12 +3,18 @@
 /// Lags kept: autoregressions up to this order describe the noise between changes.
 pub(super) const LAGS: usize = 5;
 
+/// Sums of lagged products are kept once in so many readings; those between follow from the readings themselves.
+const STRIDE: usize = 16;
+
 /// Prefix sums around a reference level, so that a large offset costs no digits.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     reference: f64,
     recent: [f64; LAGS],
     totals: Vec<f64>,
+    /// Of the readings so far.
+    product: [f64; LAGS + 1],
+    /// Of the first 0, 16, 32 ... readings.
     products: Vec<[f64; LAGS + 1]>,
 }
 
@@ -18,6 +24,7 @@ impl Default for Sums {
             reference: 0.0,
             recent: [0.0; LAGS],
             totals: vec![0.0],
+            product: [0.0; LAGS + 1],
             products: vec![[0.0; LAGS + 1]],
         }
     }
@@ -28,22 +35,42 @@ impl Sums {
         self.totals.len() - 1
     }
 
+    /// Makes room for so many further readings.
+    pub(super) fn reserve(&mut self, readings: usize) {
+        self.totals.reserve(readings);
+        self.products.reserve(readings / STRIDE + 1);
+    }
+
     pub(super) fn push(&mut self, value: f64) {
         let n = self.len();
         if n == 0 {
             self.reference = value;
         }
         let x = value - self.reference;
-        let mut products = self.products[n];
-        products[0] += x * x;
+        self.product[0] += x * x;
         for (lag, earlier) in self.recent.iter().enumerate() {
             // Before the series began the products are zero; segments never ask for them.
-            products[lag + 1] += x * earlier;
+            self.product[lag + 1] += x * earlier;
         }
         self.recent.rotate_right(1);
         self.recent[0] = x;
         self.totals.push(self.totals[n] + x);
-        self.products.push(products);
+        if (n + 1).is_multiple_of(STRIDE) {
+            self.products.push(self.product);
+        }
+    }
+
+    /// Sums of lagged products of the first `end` readings.
+    fn products_until(&self, end: usize) -> [f64; LAGS + 1] {
+        let kept = end / STRIDE;
+        let mut products = self.products[kept];
+        let reading = |at: usize| self.totals[at + 1] - self.totals[at];
+        for at in kept * STRIDE..end {
+            for (lag, product) in products.iter_mut().enumerate().take(at + 1) {
+                *product += reading(at) * reading(at - lag);
+            }
+        }
+        products
     }
 
     /// Sum of [start, end) around the reference.
@@ -70,12 +97,13 @@ impl Sums {
     pub(super) fn lagged(&self, start: usize, end: usize) -> [(f64, f64); LAGS + 1] {
         let mean = self.mean(start, end);
         let mut out = [(0.0, 0.0); LAGS + 1];
+        let until_end = self.products_until(end);
         for (lag, slot) in out.iter_mut().enumerate() {
             if end - start <= lag {
                 break;
             }
             let terms = (end - start - lag) as f64;
-            let product = self.products[end][lag] - self.products[start + lag][lag];
+            let product = until_end[lag] - self.products_until(start + lag)[lag];
             let ends = self.total(start + lag, end) + self.total(start, end - lag);
             *slot = (product - mean * ends + terms * mean * mean, terms);
         }
