@@ -228,7 +228,7 @@ fn every_indicator_has_a_goal_of_its_own() {
 #[test]
 fn a_goal_of_the_speed_counts_beside_unit_readings() {
     let rounds = |speed: Option<Goal>| {
-        let mut noise = Noise(6);
+        let mut noise = Noise(7);
         let indicators = vec![indicator("latency_ms", Kind::Ordinary, Goal::QUICK)];
         let plan = Plan {
             speed,
@@ -257,7 +257,10 @@ fn a_goal_of_the_speed_counts_beside_unit_readings() {
     assert!(both.rounds().len() > alone.rounds().len());
     let speed = both.speed().unwrap();
     let (low, high) = speed.limits.unwrap();
-    assert!((high - low) / speed.speed <= 0.03 && low < 20.0 && 20.0 < high);
+    assert!(
+        (high - low) / speed.speed <= 0.03 && low < 20.0 && 20.0 < high,
+        "{low} to {high}"
+    );
     let fixed = Plan {
         speed: Some(goal),
         ..plan(vec![indicator("x", Kind::Ordinary, goal)], None, 10)
@@ -345,10 +348,10 @@ fn units_that_differ_are_told_apart() {
         units: Vec::new(),
         ..mixed_round(&mut noise, 200)
     });
-    assert_eq!(
-        alike.ended(),
-        Some(Ended::Rounds),
-        "a change of kind looks like a change of level"
+    let misled = alike.findings()[0].measurement.clone().unwrap().mean;
+    assert!(
+        (misled / 11.0 - 1.0).abs() > 0.5,
+        "a change of kind looks like a change of level: {misled}"
     );
     let mut noise = Noise(8);
     let session = run(plan(indicators(), None, 50), |_| {
@@ -386,7 +389,7 @@ fn units_that_differ_are_told_apart() {
 
 #[test]
 fn the_mean_speed_of_units_of_different_work_is_all_work_over_all_time() {
-    let mut noise = Noise(9);
+    let mut noise = Noise(10);
     let (mut work_sum, mut time_sum) = (0.0, 0.0);
     let session = run(
         plan(
