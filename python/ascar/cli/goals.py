@@ -58,7 +58,7 @@ def goals_of(
         width = share_of(f"--goal = {text!r:.80}: width", rest[0])
         if not 0 < width <= _WIDTH_MAX:
             raise InputError(
-                f"--goal = {text!r:.80}: the width must be above 0% and at most {_WIDTH_MAX:.0%} of the mean"
+                f"--goal = {text!r:.80}: the width must be above 0% and at most 200% of the mean"
             )
         level = goal.confidence if len(rest) == 1 else share_of(f"--goal = {text!r:.80}: level", rest[1])
         if not 0 < level < 1:

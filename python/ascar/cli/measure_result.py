@@ -182,7 +182,7 @@ def _kind_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     """What is known of each kind of work units."""
     for one in finding.kinds:
         mean = "none in a stable phase" if one.measurement is None else interval(one.measurement)
-        yield f"units {one.name[:40]}", f"{mean}, {one.share:.1%} of the work"
+        yield f"units {one.name[:40]}", f"{mean}, {percentage(one.share, 1)} of the work"
 
 
 def _removed(finding: Finding) -> str:

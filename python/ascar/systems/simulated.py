@@ -131,6 +131,11 @@ class SimulatedSystem(VirtualSystem):
         """The metrics that have a formula."""
         return frozenset(self._metrics)
 
+    @property
+    def sampled(self) -> frozenset[str]:
+        """None: only deferred work is sampled."""
+        return frozenset()
+
     def apply(self, configuration: Configuration) -> Change:
         """Put a configuration in force, on a system that owes nothing."""
         self._work_s = 0.0
