@@ -296,9 +296,6 @@ def pilot_analyze(
 ) -> MeasurementValues:
     """One round's unit readings of an indicator on their own."""
 
-def pilot_reaches(values: NDArray[np.float64], goal: GoalValues) -> bool:
-    """Whether a series that is looked at again and again as it grows reaches a goal."""
-
 def pilot_look_is_due(readings: int, looked_at: int) -> bool:
     """Whether a series has grown enough since it was last looked at, when it had so many readings."""
 

@@ -19,7 +19,7 @@ from ascar.charging import Charge
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
-from ascar.pilot import PRESETS, Goal, analyze
+from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
@@ -278,11 +278,11 @@ class _Watch:
         return self.finding is not None or (late and second + _INSTANT_S >= self._load_min_s)
 
     def _reached(self, scores: Series, goal: Goal) -> bool:
-        """Whether the mean is known well enough: few looks, at an interval that allows for them."""
+        """Whether the mean is known well enough; looks are few, since each may find it so by chance."""
         if not _core.pilot_look_is_due(len(scores), self.looked_at):
             return False
         self.looked_at = len(scores)
-        return _core.pilot_reaches(scores.values, goal.values)
+        return verdict_on(analyze(scores.values, goal.confidence), goal).word == "reached"
 
     @property
     def _load_min_s(self) -> float:

@@ -10,8 +10,7 @@
 use ascar_statistics::distributions::student_t;
 use ascar_statistics::moments::mean;
 
-use crate::Result;
-use crate::goal::{Goal, Rule};
+use crate::goal::Rule;
 use crate::measurement::Measurement;
 
 /// Fewer independent samples than this are not stopped at.
@@ -32,14 +31,6 @@ pub fn may_look(readings: usize, looked_at: usize, rule: Rule) -> bool {
 
 const CORRELATION_MAX: f64 = 0.99;
 const SAMPLES_MIN: f64 = 2.5;
-
-/// Whether a series that is looked at again and again as it grows reaches a goal by the cautious interval.
-pub fn reaches(values: &[f64], goal: &Goal) -> Result<bool> {
-    goal.check()?;
-    let found = Measurement::of(values, goal.confidence, false, Rule::Corrected)?;
-    let stable = found.stable_start..found.stable_end;
-    Ok(goal.met_by(&cautious(found, &values[stable])))
-}
 
 /// The measurement of these readings of a stable phase with the wider of its own interval and that of an AR(1).
 #[must_use]
@@ -126,26 +117,6 @@ mod tests {
         let theory = 20_000.0 * 0.2 / 1.8;
         let worth = told.independent_samples as f64;
         assert!((worth / theory - 1.0).abs() < 0.15, "{worth} of {theory}");
-    }
-
-    #[test]
-    fn a_series_that_still_warms_up_reaches_no_goal_and_a_steady_one_does() {
-        let wide = Goal {
-            interval_width: 0.5,
-            ..Goal::QUICK
-        };
-        let mut values = correlated(9, 400, 0.0);
-        assert!(reaches(&values, &wide).unwrap());
-        for (at, value) in values.iter_mut().enumerate() {
-            *value -= 90.0 * (-(at as f64) / 250.0).exp();
-        }
-        assert!(!reaches(&values, &wide).unwrap());
-        assert!(reaches(&[], &wide).is_err());
-        assert!(
-            may_look(1, 0, Rule::Corrected)
-                && may_look(111, 100, Rule::Corrected)
-                && !may_look(109, 100, Rule::Corrected)
-        );
     }
 
     #[test]

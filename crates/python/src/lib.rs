@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::pilot::{
         PilotSession, Speed, WorkAmounts, pilot_analyze, pilot_look_is_due, pilot_presets,
-        pilot_published, pilot_reaches, speed_of,
+        pilot_published, speed_of,
     };
     #[pymodule_export]
     use super::rule_sets::{read_rule_set, write_rule_set};

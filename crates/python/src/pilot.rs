@@ -162,14 +162,6 @@ pub fn pilot_analyze(
         .map_err(wrong_input)
 }
 
-/// Whether a series that is looked at again and again reaches a goal.
-#[pyfunction]
-pub fn pilot_reaches(py: Python<'_>, values: Array<'_>, goal: GoalValues) -> PyResult<bool> {
-    let values = slice("values", &values)?;
-    py.detach(|| stopping::reaches(values, &goal_of(goal)))
-        .map_err(wrong_input)
-}
-
 /// Whether a series has grown enough since it was last looked at.
 #[pyfunction]
 pub fn pilot_look_is_due(readings: usize, looked_at: usize) -> bool {
