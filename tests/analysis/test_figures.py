@@ -175,7 +175,7 @@ def test_the_comparison_shows_both_sides(objective, verdicts):
     drawing = figures.comparison(verdicts("improved"), objective)
     assert drawing is not None
     # Valid after every run, so wider than the t interval of five runs, 983.7 to 1,016.
-    assert "default 1,000 (965.8 to 1,034) over 5 runs" in drawing.alt
+    assert "default 1,000 (966.3 to 1,035) over 5 runs" in drawing.alt
     assert {"default", "best found"} <= set(texts(parsed(drawing)))
     one = replace(verdicts("improved"), best_scores=(5.0,), default_scores=(4.0,))
     parsed(figures.comparison(one, objective))

@@ -15,7 +15,7 @@ def test_rules_are_made_and_compared(tmp_path):
     scenario = with_settings(open_scenario("random-write"), ["duration_s=2"])
     made = ascar.make_rules(scenario, out, evaluations=30, pairs=4, seed=7, progress=False)
     assert made.verdict is not None
-    assert made.verdict.kind in ("improved", "default-is-fine")
+    assert made.verdict.kind in ("improved", "default-is-fine", "undecided")
     assert RuleSet.read(out, str(out)).bare().text() == made.found.best.rules.bare().text()
     with pytest.raises(ascar.InputError, match="already exists"):
         ascar.make_rules(scenario, out, evaluations=30, pairs=4, seed=7)

@@ -92,7 +92,7 @@ def test_nodes_are_added_up(ascar, run_csv, tmp_path):
         (("--preset", "fast"), "preset = 'fast': must be one of quick, normal, strict"),
         (("--method", "best"), "--method = 'best'"),
         (("--confidence", "95"), "confidence"),
-        (("--interval-width", "-1"), "interval width"),
+        (("--interval-width", "-1"), "--interval-width"),
         (("--autocorrelation-limit", "2"), "autocorrelation_limit"),
         (("--export", "a.xlsx"), "must end in .csv or .md"),
         (("--plot", "a.pdf"), "must end in .svg or .png"),

@@ -260,7 +260,7 @@ def test_a_recording_without_a_stable_phase_is_no_crash(ascar, recorded, tmp_pat
         (["--metric", "x", "--", "true", "true"], "--metric = 'x'"),
         (["--metric", "x=(", "--", "true", "true"], "--metric x"),
         (["--margin", "much", "--", "true", "true"], "--margin = 'much'"),
-        (["--margin", "150%", "--", "true", "true"], "margin = 1.5"),
+        (["--margin", "150%", "--", "true", "true"], "--margin = '150%'"),
         (["--direction", "up", "--", "true", "true"], "--direction = 'up'"),
         (["--confidence", "0", "--", "true", "true"], "--confidence = 0.0"),
         (["--confidence", "2", "--", "true", "true"], "--confidence = 2.0"),

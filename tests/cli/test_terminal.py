@@ -109,6 +109,6 @@ def test_quiet_is_quiet_on_a_terminal_too(study, tmp_path):
     terminal = Terminal("tune", str(study), "--quiet", "--json", NO_COLOR="1")
     seen = terminal.read_to_the_end()
     terminal.close()
-    assert terminal.status() == 0
+    assert terminal.status() in (0, 3)
     assert seen.startswith("{")
     assert "\x1b" not in seen

@@ -86,7 +86,7 @@ def test_a_device_s_settings_have_the_device_in_their_files_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"settings": []}, "names 0; name 1 to 100"),
+        ({"settings": []}, "names 0; must name 1 to 100"),
         ({"settings": ["vm.dirty_ratio"] * 2}, "'vm.dirty_ratio' is named twice"),
         ({"settings": ["vm.page-cluster", "vm.page_cluster"]}, "did you mean 'vm.page-cluster'"),
         ({"settings": ["kernel.core_pattern"]}, "is not a setting of the kernel that the keeper may change"),

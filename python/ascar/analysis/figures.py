@@ -186,7 +186,7 @@ def comparison(verdict: Verdict, objective: Objective) -> Drawing | None:
             jitter = row + 0.2 * np.linspace(-1, 1, len(scores)) if len(scores) > 1 else np.array([row])
             axes.plot(scores, jitter, "o", ms=4.5, color=colour, alpha=0.55, mew=0)
             if limits is not None:
-                below_above = [[mean - limits[0]], [limits[1] - mean]]
+                below_above = [[max(0.0, mean - limits[0])], [max(0.0, limits[1] - mean)]]
                 axes.errorbar(mean, row, xerr=below_above, color=colour, lw=2, capsize=6, capthick=2)
             axes.plot(mean, row, "D", ms=7, color=colour, mec=COLOURS["ink"], mew=0.8)
             spread = "" if limits is None else f" ({compact(limits[0])} to {compact(limits[1])})"

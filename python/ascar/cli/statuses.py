@@ -24,12 +24,13 @@ MEANINGS: Final[Mapping[int, str]] = {
 WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     "ascar measure": ("A limit ended the session before its goals were reached.", "reached"),
     "ascar compare": ("Some neighbours in the ranking are neither told apart nor shown equal.", "verdict"),
-    "ascar tune": ("The best configuration was not compared with the default.", "verdict.kind"),
+    "ascar tune": ("The best found is neither shown to be better nor shown not to be.", "verdict.kind"),
+    "ascar verify": ("The two are neither told apart nor shown equal.", "verdict.kind"),
     "ascar sweep": ("A limit ended the sweep before every configuration was measured.", "complete"),
     "ascar lab optimizers": ("The budget ended before all runs were made.", "runs_missing"),
     "ascar capes up": ("With --prove: the phases in turns show neither a gain nor a loss.", "proof.claim"),
     "ascar capes prove": ("The phases in turns show neither a gain nor a loss.", "claim"),
-    "ascar sharp search": ("The rules that were found were not compared.", "verification.kind"),
+    "ascar sharp search": ("The rules that were found are neither shown to be better nor shown not to be.", "verification.kind"),
     "ascar library bootstrap": ("The budget ended before the library was filled.", "complete"),
 }
 """Commands that can end without a decision: when they do, and the key of their JSON that says so."""

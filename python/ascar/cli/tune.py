@@ -30,7 +30,7 @@ def tune(
     """Search for the best configuration of a study, and verify it against the default.
 
     Exit status: 0 done ("the default is fine" is a result too), 1 the work failed, 2 something in the study
-    is wrong and nothing was touched, 3 no comparison with the default was made (scripts read verdict.kind),
+    is wrong and nothing was touched, 3 undecided, or nothing could be compared (scripts read verdict.kind),
     130 interrupted; then everything was put back, and --resume goes on.
     """
     from ascar.cli.studies import read_study

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 JOURNALS = Path("/var/lib/ascar/journal")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_SCHEMA = 1
+_SCHEMAS = (1, 2)
 
 
 def applied_knobs(journals: Path = JOURNALS) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _held(path: Path, boot_id: str) -> dict[str, str]:
     held = False
     lines = _lines(path)
     head = next(lines, None)
-    if not isinstance(head, dict) or head.get("boot_id") != boot_id or head.get("schema") != _SCHEMA:
+    if not isinstance(head, dict) or head.get("boot_id") != boot_id or head.get("schema") not in _SCHEMAS:
         return {}
     for line in lines:
         if line == "held":
