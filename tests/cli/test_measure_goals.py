@@ -113,7 +113,7 @@ def test_units_that_differ_are_told_apart(ascar, program):
     expression = r"(?P<unit>read|write) (?P<work>\d+) MB at (?P<value>[0-9.]+)"
     command = ("--rounds-max", "6", "--json", "--", *program(MIXED))
     alike = ascar("measure", "--metric", r"mb_per_s=MB at ([0-9.]+)", *command).document
-    assert alike["mean"] < 25, "a change of kind looks like a change of level: the reads are taken for a warm-up"
+    assert alike["mean"] < 25, "a change of kind looks like a change of level: reads look like a warm-up"
     document = ascar(
         *("measure", "--metric", f"mb_per_s={expression}", "--kind", "mb_per_s=ratio", *command),
     ).document

@@ -30,7 +30,10 @@ WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     "ascar lab optimizers": ("The budget ended before all runs were made.", "runs_missing"),
     "ascar capes up": ("With --prove: the phases in turns show neither a gain nor a loss.", "proof.claim"),
     "ascar capes prove": ("The phases in turns show neither a gain nor a loss.", "claim"),
-    "ascar sharp search": ("The rules that were found are neither shown to be better nor shown not to be.", "verification.kind"),
+    "ascar sharp search": (
+        "The rules that were found are neither shown to be better nor shown not to be.",
+        "verification.kind",
+    ),
     "ascar library bootstrap": ("The budget ended before the library was filled.", "complete"),
 }
 """Commands that can end without a decision: when they do, and the key of their JSON that says so."""
