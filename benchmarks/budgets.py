@@ -120,7 +120,7 @@ class Budgeted:
             study = Path(folder) / "study.toml"
             study.write_text(text)
             environment = {
-                **os.environ,
+                **{key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"},
                 "ASCAR_HISTORY": f"{folder}/history.sqlite",
                 "ASCAR_LIBRARY": f"{folder}/library",
             }
