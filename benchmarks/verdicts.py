@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, batches, build, percent, table
-from scipy.signal import lfilter
+from benchmarks.harness import Benchmark, Found, Piece, batches, build, percent, table
+from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
 
 import ascar.pilot.pairs_needed
 import ascar.pilot.turns
@@ -290,8 +290,8 @@ def loop_batch(cell: Cell, first: int) -> dict[str, Any]:
 def best_possible(sd: float, pairs: int) -> tuple[float, float]:
     """Greatest power of showing a gain of 5%, and of showing that equal ones are within the margin."""
     error, needed = sqrt(2 / pairs) * sd, 2.3263478740408408
-    normal = lambda z: (1 + erf(z / sqrt(2))) / 2  # noqa: E731
-    return normal(log1p(0.05) / error - needed), normal(log1p(_STUDY.verify.margin) / error - needed)
+    gained, equal = (log1p(one) / error - needed for one in (0.05, _STUDY.verify.margin))
+    return (1 + erf(gained / sqrt(2))) / 2, (1 + erf(equal / sqrt(2))) / 2
 
 
 def cells() -> list[Cell]:
@@ -309,22 +309,39 @@ def cells() -> list[Cell]:
     ]
 
 
+_LOOP_NOISES: tuple[tuple[Where, float], ...] = (("readings", 0.1), ("loads", 0.02), ("loads", 0.1))
 LOOPS = [
-    Cell("normal", noise, where, "plateau", gain)
-    for gain in (0.0, 0.05)
-    for where, noise in (("readings", 0.1), ("loads", 0.02), ("loads", 0.1))
+    Cell("normal", noise, where, "plateau", gain) for gain in (0.0, 0.05) for where, noise in _LOOP_NOISES
 ]
 
 
 def _row(cell: Cell, parts: list[dict[str, Any]]) -> list[str]:
     """A row: wrong ones at the end of all parts, and each verdict at first and at the end."""
-    ends = [sum((Counter(one["ends"][part]) for one in parts), Counter[str]()) for part in range(len(PARTS))]
+    ends = [Counter[str]() for _ in PARTS]
+    for one in parts:
+        for part, counted in enumerate(one["ends"]):
+            ends[part].update(counted)
     studies = sum(ends[0].values())
     row = [cell.kind, f"{cell.noise:.0%}", f"{cell.gain:.0%}", f"{studies:,}"]
     for wrong in ("false improved", "false default-is-fine"):
         row += [percent(share(found[wrong], studies), 2) for found in (ends[0], ends[-1])]
     for right in ("improved", "default-is-fine"):
         row += [f"{(found[right] + found[f'false {right}']) / studies:.0%}" for found in (ends[0], ends[-1])]
+    return row
+
+
+def _errors(kind: str, found: Found) -> list[str]:
+    """Errors of a kind of noise, whatever its size and place: at first, and after the studies went on."""
+    row = [kind]
+    equal = [one for one in cells() if one.kind == kind and one.gain == 0]
+    better = [one for one in cells() if one.kind == kind and one.gain > _STUDY.verify.margin]
+    for wrong, chosen in (("false improved", equal), ("false default-is-fine", better)):
+        ends: list[list[dict[str, int]]] = [
+            part["ends"] for one in chosen for part in batches(found, one.key)
+        ]
+        studies = sum(sum(one[0].values()) for one in ends)
+        counts = [sum(one[at].get(wrong, 0) for one in ends) for at in (0, -1)]
+        row += [f"{studies:,}", *(percent(share(count, studies), 2) for count in counts)]
     return row
 
 
@@ -354,6 +371,17 @@ def main() -> None:
     found = benchmark.run(
         Piece(key, lambda what=what: what[0](what[1], what[2])) for key, what in pieces.items()
     )
+    print("Errors\n")
+    heads = [
+        "noise",
+        "gain 0",
+        "false improved",
+        "gone on",
+        "gain above 3%",
+        "false default-is-fine",
+        "gone on",
+    ]
+    table(heads, (_errors(kind, found) for kind in KINDS))
     for where in ("loads", "readings"):
         for landscape in ("plateau", "slope"):
             print(f"Noise between {where}, {landscape}\n")
