@@ -70,6 +70,7 @@ class PreparedStudy:
         workload: the load.
         clock: seconds, monotonic; the target's own where its time is virtual.
         day: the time of the day; None where time is virtual.
+        start_s: time of the clock at which the budget begins: entering the target is part of it.
     """
 
     study: Study
@@ -78,14 +79,21 @@ class PreparedStudy:
     workload: Workload
     clock: Clock
     day: Day | None = None
+    start_s: float = 0.0
 
     @classmethod
-    def open(cls, study: Study, clock: Clock | None = None) -> PreparedStudy:
+    def open(cls, study: Study, clock: Clock | None = None, *, spent_s: float = 0.0) -> PreparedStudy:
         """The prepared of a study.
+
+        Args:
+            study: the study.
+            clock: seconds, monotonic; None: the target's own where its time is virtual, else the machine's.
+            spent_s: real seconds of the budget that were spent before, on the start of the program.
 
         Raises:
             InputError: the study, or the machine, does not allow it; nothing was touched.
         """
+        opened_s = time.monotonic()
         target = open_target(study.target)
         if isinstance(target, Owned):
             target.owner = f"study {study.name}, process {os.getpid()}"
@@ -98,7 +106,8 @@ class PreparedStudy:
         day = None if hasattr(target, "clock") else Day()
         space = _space_of(study, target)
         check_metrics(study, target, workload, space)
-        return cls(study, target, space, workload, ticks, day)
+        late_s = 0.0 if day is None else spent_s + time.monotonic() - opened_s
+        return cls(study, target, space, workload, ticks, day, ticks() - late_s)
 
     def entered(self) -> PreparedStudy:
         """The prepared once its target is entered: it then knows the machine's own defaults and abilities."""
@@ -142,6 +151,7 @@ class Campaign:
         retry: configurations to try again first, because the machine went down once while they were in force.
         verify_load_s: the loads of verification runs take at least this long.
         budget_s: seconds that the whole run may take.
+        spent_before_s: seconds that earlier parts of the run took.
     """
 
     prepared: PreparedStudy
@@ -151,15 +161,15 @@ class Campaign:
     retry: list[Configuration] = field(default_factory=list["Configuration"])
     verify_load_s: float = 0.0
     budget_s: float = field(init=False)
-    _spent_before_s: float = 0.0
+    spent_before_s: float = field(init=False)
     _start_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Take up what an earlier, interrupted part of the run left."""
         self.budget_s = self.prepared.study.budget_s
-        self._start_s = self.prepared.clock()
+        self._start_s = self.prepared.start_s
         self.trials = self.run.trials()
-        self._spent_before_s = sum(trial.total_s for trial in self.trials)
+        self.spent_before_s = sum(trial.total_s for trial in self.trials)
         for configuration in self.run.crashed():
             if self.run.crash_count(configuration) < _CRASHES_MAX:
                 self.retry.append(configuration)
@@ -260,7 +270,7 @@ class Campaign:
     @property
     def elapsed_s(self) -> float:
         """Seconds that the run took so far, earlier parts included."""
-        return self._spent_before_s + self.prepared.clock() - self._start_s
+        return self.spent_before_s + self.prepared.clock() - self._start_s
 
     @property
     def left_s(self) -> float:

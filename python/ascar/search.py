@@ -134,13 +134,15 @@ class Search:
             self._tell(trial)
 
     def measure_default(self) -> Trial:
-        """Measure what has to be beaten; the first of its complete trials.
+        """Measure what has to be beaten, once if the budget holds no more; the first complete trial.
 
         Raises:
             WorkError: it cannot be measured.
         """
         default = Proposal(self.campaign.prepared.space.default(), Origin.DEFAULT)
-        while len(self.campaign.of(Purpose.DEFAULT)) < _DEFAULT_RUNS:
+        while (made := len(self.campaign.of(Purpose.DEFAULT))) < _DEFAULT_RUNS:
+            if made and self.campaign.left_s < self.campaign.trial_s:
+                break
             trial = self.campaign.attempt(default, Purpose.DEFAULT)
             self._tell(trial)
             if trial.state is not TrialState.COMPLETE:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ascar.campaign import Campaign
     from ascar.pilot.turns import InTurns, Scores
@@ -79,11 +78,8 @@ class Pairs:
 
     def take(self, trial: Trial) -> None:
         """Take in a run that has ended: it makes a pair with the one before, if that was another's."""
-        first, self._waiting = self._waiting, None
-        if trial.state is TrialState.INTERRUPTED:
-            return
-        if first is None or first.configuration == trial.configuration:
-            self._waiting = trial  # its partner is to come, or was interrupted
+        first, self._waiting = _beside(self._waiting, trial)
+        if first is None:
             return
         sides = {one.configuration: one for one in (first, trial)}
         if self.default in sides and self.best in sides:
@@ -124,6 +120,24 @@ class Pairs:
         return failures > max(1, _FAILURES_SHARE_MAX * len(self.made))
 
 
+def _beside(waiting: Trial | None, trial: Trial) -> tuple[Trial | None, Trial | None]:
+    """The run that one which has ended makes a pair with, if there is one, and the run that then waits."""
+    if trial.state is TrialState.INTERRUPTED:
+        return None, None
+    if waiting is None or waiting.configuration == trial.configuration:
+        return None, trial  # its partner is to come, or was interrupted
+    return waiting, None
+
+
+def _paired(trials: Iterable[Trial]) -> Iterator[tuple[Trial, Trial]]:
+    """Runs of the last comparison, pair by pair, whatever they compare."""
+    waiting: Trial | None = None
+    for trial in trials:
+        first, waiting = _beside(waiting, trial)
+        if first is not None:
+            yield first, trial
+
+
 @dataclass(slots=True)
 class Verification:
     """The last comparison of a campaign: the best found against the default.
@@ -143,13 +157,15 @@ class Verification:
     @property
     def candidates(self) -> tuple[Configuration, ...]:
         """The configurations that were compared with the default so far, in order."""
-        runs = [one.configuration for one in self.campaign.trials if one.purpose is Purpose.VERIFY]
-        beside = (one for two in pairwise(runs) if self._default in two for one in two)
-        return tuple(dict.fromkeys(one for one in beside if one != self._default))
+        runs = (one for one in self.campaign.trials if one.purpose is Purpose.VERIFY)
+        pairs = ({one.configuration, other.configuration} for one, other in _paired(runs))
+        return tuple(
+            dict.fromkeys(one for two in pairs if self._default in two for one in two - {self._default})
+        )
 
     @property
     def rejected(self) -> frozenset[Configuration]:
-        """Candidates that were shown not to be better, or that fail."""
+        """Candidates that are shown not to be better, that fail, or that have all pairs that are allowed."""
         return frozenset(one for one in self.candidates if self._is_rejected(one))
 
     def unsettled(self) -> Trial | None:
@@ -160,7 +176,7 @@ class Verification:
         return self._trial_of(last) if self._fits(self._found(last), last) else None
 
     def promising(self, best: Trial | None) -> Trial | None:
-        """A candidate that is worth a comparison: after one that is not better, the next must look better."""
+        """A candidate that is worth a comparison: after one that is rejected, the next must look better."""
         if best is None or not self.candidates or self.candidates[-1] not in self.rejected:
             return best
         return best if self._gain(best) > log1p(self.campaign.prepared.study.verify.margin) else None
@@ -278,11 +294,14 @@ class Verification:
         return 1 + [*self.candidates, candidate].index(candidate)
 
     def _gain(self, trial: Trial) -> float:
-        """What a trial of the search shows against the default, as a logarithm; 0 where there is no ratio."""
+        """What a trial of the search shows against the default: the ratio's logarithm, or a share."""
         defaults = [one.score for one in self.campaign.of(Purpose.DEFAULT) if one.score is not None]
-        direction = self.campaign.prepared.study.objective.direction
-        gain = Gain.untested(fmean(defaults), trial.score or 0.0, direction) if defaults else None
-        return log1p(gain.gain_relative) if gain is not None and gain.gain_relative is not None else 0.0
+        if not defaults or trial.score is None:
+            return 0.0
+        sign, default = self.campaign.prepared.study.objective.sign, fmean(defaults)
+        if default > 0 and trial.score > 0:
+            return sign * log(trial.score / default)
+        return sign * (trial.score - default) / abs(default) if default else 0.0
 
     def _found(self, candidate: Configuration) -> InTurns:
         """What the pairs that the run has of a candidate show."""
@@ -300,8 +319,10 @@ class Verification:
         return more is not None and more * pair_s <= self.campaign.left_s
 
     def _is_rejected(self, candidate: Configuration) -> bool:
-        fails = Pairs(self._default, candidate).recall(self.campaign).best_fails
-        return fails or self._found(candidate).kind == "default-is-fine"
+        if Pairs(self._default, candidate).recall(self.campaign).best_fails:
+            return True
+        found = self._found(candidate)
+        return found.kind == "default-is-fine" or found.ended in ("failures", "runs-max")
 
     def _trial_of(self, candidate: Configuration) -> Trial | None:
         """The latest trial that stands for a candidate: the search's, or a run of the comparison."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from ascar.campaign import PreparedStudy
 from ascar.errors import StudyError
 from ascar.history import History
 from ascar.loops.offline import tune, verify
@@ -191,3 +195,117 @@ def test_the_pairs_of_a_comparison_alternate_also_over_continuations(history):
     firsts = runs[::2]
     assert all(one != other for one, other in zip(runs[::2], runs[1::2], strict=True))
     assert all(one != other for one, other in pairwise(firsts))
+
+
+HARD = """
+[study]
+name = "hard"
+objective = "{objective}"
+budget = "{budget}"
+seed = 1
+{study}
+[target]
+kind = "simulated"
+metrics = {{ x = "{formula}", y = "if(k == 0, 2, 1)" }}
+noise_relative_sd = 0.05
+run_relative_sd = {scatter}
+[space.parameters.k]
+kind = "integer"
+low = 0
+high = 1000000
+default = 0
+cost = "dyn-kernel"
+[optimizer]
+kind = "random"
+{more}
+"""
+
+
+def hard(
+    formula: str,
+    *,
+    objective: str = "maximize x",
+    budget: str = "5 min",
+    study: str = "",
+    scatter: float = 0.03,
+    more: str = "",
+) -> Study:
+    text = HARD.format(
+        objective=objective, budget=budget, study=study, formula=formula, scatter=scatter, more=more
+    )
+    return Study.parse(text)
+
+
+def test_a_space_in_which_all_is_many_times_worse_is_searched_to_its_end(history):
+    outcome = tune(hard("1 + min(k, 4)", objective="minimize x"), history)
+    assert outcome.verdict.kind == "default-is-fine"
+    assert outcome.recommended["k"] == 0
+
+
+def test_a_default_that_breaks_a_constraint_in_every_pair_ends_the_comparison(history):
+    outcome = tune(hard("1000 + min(k, 20)", study='constraints = ["y <= 1.5"]'), history)
+    assert outcome.verdict.kind == "not-verified"
+    assert outcome.verdict.candidates > 1, "it does not ask the same comparison for ever"
+    assert sum(outcome.stage_s.values()) <= 1.05 * 300
+
+
+def test_what_has_all_the_pairs_that_are_allowed_makes_room_for_another(history):
+    outcome = tune(hard("1000 + min(k, 20)", scatter=0.1, more="[verify]\nruns_max = 6"), history)
+    assert outcome.verdict.kind in ("undecided", "default-is-fine")
+    assert sum(outcome.stage_s.values()) <= 1.05 * 300
+    compared = {one.configuration["k"] for one in verified(history, outcome.run_id)} - {0}
+    assert len(compared) == outcome.verdict.candidates
+    for k in compared:
+        pairs = [one for one in verified(history, outcome.run_id) if one.configuration["k"] == k]
+        assert len(pairs) <= 6
+
+
+def test_equal_scores_without_any_noise_are_undecided_without_a_margin(history):
+    quiet = hard("1000", scatter=0.0, budget="2 min", more="[verify]\nmargin = 0")
+    silent = msgspec.structs.replace(quiet, target={**quiet.target, "noise_relative_sd": 0.0})
+    verdict = tune(silent, history).verdict
+    assert verdict.kind == "undecided"
+    assert verdict.more_pairs is None, "no number of pairs would tell them apart"
+
+
+def test_a_comparison_with_another_trial_adds_no_candidate(history):
+    first = tune(hard("1000 + min(k, 20)", budget="2 min"), history)
+    run = history.run(first.run_id)
+    searched = [one for one in run.trials() if one.purpose is Purpose.SEARCH]
+    one, other = [one for one in searched if first.best and one.configuration != first.best.configuration][:2]
+    verify(run.study, history, run, one.configuration, against=other)
+    again = tune(hard("1000 + min(k, 20)", budget="2 min"), history, resume=True)
+    assert again.best is not None
+    assert first.best is not None
+    assert again.best.configuration == first.best.configuration
+
+
+def test_a_budget_below_one_load_takes_one_load(history):
+    outcome = tune(hard("1000 + k", budget="2 s"), history)
+    assert outcome.verdict.kind == "not-verified"
+    assert outcome.counts == {"complete": 1}
+
+
+def test_what_went_before_is_part_of_the_budget_of_real_time(tmp_path):
+    chosen = Study.parse(
+        """
+        [study]
+        name = "real"
+        objective = "maximize throughput_ops_per_s"
+        budget = "100 s"
+        [target]
+        kind = "sqlite"
+        """
+    )
+    now = 1000.0
+    prepared = PreparedStudy.open(chosen, lambda: now, spent_s=7.0)
+    assert 993.0 - 5.0 < prepared.start_s <= 993.0
+
+
+def test_the_age_of_a_process_counts_from_its_start():
+    text = (
+        "import time; time.sleep(0.5); from ascar.cli.process_age import process_age_s as age; print(age())"
+    )
+    start_s = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert 0.5 <= float(done.stdout) <= time.monotonic() - start_s + 0.05

@@ -37,7 +37,9 @@ def path(tmp_path):
 def on_a_machine(monkeypatch):
     """A function stands for a system of this machine."""
     opened = PreparedStudy.open
-    monkeypatch.setattr(PreparedStudy, "open", lambda *given: replace(opened(*given), day=Day()))
+    monkeypatch.setattr(
+        PreparedStudy, "open", lambda *given, **named: replace(opened(*given, **named), day=Day())
+    )
 
 
 def study(scale=1.0, space=SPACE, **start):

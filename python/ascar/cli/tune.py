@@ -37,6 +37,7 @@ def tune(
 
     wanted = read_study(study, budget, format_device)
     from ascar.cli.interrupts import resumable
+    from ascar.cli.process_age import process_age_s
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.history import History
@@ -45,7 +46,14 @@ def tune(
 
     with History() as history:
         with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
-            outcome = run_loop(wanted, history, library=default_path(), resume=resume, listener=listener)
+            outcome = run_loop(
+                wanted,
+                history,
+                library=default_path(),
+                resume=resume,
+                listener=listener,
+                spent_s=process_age_s(),
+            )
         show_outcome(outcome, history, "tune", as_json=json)
     return decided(outcome.verdict.is_decided)
 

@@ -44,6 +44,7 @@ def verify(
     verdict.kind), 130 interrupted; then everything was put back, and the same command goes on.
     """
     from ascar.cli.interrupts import resumable
+    from ascar.cli.process_age import process_age_s
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.cli.studies import (
@@ -67,6 +68,14 @@ def verify(
         candidate = compared_configuration(found, trial, configuration)
         reference = reference_trial(found, against)
         with resumable(f"verify {run}"), showing(study.objective, quiet=quiet) as listener:
-            outcome = run_comparison(study, history, found, candidate, against=reference, listener=listener)
+            outcome = run_comparison(
+                study,
+                history,
+                found,
+                candidate,
+                against=reference,
+                listener=listener,
+                spent_s=process_age_s(),
+            )
         show_outcome(outcome, history, "verify", as_json=json)
     return decided(outcome.verdict.is_decided)

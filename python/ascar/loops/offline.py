@@ -37,6 +37,7 @@ def tune(
     resume: bool = False,
     listener: Listener = ignore,
     clock: Clock | None = None,
+    spent_s: float = 0.0,
 ) -> Outcome:
     """Search for the best configuration of a study within its budget, and verify it against the default.
 
@@ -48,6 +49,7 @@ def tune(
         resume: go on with the latest unfinished run of this study instead of beginning a new one.
         listener: told of everything that happens.
         clock: seconds, monotonic; None: the target's own where its time is virtual, else the machine's.
+        spent_s: real seconds of the budget that were spent before, on the start of the program.
 
     Returns:
         What the study came to. "The default is fine" is a result too.
@@ -58,7 +60,7 @@ def tune(
         WorkError: the default configuration cannot be measured, or everything fails.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
     """
-    prepared = PreparedStudy.open(study, clock)
+    prepared = PreparedStudy.open(study, clock, spent_s=spent_s)
     similar, known_loads = best_of_similar(study, history), library_of(study, library)
     with take_up(prepared, history, resume=resume, listener=listener) as campaign:
         campaign.announce(budget_s=study.budget_s)
@@ -82,6 +84,7 @@ def verify(
     against: Trial | None = None,
     listener: Listener = ignore,
     clock: Clock | None = None,
+    spent_s: float = 0.0,
 ) -> Outcome:
     """The last comparison of a run alone, at once or weeks later; it goes on with the pairs that the run has.
 
@@ -95,6 +98,7 @@ def verify(
         against: the trial whose configuration it is compared with; None: the default.
         listener: told of everything that happens.
         clock: as for `tune`.
+        spent_s: as for `tune`.
 
     Returns:
         What the run comes to now. Of a comparison with another trial only the verdict is new.
@@ -104,9 +108,9 @@ def verify(
         Refused: a safety rule said no.
         KeyboardInterrupt: interrupted; completed runs are kept, the machine is put back.
     """
-    prepared = PreparedStudy.open(study, clock)
+    prepared = PreparedStudy.open(study, clock, spent_s=spent_s)
     with take_up(prepared, history, resume=run, listener=listener) as campaign:
-        campaign.budget_s += campaign.elapsed_s
+        campaign.budget_s += campaign.spent_before_s
         campaign.announce(budget_s=campaign.budget_s)
         verification = Verification(campaign, against)
         verdict = verification.verify(candidate)

@@ -31,9 +31,10 @@ def pairs_needed(gain: float, sd: float, test: PairTest) -> int | None:
     Returns:
         The number of pairs, at least `pairs_min`; None if more than some ten thousand would be needed.
     """
+    distance = max(gain, -gain, log1p(test.margin) - gain if test.margin > 0 else 0.0)
     if sd <= 0:
-        return test.pairs_min
-    target = max(gain, -gain, log1p(test.margin) - gain if test.margin > 0 else 0.0) / sd
+        return test.pairs_min if distance > 0 else None
+    target = distance / sd
     low, high = 1, test.pairs_min
     while _half_width(high, test.level) > target:
         low, high = high, 2 * high

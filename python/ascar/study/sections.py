@@ -21,7 +21,8 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         name: letters, digits, ".", "_" and "-", at most 80.
         objective: "maximize FORMULA" or "minimize FORMULA" over metrics; or a list of several of them.
-        budget: time for the whole study, the verification included.
+        budget: time for the whole study, from the start of the program to its end: the verification and the
+            restore are included.
         constraints: formulas over metrics that a recommended configuration must satisfy.
         weights: the worth of a relative gain in each of several objectives, in their order, in the compromise
             that is recommended; left out: the same for all.
@@ -94,7 +95,7 @@ class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         p_value: the level at which two configurations are called different, over all looks together.
         margin: relative difference that does not matter: the default is fine once the best is shown to be
             less than this better; 0: only once the best is shown to be worse.
-        runs_min: runs a side, at least.
+        runs_min: runs a side, at least; below 5, the level holds for normally distributed scores only.
         runs_max: runs a side, at most.
     """
 
