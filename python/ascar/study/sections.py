@@ -104,6 +104,17 @@ class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs_max: int = 1000
 
 
+class RecommendSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[recommend]`: how little the recommendation changes.
+
+    Attributes:
+        margin: the relative loss, against the best configuration, that is accepted for changing fewer
+            parameters; None: that of `[verify]`; 0: nothing is left out.
+    """
+
+    margin: float | None = None
+
+
 def check_study(study: StudySection) -> None:
     """Ranges that types cannot say.
 
@@ -181,3 +192,13 @@ def check_verify(verify: VerifySection) -> None:
     within("verify.margin", verify.margin, 0.0, 0.9)
     within("verify.runs_min", verify.runs_min, 2, 1000)
     within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
+
+
+def check_recommend(recommend: RecommendSection) -> None:
+    """Ranges that types cannot say.
+
+    Raises:
+        StudyError: a number is out of range.
+    """
+    if recommend.margin is not None:
+        within("recommend.margin", recommend.margin, 0.0, 0.9)
