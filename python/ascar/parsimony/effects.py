@@ -116,8 +116,8 @@ def _effects(
     gram = (shifted.T * weights) @ shifted
     target = (shifted.T * weights) @ (values - weights @ values / weights.sum())
     ridge = _RIDGE * weights.mean() * np.eye(len(names))
-    slopes: list[float] = np.linalg.solve(gram + ridge, target).tolist()
-    return {name: -slope for name, slope in zip(names, slopes, strict=True)}
+    slopes = np.asarray(np.linalg.solve(gram + ridge, target), np.float64)
+    return {name: -float(slope) for name, slope in zip(names, slopes, strict=True)}
 
 
 def _distance(space: Space, best: Configuration, name: str, other: Configuration) -> float:

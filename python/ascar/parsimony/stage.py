@@ -123,7 +123,7 @@ class _Reduction:
             kept=kept,
             left_out=tuple(name for name in self.changed.ordered if name not in kept),
             margin=self.margin,
-            steps=tuple(self.steps.values()),
+            steps=tuple(step for step in self.steps.values() if step.pairs),
             worth=tuple(self._worth(name, kept) for name in kept),
             verdict=verdict,
             best_verdict=self.verdict,
