@@ -32,6 +32,7 @@ from ascar.starter.keys import keys_of, options_of
 from ascar.study import (
     GuardSection,
     MeasurementSection,
+    RecommendSection,
     StartSection,
     StopSection,
     StudySection,
@@ -124,6 +125,7 @@ def study_page() -> str:
         ("start", StartSection),
         ("stop", StopSection),
         ("verify", VerifySection),
+        ("recommend", RecommendSection),
         ("guard", GuardSection),
     ):
         parts.append(f"## [{name}]\n")

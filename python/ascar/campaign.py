@@ -212,10 +212,10 @@ class Campaign:
         )
         self.run.start_trial(trial)
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
-        if purpose is Purpose.VERIFY and isinstance(prepared.target, Reusing):
+        if purpose.of_comparison and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
         limit = LoadLimit(
-            load_min_s=self.verify_load_s if purpose is Purpose.VERIFY else 0.0,
+            load_min_s=self.verify_load_s if purpose.of_comparison else 0.0,
             load_max_s=load_max_s,
             ends_at_s=prepared.clock() + self.left_s,
         )

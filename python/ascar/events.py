@@ -18,8 +18,9 @@ class Event:
         kind: "study-started", "trial-recalled" (each one of an earlier part), "trial-started", "reading",
             "trial-finished", "waiting" (for a window of [guard]), "budget-short" (it will probably
             not suffice for a decision), "verifying", "compared" (after each pair of the verification),
-            "study-finished", "not-remembered" (the library cannot be
-            written).
+            "reducing" (the best
+            against one that changes fewer parameters), "reduced", "study-finished", "not-remembered" (the
+            library cannot be written).
         data: numbers and names with the unit in the key; JSON-ready.
         trial: the trial it is about, where there is one.
     """

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.results.measurement import Measurement
+    from ascar.results.parsimony import ParameterWorth, ReductionStep
     from ascar.results.trial import Trial
     from ascar.results.verdict import VerdictKind
 
@@ -180,3 +181,35 @@ def plain(x: object) -> str:
     if isinstance(x, bool):
         return "true" if x else "false"
     return f"{x:g}" if isinstance(x, float) else str(x)
+
+
+def parameter_worth(worth: ParameterWorth, unit: str) -> str:
+    """What a parameter of the recommendation brings: "without it -25.1% (-31.0% to -20.2%)"."""
+    if worth.loss_relative is None:
+        return "not measured alone" if worth.loss is None else f"without it {-worth.loss:+.4g} {unit}"
+    said = f"without it {-worth.loss_relative:+.1%}"
+    if worth.loss_low is not None and worth.loss_high is not None:
+        said += f" ({-worth.loss_high:+.1%} to {-worth.loss_low:+.1%})"
+    return said
+
+
+def reduction_step(step: ReductionStep, unit: str) -> str:
+    """What a comparison of the best configuration with a smaller one showed, and what followed from it."""
+    said = "not measured"
+    if step.gain_relative is not None:
+        said = f"{step.gain_relative:+.1%}"
+        if step.gain_low is not None and step.gain_high is not None:
+            said += f" ({percentage(step.confidence)} interval {step.gain_low:+.1%} to {step.gain_high:+.1%})"
+    elif step.difference is not None:
+        said = f"{step.difference:+.4g} {unit}"
+    return f"{said}, {count(step.pairs, 'pair')}: {_REDUCTION_ENDS[step.ended]}"
+
+
+_REDUCTION_ENDS = {
+    "within-margin": "as good as the best, left out",
+    "worse": "worse, kept",
+    "unlikely": "not proven within the budget, kept",
+    "runs-max": "not proven with the most pairs, kept",
+    "time": "the budget ended, kept",
+    "failures": "its runs fail, kept",
+}

@@ -13,7 +13,15 @@ from ascar.capes.session.files import agent_text, interface_text
 from ascar.capes.session.study import GuardSection, OnlineSection, OnlineStudy, ProofSection
 from ascar.extension import kinds, load
 from ascar.starter.keys import keys_of, options_of
-from ascar.study import MeasurementSection, StartSection, StopSection, Study, StudySection, VerifySection
+from ascar.study import (
+    MeasurementSection,
+    RecommendSection,
+    StartSection,
+    StopSection,
+    Study,
+    StudySection,
+    VerifySection,
+)
 from studies import environment_of
 
 TARGETS = kinds("ascar.systems")
@@ -23,6 +31,7 @@ SECTIONS = {
     "start": StartSection,
     "stop": StopSection,
     "verify": VerifySection,
+    "recommend": RecommendSection,
 }
 
 

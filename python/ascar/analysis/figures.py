@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 STAGES = ("load", "change", "fill", "settle", "measurement", "other")
 # Beyond so many readings a figure shows one mean a trial: a page of megabytes shows no more than that.
 _READINGS_MAX = 6000
+_COMPARED = [purpose.value for purpose in Purpose if purpose.of_comparison]
 _DOTS_MAX = 2000
 
 
@@ -41,7 +42,7 @@ def best_so_far(frame: pl.DataFrame, objective: Objective, default_score: float 
         objective: labels the axis.
         default_score: the default's mean, drawn as a line; None: not measured.
     """
-    searched = frame.filter((frame["trial.purpose"] != Purpose.VERIFY.value) & frame["trial.usable"])
+    searched = frame.filter(frame["trial.purpose"].is_in(_COMPARED).not_() & frame["trial.usable"])
     if searched.is_empty():
         return None
     factor, unit = duration_unit(float(searched["trial.elapsed_s"][-1]))
@@ -79,6 +80,7 @@ def instantaneous(trials: Sequence[Trial], objective: Objective) -> Drawing | No
     factor, unit = duration_unit(max(float(at[-1]) for _, at, _ in pieces))
     thin = sum(len(at) for _, at, _ in pieces) > _READINGS_MAX
     groups = {Purpose.DEFAULT: ("default", "default"), Purpose.VERIFY: ("verification", "measurement")}
+    groups[Purpose.REDUCE] = groups[Purpose.VERIFY]
     lines: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for trial, at, values in pieces:
         if thin:
@@ -120,7 +122,7 @@ def distribution(
     """
     by_configuration: dict[Configuration, list[float]] = {}
     for trial in trials:
-        if trial.score is None or trial.unmet or trial.purpose is Purpose.VERIFY:
+        if trial.score is None or trial.unmet or trial.purpose.of_comparison:
             continue
         by_configuration.setdefault(trial.configuration, []).append(trial.score)
     if not by_configuration:

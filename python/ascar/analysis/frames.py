@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ascar.history.table import trials_table
-from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +32,7 @@ def trials_frame(trials: Sequence[Trial], objective: Objective) -> pl.DataFrame:
     best: list[float | None] = []
     current: float | None = None
     for trial in trials:
-        score = trial.score if trial.usable and trial.purpose is not Purpose.VERIFY else None
+        score = trial.score if trial.usable and not trial.purpose.of_comparison else None
         if score is not None and (current is None or objective.better(score, current)):
             current = score
         best.append(current)

@@ -11,7 +11,6 @@ from matplotlib.patches import Rectangle
 from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, styled
 from ascar.analysis.labels import metric_label
 from ascar.render import compact, on_axis
-from ascar.results.trial import Purpose
 from ascar.space.domain import Choices
 from ascar.space.parameter import value_text
 
@@ -50,7 +49,7 @@ class Marginal:
 
 def marginals(trials: Sequence[Trial], space: Space) -> list[Marginal]:
     """Of every parameter that took more than one value, the most telling first; verification left out."""
-    kept = [trial for trial in trials if trial.score is not None and trial.purpose is not Purpose.VERIFY]
+    kept = [trial for trial in trials if trial.score is not None and not trial.purpose.of_comparison]
     found: list[Marginal] = []
     for name in space.names:
         rows = _rows(name, kept, space)

@@ -12,6 +12,7 @@ from ascar.analysis.frames import trials_frame
 from ascar.analysis.labels import metric_label
 from ascar.analysis.marginals import marginal_figure, marginals
 from ascar.analysis.markup import Html, each, tag
+from ascar.analysis.parsimony_section import parsimony_section
 from ascar.analysis.several import several_section
 from ascar.analysis.spectra_section import importance_section
 from ascar.analysis.variation_section import variation_section
@@ -93,6 +94,7 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
             "main",
             _facts(run, outcome, trials),
             sections.configuration_section(outcome, space),
+            parsimony_section(outcome, objective),
             sections.apply_section(outcome, commands),
             _comparison(outcome, objective),
             several_section(run, outcome, trials),

@@ -17,7 +17,8 @@ _BYTES_MAX = 2 * 2**30
 _COLUMNS_MAX = 2_000
 _PARQUET = b"PAR1"  # such a file begins and ends with this
 _KEPT = [TrialState.COMPLETE.value, TrialState.FAILED.value]
-_REPEATED = [Purpose.VERIFY.value, Purpose.BIAS.value]  # one configuration again and again
+# One configuration again and again.
+_REPEATED = [Purpose.VERIFY.value, Purpose.REDUCE.value, Purpose.BIAS.value]
 
 
 def read_frame(path: Path, shown: str) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ascar.cli.compromise import front_of, print_front, print_gains
+from ascar.cli.parsimony import print_parsimony
 from ascar.render import count, duration, number, p_value, percentage, plain, score
 from ascar.results.trial import TrialState
 from ascar.units import format_size
@@ -64,6 +65,7 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
         improved = outcome.verdict.kind == "improved"
         shown = outcome.recommended if improved else outcome.best.configuration
         console.print(_configuration_table(space, shown))
+    print_parsimony(console, outcome, objective)
     _print_several(console, outcome, run)
     console.print()
     console.print(_time_table(outcome))

@@ -10,6 +10,7 @@ import msgspec
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.results.outcome import Outcome, saved_s
+from ascar.results.parsimony import Parsimony  # noqa: TC001  # msgspec reads the annotation
 from ascar.results.session import SessionOutcome
 from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Purpose, Trial, TrialState
@@ -40,6 +41,7 @@ class _Record(msgspec.Struct, frozen=True):
     counts: dict[TrialState, int]
     stopped: str
     saved_s: float = 0.0
+    parsimony: Parsimony | None = None
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -53,6 +55,7 @@ def outcome_text(outcome: Outcome) -> str:
         "counts": outcome.counts,
         "stopped": outcome.stopped,
         "saved_s": outcome.saved_s,
+        "parsimony": outcome.parsimony,
     }
     return codec.dump(record)
 
@@ -117,6 +120,7 @@ def outcome_of(run: Run, text: str, trials: list[Trial], where: str) -> Outcome:
         stopped=record.stopped,
         machine=run.machine,
         saved_s=record.saved_s,
+        parsimony=record.parsimony,
     )
 
 
@@ -156,7 +160,7 @@ def _of_session(found: SessionOutcome) -> Verdict | None:
 def outcome_so_far(run: Run, trials: list[Trial]) -> Outcome:
     """The outcome of a run that has not ended: nothing is verified, so the default is recommended."""
     defaults = [trial for trial in trials if trial.purpose is Purpose.DEFAULT and trial.usable]
-    candidates = [trial for trial in trials if trial.purpose is not Purpose.VERIFY and trial.usable]
+    candidates = [trial for trial in trials if not trial.purpose.of_comparison and trial.usable]
     sign = run.objective.sign
     default = defaults[0] if defaults else None
     stage_s: Counter[str] = Counter()

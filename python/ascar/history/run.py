@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 _trial, _run = schema.trial, schema.run
+_COMPARED = [purpose.value for purpose in Purpose if purpose.of_comparison]
 
 
 class RunKind(StrEnum):
@@ -290,10 +291,10 @@ class Run:
             return connection.execute(crashes).scalar_one()
 
     def best_so_far(self) -> list[BestSoFar]:
-        """The steps of the best score over time (Cao Fig. 5.2), verification left out."""
+        """The steps of the best score over time (Cao Fig. 5.2), comparisons in turns left out."""
         query = (
             sa.select(_trial.c.number, _trial.c.state, _trial.c.score, _trial.c.duration_s, _trial.c.unmet)
-            .where(self._trials.mine, _trial.c.purpose != Purpose.VERIFY.value)
+            .where(self._trials.mine, _trial.c.purpose.not_in(_COMPARED))
             .order_by(_trial.c.number)
         )
         with self._database.read() as connection:

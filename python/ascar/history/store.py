@@ -25,7 +25,7 @@ from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Run, RunKind, RunState, WriteContext
 from ascar.history.trials import RunTrials
 from ascar.results.machine_difference import machine_difference
-from ascar.results.trial import TrialState
+from ascar.results.trial import Purpose, TrialState
 from ascar.space.document import space_to_document
 from ascar.study.file import measured_tables
 
@@ -310,7 +310,8 @@ class History:
                 sa.select(_run).where(*([_run.c.name == name] if name else [])).order_by(_run.c.id.desc())
             ).all()
             counts: dict[int, dict[TrialState, int]] = {}
-            usable = (_trial.c.state == TrialState.COMPLETE.value) & (_trial.c.purpose != "verify")
+            compared = [purpose.value for purpose in Purpose if purpose.of_comparison]
+            usable = (_trial.c.state == TrialState.COMPLETE.value) & _trial.c.purpose.not_in(compared)
             scores: dict[int, tuple[float | None, float | None]] = {}
             grouped = sa.select(_trial.c.run_id, _trial.c.state, sa.func.count()).group_by(
                 _trial.c.run_id, _trial.c.state

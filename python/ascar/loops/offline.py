@@ -1,15 +1,18 @@
-"""The offline loop: space -> optimizer -> target.apply -> workload.run -> pilot -> history, then verify.
+"""The offline loop: space -> optimizer -> target.apply -> workload.run -> pilot -> history, verify, reduce.
 
 One trial is `evaluation`; the trials of a run are a `campaign`; what is tried next is the `search`; what may
-be claimed at the end is the `verification`.
+be claimed at the end is the `verification`; what of it is needed is the `parsimony`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.events import Event
+from ascar.parsimony import reduce
 from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome
 from ascar.search import Search, best_of_similar
@@ -68,7 +71,9 @@ def tune(
         default = search.measure_default()
         search.proposals.put(*proposals(campaign, known_loads))
         best, verdict, stopped = _decide(campaign, search)
+        best, verdict, parsimony = reduce(campaign, best, verdict)
         outcome = _outcome(campaign, default, best, verdict, stopped)
+        outcome = replace(outcome, parsimony=parsimony)
         campaign.run.finish(outcome)
         remember(campaign, outcome, library)
     listener(Event("study-finished", json_ready(outcome)))
@@ -116,6 +121,8 @@ def verify(
         verdict = verification.verify(candidate)
         known = run.outcome()
         outcome = _outcome(campaign, known.default, verification.best, verdict, known.stopped)
+        if candidate == known.recommended:
+            outcome = replace(outcome, parsimony=known.parsimony)
         campaign.run.finish(outcome if against is None else known)
     listener(Event("study-finished", json_ready(outcome)))
     return outcome

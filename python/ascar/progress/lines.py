@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ascar.progress.state import StudyProgress
     from ascar.results.trial import Trial
 
+# More names are not told on one line.
+_NAMES_SHOWN = 6
+
 
 def line_of(progress: StudyProgress, event: Event) -> str:
     """The line for an event that `progress` has already taken; empty for what is not worth one."""
@@ -31,6 +34,10 @@ def line_of(progress: StudyProgress, event: Event) -> str:
             line = "verifying: best and default in turns, until it is decided or the budget is spent"
         case "compared":
             line = _compared(progress, event)
+        case "reducing":
+            line = _reducing(event)
+        case "reduced":
+            line = f"reduced: {event.data['note']}"
         case "not-remembered":
             line = f"the gain is not kept in the library: {event.data['reason']}"
         case _:
@@ -59,6 +66,12 @@ def _budget_short(progress: StudyProgress, event: Event) -> str:
         f"{duration(needed_s)} if the gain is small; go on later with `ascar tune STUDY --resume --budget "
         f"'{duration(needed_s)}'`"
     )
+
+
+def _reducing(event: Event) -> str:
+    names = cast("tuple[str, ...]", event.data["left_out"])
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (" ..." if len(names) > _NAMES_SHOWN else "")
+    return f"without {count(len(names), 'parameter')} ({shown}): against the best, in turns"
 
 
 def _compared(progress: StudyProgress, event: Event) -> str:

@@ -87,8 +87,8 @@ class StudyProgress:
     def _finish(self, trial: Trial) -> None:
         self.current = None
         self.counts[trial.state] += 1
-        if trial.purpose is Purpose.VERIFY:
-            self.verified += 1
+        if trial.purpose.of_comparison:
+            self.verified += trial.purpose is Purpose.VERIFY
             return
         if trial.purpose is Purpose.DEFAULT and self.default is None and trial.usable:
             self.default = trial

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from ascar.results.measurement import Count
+from ascar.results.parsimony import Parsimony
 from ascar.results.trial import Trial, TrialState
 from ascar.results.verdict import Verdict
 from ascar.space import Configuration
@@ -26,7 +27,8 @@ class Outcome(msgspec.Struct, frozen=True):
     Attributes:
         run_id: the run's id in the history.
         study: the study's name.
-        best: the best usable trial of the search; None if there is none.
+        best: the trial of the configuration that the verdict is about: the best usable one of the search, or
+            a run of the smaller configuration that took its place; None if there is none.
         default: the first complete trial of the default configuration; None if there is none.
         recommended: the configuration to put in force: the best one's, or the default.
         verdict: the verdict of the last comparison.
@@ -35,6 +37,7 @@ class Outcome(msgspec.Struct, frozen=True):
         stopped: why the search ended, one line.
         machine: the machine for which the result is valid, as the target describes it.
         saved_s: seconds of load that abandoning worse configurations saved.
+        parsimony: how the best configuration was reduced to what is needed; None if that was not tried.
     """
 
     run_id: Count
@@ -48,6 +51,7 @@ class Outcome(msgspec.Struct, frozen=True):
     stopped: str
     machine: Mapping[str, Any]
     saved_s: float = 0.0
+    parsimony: Parsimony | None = None
 
 
 def saved_s(trials: Iterable[Trial]) -> float:

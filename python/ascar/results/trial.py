@@ -36,12 +36,18 @@ class Purpose(StrEnum):
     REMEASURE = "re-measurement"
     VERIFY = "verify"
     BIAS = "bias"
+    REDUCE = "reduction"
     SWEEP = "sweep"
 
     @property
     def of_search(self) -> bool:
         """Whether an optimizer proposed it."""
         return self in (Purpose.SEARCH, Purpose.REMEASURE)
+
+    @property
+    def of_comparison(self) -> bool:
+        """Whether it is one of the runs in turns that a claim rests on."""
+        return self in (Purpose.VERIFY, Purpose.REDUCE)
 
 
 class Origin(StrEnum):

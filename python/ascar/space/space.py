@@ -290,6 +290,19 @@ class Space:
             if parameter.name in configuration and not same(parameter.default, configuration[parameter.name])
         )
 
+    def with_default_of(self, configuration: Mapping[str, Value], names: Iterable[str]) -> Configuration:
+        """The configuration with these parameters at their defaults, or pins; what no longer applies is gone.
+
+        It may break a constraint: `is_valid` tells.
+        """
+        back, known = frozenset(names), dict[str, "Value | None"]()
+        for level in self._solver.order:
+            name = level.name
+            own = self.pinned.get(name, self[name].default)
+            value = own if name in back else configuration.get(name, own)
+            known[name] = value if self._active(name, known) else None
+        return self._configuration(known)
+
     def weakened(self, configuration: Mapping[str, Value]) -> dict[str, frozenset[Guarantee]]:
         """What a configuration promises less of than the default, by parameter; empty where nothing."""
         labels = {name: self[name].weakens(value) for name, value in configuration.items()}

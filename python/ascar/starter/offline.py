@@ -10,6 +10,7 @@ from ascar.starter.keys import Key, keys_of, options_of, toml
 from ascar.study import (
     GuardSection,
     MeasurementSection,
+    RecommendSection,
     StartSection,
     StopSection,
     StudySection,
@@ -121,6 +122,7 @@ def study_text(kind: str) -> str:
         section("start", StartSection, {}),
         section("stop", StopSection, {}),
         section("verify", VerifySection, {}),
+        section("recommend", RecommendSection, {}),
         section("guard", GuardSection, {}, ("pace",)),
     ]
     return "\n".join(parts)

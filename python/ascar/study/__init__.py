@@ -15,7 +15,13 @@ from ascar.study.file import (
 from ascar.study.guard import GuardSection
 from ascar.study.keys import check_value, convert, duration, within, words_in
 from ascar.study.nodes import node_tables, on_node
-from ascar.study.sections import MeasurementSection, StartSection, StudySection, VerifySection
+from ascar.study.sections import (
+    MeasurementSection,
+    RecommendSection,
+    StartSection,
+    StudySection,
+    VerifySection,
+)
 from ascar.study.stop import DiversityStop, RemainingGainStop, StopSection, stop_tables
 
 __all__ = [
@@ -23,6 +29,7 @@ __all__ = [
     "DiversityStop",
     "GuardSection",
     "MeasurementSection",
+    "RecommendSection",
     "RemainingGainStop",
     "StartSection",
     "StopSection",

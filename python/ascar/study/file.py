@@ -19,10 +19,12 @@ from ascar.study.keys import convert, duration, formula, words_in
 from ascar.study.nodes import on_node
 from ascar.study.sections import (
     MeasurementSection,
+    RecommendSection,
     StartSection,
     StudySection,
     VerifySection,
     check_measurement,
+    check_recommend,
     check_start,
     check_study,
     check_verify,
@@ -50,6 +52,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: StartSection = StartSection()
     stop: StopSection = StopSection()
     verify: VerifySection = VerifySection()
+    recommend: RecommendSection = RecommendSection()
     # That of `ascar capes up`, which a search leaves alone: one file serves both loops.
     online: dict[str, Any] = {}
     guard: GuardSection = GuardSection()
@@ -77,6 +80,7 @@ class Study(msgspec.Struct, frozen=True):
         stop: reasons to end early.
         stop_targets: the formulas of its targets, by their text.
         verify: the last comparison.
+        recommend: how little the recommendation changes.
         digest: SHA-256 of the file's meaning: the same for the same study, whatever its comments.
         text: the file as it was read.
     """
@@ -97,6 +101,7 @@ class Study(msgspec.Struct, frozen=True):
     stop: StopSection
     stop_targets: dict[str, Expression]
     verify: VerifySection
+    recommend: RecommendSection
     digest: str
     text: str
 
@@ -198,6 +203,7 @@ class Study(msgspec.Struct, frozen=True):
         check_start(file.start)
         check_stop(file.stop)
         check_verify(file.verify)
+        check_recommend(file.recommend)
         file.guard.check()
         objectives = _objectives(file.study.objective)
         constraints = tuple(
@@ -222,6 +228,7 @@ class Study(msgspec.Struct, frozen=True):
             stop=file.stop,
             stop_targets=targets_of(file.stop),
             verify=file.verify,
+            recommend=file.recommend,
             digest=study_digest(table),
             text=text,
         )
@@ -301,7 +308,9 @@ def _searched(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 def measured_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
     """What of a study's tables decides what trials measure: not how long it goes on, nor what is claimed."""
-    kept = {name: keys for name, keys in _searched(tables).items() if name not in ("stop", "verify")}
+    kept = {
+        name: keys for name, keys in _searched(tables).items() if name not in ("stop", "verify", "recommend")
+    }
     return kept | {"study": {key: text for key, text in tables.get("study", {}).items() if key != "budget"}}
 
 

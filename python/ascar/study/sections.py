@@ -105,6 +105,18 @@ class VerifySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs_max: int = 1000
 
 
+class RecommendSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[recommend]`: how little the recommendation changes.
+
+    Attributes:
+        margin: the relative loss, against the best configuration, that is accepted for changing fewer
+            parameters, e.g. 0.03; what is left of the budget after the verdict is used to show it. 0: nothing is
+            left out.
+    """
+
+    margin: float = 0.0
+
+
 def check_study(study: StudySection) -> None:
     """Ranges that types cannot say.
 
@@ -182,3 +194,12 @@ def check_verify(verify: VerifySection) -> None:
     within("verify.margin", verify.margin, 0.0, 0.9)
     within("verify.runs_min", verify.runs_min, 2, 1000)
     within("verify.runs_max", verify.runs_max, verify.runs_min, 10_000)
+
+
+def check_recommend(recommend: RecommendSection) -> None:
+    """Ranges that types cannot say.
+
+    Raises:
+        StudyError: a number is out of range.
+    """
+    within("recommend.margin", recommend.margin, 0.0, 0.9)

@@ -104,4 +104,6 @@ class LiveProgress:
             return "between trials"
         if trial.purpose is Purpose.VERIFY:
             return f"verifying against the default, in turns: run {progress.verified + 1}"
+        if trial.purpose is Purpose.REDUCE:
+            return f"leaving out what is not needed, in turns: trial {trial.number}"
         return f"trial {trial.number} ({trial.purpose.value})"
