@@ -110,8 +110,8 @@ class RecommendSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         margin: the relative loss, against the best configuration, that is accepted for changing fewer
-            parameters, e.g. 0.03; what is left of the budget after the verdict is used to show it. 0: nothing is
-            left out.
+            parameters, e.g. 0.03; what is left of the budget after the verdict is used to show it. 0: none
+            is left out.
     """
 
     margin: float = 0.0

@@ -134,6 +134,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: dict[str, Any] = {}
     stop: dict[str, Any] = {}
     verify: dict[str, Any] = {}
+    recommend: dict[str, Any] = {}
 
 
 class OnlineStudy(msgspec.Struct, frozen=True):
