@@ -179,7 +179,7 @@ def test_a_mistake_is_one_line_that_names_key_value_and_what_is_allowed(text, sa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xff\xfe", "is not UTF-8"),
+        (b"\xff\xfe", "is UTF-16 text"),
         (b"#" * (FILE_BYTES_MAX + 1), "larger than"),
         (None, "No such file"),
     ],

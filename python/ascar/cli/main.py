@@ -14,6 +14,8 @@ from ascar.cli.statuses import DONE, INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Whether the process runs a single command, that of its own command line.
+_own_process = [False]
 # What the shell sets while it completes a command line, which it does not give as arguments.
 _COMPLETES = "_ASCAR_COMPLETE"
 
@@ -27,11 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status, see `ascar.cli.statuses`.
     """
+    _own_process[0] = arguments is None
     own = list(sys.argv[1:] if arguments is None else arguments)
     if not json_wanted(own):
         return _run(own, as_json=False)
     with stdout_for_json():
         return _run(own, as_json=True)
+
+
+def is_own_process() -> bool:
+    """Whether the process runs a single command, that of its own command line."""
+    return _own_process[0]
 
 
 def _run(arguments: Sequence[str], *, as_json: bool) -> int:

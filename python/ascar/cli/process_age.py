@@ -10,6 +10,13 @@ from pathlib import Path
 _START = 19
 
 
+def start_s() -> float:
+    """Seconds that the start of this process took until now; 0 in a process that is more than one command."""
+    from ascar.cli.main import is_own_process
+
+    return process_age_s() if is_own_process() else 0.0
+
+
 def process_age_s() -> float:
     """Seconds since the process began."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()

@@ -37,7 +37,7 @@ def tune(
 
     wanted = read_study(study, budget, format_device)
     from ascar.cli.interrupts import resumable
-    from ascar.cli.process_age import process_age_s
+    from ascar.cli.process_age import start_s
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.history import History
@@ -52,7 +52,7 @@ def tune(
                 library=default_path(),
                 resume=resume,
                 listener=listener,
-                spent_s=process_age_s(),
+                spent_s=start_s(),
             )
         show_outcome(outcome, history, "tune", as_json=json)
     return decided(outcome.verdict.is_decided)

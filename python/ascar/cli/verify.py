@@ -44,7 +44,7 @@ def verify(
     verdict.kind), 130 interrupted; then everything was put back, and the same command goes on.
     """
     from ascar.cli.interrupts import resumable
-    from ascar.cli.process_age import process_age_s
+    from ascar.cli.process_age import start_s
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.cli.studies import (
@@ -75,7 +75,7 @@ def verify(
                 candidate,
                 against=reference,
                 listener=listener,
-                spent_s=process_age_s(),
+                spent_s=start_s(),
             )
         show_outcome(outcome, history, "verify", as_json=json)
     return decided(outcome.verdict.is_decided)
