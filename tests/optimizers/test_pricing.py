@@ -247,7 +247,7 @@ TUNED = """
 [study]
 name = "changes"
 objective = "maximize throughput_ops_per_s"
-budget = "30 min"
+budget = "1 h"
 [target]
 kind = "simulated"
 metrics = { throughput_ops_per_s = "1000 + 40 * depth + 10 * block" }
