@@ -193,7 +193,7 @@ def test_the_example_is_tuned(ascar, tmp_path, image):
 @pytest.mark.slow
 def test_its_configurations_can_be_exported(ascar, study):
     done = when_alone(lambda: ascar("tune", study, "--json"))
-    assert done.status == 0, done.err
+    assert done.status in (0, 3), done.err
     trials = ascar("history", "show", "small", "--json").document["trials"]
     number = next(trial["number"] for trial in trials if trial["purpose"] == "search")
     signs = (
@@ -423,7 +423,7 @@ def test_a_device_in_use_is_refused(ascar, on_disk, image, disk, tmp_path):
 @pytest.mark.slow
 def test_an_empty_device_that_is_confirmed_is_tuned(ascar, on_disk, disk):
     done = when_alone(lambda: ascar("tune", on_disk, "--format-device", disk, "--json"))
-    assert done.status == 0, done.err
+    assert done.status in (0, 3), done.err
     assert done.document["machine"]["device"]["path"] == disk
 
 
