@@ -250,10 +250,10 @@ def test_one_that_runs_already_is_tuned_applied_and_restored(
     one = subject(name)
     one.run_as_service()
     assert one.ascar("check", one.study)["problems"] == []
-    assert one.leftovers() == []
+    one.until(lambda: one.leftovers() == [], "everything is as before: a reload ends by itself")
     tuned = one.ascar("tune", one.study)
     assert tuned["counts"].get("failed", 0) == 0
-    assert one.leftovers() == []
+    one.until(lambda: one.leftovers() == [], "everything is as before: a reload ends by itself")
     parameter, value = {"redis": ("hz", 50), "nginx": ("gzip_comp_level", 3)}[name]
     wanted = {**tuned["default"]["configuration"], parameter: value}
     document = {"schema": "ascar/configuration/1", "configuration": wanted}
