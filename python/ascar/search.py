@@ -22,17 +22,15 @@ from ascar.space import change_budget
 from ascar.study.stop import stop_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Container, Sequence
 
-    from ascar.campaign import Campaign
+    from ascar.campaign import Campaign, Reserve
     from ascar.history import History
     from ascar.optimizers import Optimizer
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
     from ascar.study import Study
 
-    Reserve = Callable[[Trial | None], float]
-    """Seconds that the verification of a trial's configuration will take."""
 
 # Two runs of the default before the search: one alone would hide a first run that is unlike all others.
 _DEFAULT_RUNS = 2
@@ -152,13 +150,13 @@ class Search:
                 )
         return self.campaign.of(Purpose.DEFAULT)[0]
 
-    def run(self, reserve_s: Reserve) -> str:
+    def run(self, reserve: Reserve) -> str:
         """Try what the optimizer proposes until there is a reason to end; returns the reason.
 
         Args:
-            reserve_s: seconds to keep back for the verification of the best so far.
+            reserve: seconds to keep back for the verification of the best so far.
         """
-        while not (reason := self._reason_to_end(reserve_s)):
+        while not (reason := self._reason_to_end(reserve)):
             try:
                 proposal = self.proposals.take()
             except Exhausted as exhausted:
@@ -221,18 +219,20 @@ class Search:
             change_s=_change_s(trial),
         )
 
-    def _time_spent(self, reserve_s: Reserve) -> str:
+    def _time_spent(self, reserve: Reserve) -> str:
         """Why there is no time for another trial; empty where there is."""
         campaign = self.campaign
-        if campaign.left_s < campaign.trial_s:
+        spare_s = campaign.left_s - campaign.trial_s
+        if spare_s < 0:
             return "the time budget is spent"
-        if campaign.left_s < campaign.trial_s + reserve_s(self.best()):
+        # Finding the best so far costs a fit of the optimizer's model: not while anything would fit.
+        if spare_s < reserve.most_s and spare_s < reserve.needed_s(self.best()):
             return "its share of the time budget is spent; the rest is kept for the verification"
         return ""
 
-    def _reason_to_end(self, reserve_s: Reserve) -> str:
+    def _reason_to_end(self, reserve: Reserve) -> str:
         """Why the search should end now; empty while it should go on (Cao 9.6)."""
-        if spent := self._time_spent(reserve_s):
+        if spent := self._time_spent(reserve):
             return spent
         reason = self._rule_to_end()
         self.is_over = bool(reason)

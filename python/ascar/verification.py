@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ascar.abandonment import run_scatter
+from ascar.campaign import Reserve
 from ascar.cycles import Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
     from ascar.study import Study
 
-    Reserve = Callable[[Trial | None], float]
 
 # A candidate whose runs fail, or break a constraint, in more than this share of the pairs is not recommended.
 _FAILURES_SHARE_MAX = 0.1
@@ -189,7 +189,7 @@ class Verification:
         """
         most_s = (1 - _SEARCH_SHARE_MIN) * self.campaign.left_s
 
-        def reserve_s(best: Trial | None) -> float:
+        def needed_s(best: Trial | None) -> float:
             best = self.promising(best)
             if best is None or best.score is None:
                 return 0.0
@@ -198,7 +198,7 @@ class Verification:
             pair_s = self.campaign.pair_s((self._default, best.configuration))
             return min(_CAUTION * count * pair_s, most_s)
 
-        return reserve_s
+        return Reserve(most_s, needed_s)
 
     def warn_of_short_budget(self) -> None:
         """Tell the listener if the budget will probably not suffice, by what the default's runs took.

@@ -139,8 +139,7 @@ def _decide(campaign: Campaign, search: Search) -> tuple[Trial | None, Verdict, 
     while True:
         best = verification.unsettled()
         if best is None:
-            reserve_s = verification.reserve()
-            stopped = search.run(reserve_s)
+            stopped = search.run(verification.reserve())
             best = verification.promising(search.best(verification.rejected))
         verdict = verification.verify(best and best.configuration, search.may_go_on)
         if verdict.is_decided or best is None or not search.may_go_on():
