@@ -19,6 +19,7 @@ BIN := .venv/bin
 PREFIX ?= /usr/local
 # Tests wait for processes more than they compute: some more at a time than there are processors.
 WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
+WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 1)))
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,10 +43,10 @@ page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which t
 	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
 
 test: setup-dev ## Run the tests, several at a time (WORKERS=...)
-	@scripts/test $(WORKERS)
+	@scripts/test quick $(WORKERS)
 
-test-slow: setup-dev ## Run the tests that take ten seconds and more, or start programs hundreds of times; one at a time
-	$(BIN)/python -m pytest -n 0 -m slow
+test-slow: setup-dev ## Run the tests that take ten seconds and more; alone those that compare the machine's speeds
+	@scripts/test slow $(WORKERS_SLOW)
 
 lint: setup-dev ## Check style, types, layers
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ is drawn is the same in every run."""
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -65,6 +66,17 @@ def pytest_configure() -> None:
     _keep_bytecode()
     # As the program does: several threads on small matrices wait for each other, beside a load for minutes.
     compute_on_one_thread()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect thousands of tests without looking for garbage among them, which takes as long again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def _keep_bytecode() -> None:

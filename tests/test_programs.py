@@ -296,14 +296,3 @@ def test_killed_at_a_moment_everything_is_as_before(
     one = subject(name)
     one.run_as_service()
     kills(one, 2, random.Random(f"{name} {seed}"))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
-@pytest.mark.parametrize("name", NEEDS)
-def test_killed_at_fifty_moments_everything_is_as_before(
-    subject: Callable[[str], Subject], name: str, seed: int
-) -> None:
-    one = subject(name)
-    one.run_as_service()
-    kills(one, 50, random.Random(f"fifty {name} {seed}"))

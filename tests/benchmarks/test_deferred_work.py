@@ -14,6 +14,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.machine,
     pytest.mark.slow,
+    pytest.mark.paced,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a loop device and vm.dirty_expire_centisecs"),
     pytest.mark.skipif(not THROTTLE.exists(), reason="needs the control group blkio, version 1"),
 ]

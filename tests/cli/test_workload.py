@@ -64,6 +64,7 @@ def record(ascar: Callable[..., Any], *words: object) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @needs_strace
 def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, ascard, place) -> None:
     data = place / "data"
@@ -91,6 +92,7 @@ def test_the_signature_of_a_database_that_runs_replays_with_its_features(ascar, 
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @needs_strace
 @pytest.mark.parametrize("personality", ["mailserver", "webserver"])
 def test_the_signature_of_a_load_that_runs_replays_with_its_features(
@@ -136,6 +138,7 @@ def gaps(ascard: Path, directory: Path, words: list[object]) -> dict[str, float]
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @needs_strace
 @pytest.mark.parametrize("personality", ["mailserver", "webserver"])
 def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
@@ -183,6 +186,7 @@ def test_a_signature_goes_as_fast_as_the_load_goes_when_nobody_watches(
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @needs_strace
 def test_a_command_is_recorded_from_its_start_and_ended_afterwards(ascar, place) -> None:
     trace, pidfile = place / "record.trace", place / "pid"

@@ -125,6 +125,7 @@ def agree(attempt: Callable[[], dict[str, float]]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @pytest.mark.parametrize("text", [USERS, STREAM, HELD], ids=["users", "stream", "held open"])
 def test_the_replay_of_a_load_has_its_features(replay: Callable[[str, float], Trace], text: str) -> None:
     def attempt() -> dict[str, float]:

@@ -122,6 +122,7 @@ def far(original: list[dict[str, float]], other: list[dict[str, float]]) -> dict
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
 @pytest.mark.parametrize("what", ["database that waits", "database", "mail server"])
 def test_a_process_and_its_signature_are_alike_under_the_same_instrument(

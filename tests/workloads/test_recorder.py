@@ -88,6 +88,7 @@ def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 def test_a_process_is_recorded_and_its_signature_replays(
     process: subprocess.Popen[str], ascard: Path, place: Path
 ) -> None:
