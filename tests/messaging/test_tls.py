@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -124,6 +125,39 @@ def test_a_server_without_tls_hears_nothing_where_tls_was_asked_for(
         plain = Settings(url=own.url.replace("nats://", "tls://"), user=own.user, password=own.password)
         with pytest.raises(MessagingError, match="offers no TLS"):
             asyncio.run(connect(plain))
+
+
+def test_bytes_in_clear_behind_the_greeting_are_refused(port: int, certificates: Path) -> None:
+    """Somebody in between who has no key adds what may be read as if it had come inside TLS."""
+    added = b"PONG\r\nMSG ascar.rules.find 1 2\r\n{}\r\n"
+
+    async def run() -> None:
+        ended = asyncio.Event()
+
+        async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            from_server, to_server = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(await from_server.readline() + added)
+            await asyncio.gather(_relay(reader, to_server), _relay(from_server, writer))
+            ended.set()
+
+        between = await asyncio.start_server(speak, "127.0.0.1", 0)
+        try:
+            with pytest.raises(MessagingError, match="in clear behind its greeting"):
+                await connect(settings(between.sockets[0].getsockname()[1], certificates))
+        finally:
+            between.close()
+        await asyncio.wait_for(ended.wait(), 60)
+
+    asyncio.run(run())
+
+
+async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while piece := await reader.read(65536):
+            writer.write(piece)
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 def test_files_that_are_no_certificates(port: int, certificates: Path, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class Told:
                 await client.publish(message.reply, part)
             await client.flush()
 
-        await client.subscribe(f"ascar.capes.{SESSION}.history", cb=give)
+        await client.subscribe(f"ascar.capes.{SESSION}.history.*", cb=give)
         await asyncio.wait_for(link.flush(), 20)
 
     def _past(self, first: int, end: int) -> list[bytes]:

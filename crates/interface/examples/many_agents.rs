@@ -83,7 +83,7 @@ fn main() {
     std::thread::sleep(Duration::from_secs(3));
     let status = link
         .request(
-            "ascar.capes.test.control",
+            "ascar.capes.test.control.anyone.status",
             br#"{"op": "status"}"#,
             Duration::from_secs(10),
         )

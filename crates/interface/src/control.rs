@@ -1,4 +1,4 @@
-//! `P.control`: for people and job schedulers.
+//! `P.control.USER.OP`: for people and job schedulers.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,8 @@ use crate::session::{Announced, Session};
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
 impl Session {
-    pub(crate) fn take_control(&mut self, message: &Message) {
+    /// The message server decides which users may publish which operations; the user is the actor of the audit log.
+    pub(crate) fn take_control(&mut self, user: &str, op: &str, message: &Message) {
         let parsed = (message.payload.len() <= REQUEST_BYTES_MAX)
             .then(|| serde_json::from_slice::<Value>(&message.payload))
             .and_then(Result::ok)
@@ -28,7 +29,11 @@ impl Session {
                 self.counters.garbage += 1;
                 Err("a request is a JSON object of at most 64 KiB".to_owned())
             }
-            Some(request) if request["op"] == "audit" => {
+            Some(request) if request["op"] != op => Err(format!(
+                "op = {}: must be {op:?}, as in the subject control.{user}.{op}",
+                request["op"]
+            )),
+            Some(request) if op == "audit" => {
                 let limit = request["limit"].as_u64().unwrap_or(100).min(1000) as u32;
                 match &message.reply {
                     None => return,
@@ -43,7 +48,7 @@ impl Session {
                     }
                 }
             }
-            Some(request) => self.control(&request),
+            Some(request) => self.control(user, op, &request),
         };
         let answer = match outcome {
             Ok(value) => json!({"ok": value}),
@@ -52,24 +57,23 @@ impl Session {
         self.reply(message, &answer);
     }
 
-    fn control(&mut self, request: &Value) -> Result<Value, String> {
-        let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
-        let (op, actor, why) = (text("op"), text("actor"), text("why"));
+    fn control(&mut self, user: &str, op: &str, request: &Value) -> Result<Value, String> {
         if op == "status" {
             return Ok(self.status());
         }
-        let outcome = self.deed(&op, request)?;
+        let outcome = self.deed(user, op, request)?;
         let mut detail = request.clone();
         if let Some(fields) = detail.as_object_mut() {
             for key in ["op", "actor", "why"] {
                 fields.remove(key);
             }
         }
-        self.audit(&actor, &op, &why, detail);
+        let why = request["why"].as_str().unwrap_or_default();
+        self.audit(user, op, why, detail);
         Ok(outcome)
     }
 
-    fn deed(&mut self, op: &str, request: &Value) -> Result<Value, String> {
+    fn deed(&mut self, user: &str, op: &str, request: &Value) -> Result<Value, String> {
         let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
         match op {
             "mode" => {
@@ -123,15 +127,14 @@ impl Session {
                 let set = serde_json::from_value(request["set"].clone())
                     .map_err(|error| format!("set: {error}"))?;
                 let id = format!("hand-{}", crate::clock::unix_s());
-                let (why, actor) = (text("why"), text("actor"));
                 Ok(self.judge(
                     Action {
                         version: 1,
                         id,
                         tick: self.tick(),
                         set,
-                        why,
-                        actor,
+                        why: text("why"),
+                        actor: user.to_owned(),
                         falls_back: false,
                     },
                     true,

@@ -14,6 +14,8 @@ use crate::stream::Stream;
 
 /// Most bytes that wait to be sent: a server that takes nothing is given up.
 const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Who a caller without a user is, in subjects.
+const ANYONE: &str = "anyone";
 /// How long greeting and login may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often we ask whether the server is there.
@@ -66,18 +68,17 @@ impl Link {
             payload_bytes_max: 1 << 20,
             heard: now,
             asked: now,
-            inbox: inbox(name),
+            inbox: inbox(options.user.as_deref(), name),
             requests: 0,
         };
         let deadline = now + PATIENCE;
-        let info = loop {
-            match link.event(deadline)? {
-                Some(Event::Info(text)) => break text,
-                Some(Event::Error(error)) => {
-                    return Err(Fault(format!("the server says: {error}")));
-                }
-                Some(_) => {}
-                None => return Err(Fault(format!("{host}:{port}: does not greet: is it NATS?"))),
+        let info = match link.event(deadline)? {
+            Some(Event::Info(text)) => text,
+            Some(Event::Error(error)) => {
+                return Err(Fault(format!("the server says: {error}")));
+            }
+            Some(_) | None => {
+                return Err(Fault(format!("{host}:{port}: does not greet: is it NATS?")));
             }
         };
         let info: Info = serde_json::from_str(&info)
@@ -93,6 +94,13 @@ impl Link {
             )));
         }
         if wants_tls || info.tls_required {
+            // What was sent in clear would be read as if it had come inside TLS: anybody in between could write it.
+            if !link.parser.is_empty() {
+                return Err(Fault(format!(
+                    "{host}:{port}: sends bytes in clear behind its greeting, before TLS begins: somebody in between \
+                     may have added them; check the way to the server"
+                )));
+            }
             link.stream.encrypt(options, &host)?;
         }
         // Read at each connection: a token ends, and another takes its place.
@@ -301,11 +309,11 @@ fn timeout(duration: Duration) -> PollTimeout {
     PollTimeout::try_from(milliseconds as i32).unwrap_or(PollTimeout::MAX)
 }
 
-/// A subject that nobody else listens to.
-fn inbox(name: &str) -> String {
+/// A subject that nobody else listens to, among those that the server leaves to this user.
+fn inbox(user: Option<&str>, name: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write(name.as_bytes());
     hasher.write_u32(std::process::id());
-    format!("_INBOX.{:016x}", hasher.finish())
+    format!("_INBOX.{}.{:016x}", user.unwrap_or(ANYONE), hasher.finish())
 }

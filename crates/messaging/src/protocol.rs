@@ -56,6 +56,11 @@ impl Parser {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Whether every byte was taken.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.buffer.len()
+    }
+
     /// The next event, if it is complete.
     ///
     /// # Errors

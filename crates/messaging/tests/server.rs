@@ -188,3 +188,42 @@ fn tls_is_spoken_with_the_authority_that_was_named_and_no_other() {
     );
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+#[test]
+fn bytes_in_clear_behind_the_greeting_are_not_taken_for_what_tls_brings() {
+    use std::io::{Read, Write};
+    let folder = std::env::temp_dir().join(format!("ascar-clear-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let ca = folder.join("ca.pem");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+        .args(["ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x"])
+        .args(["-keyout", "/dev/null", "-out", ca.to_str().unwrap()])
+        .stderr(Stdio::null())
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: openssl is not installed");
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = Options::local(&format!(
+        "tls://127.0.0.1:{}",
+        listener.local_addr().unwrap().port()
+    ));
+    options.tls.ca = Some(ca);
+    // No key is needed for this: whoever is on the way to the server can do it.
+    let between = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket
+            .write_all(b"INFO {\"tls_required\":true}\r\nPONG\r\nMSG a 1 2\r\nhi\r\n")
+            .unwrap();
+        let mut heard = Vec::new();
+        let _ = socket.read_to_end(&mut heard);
+        heard
+    });
+    let refused = Link::connect(&options, "x").unwrap_err();
+    assert!(refused.0.contains("in clear"), "{refused}");
+    // Not even the handshake was begun.
+    assert!(between.join().unwrap().is_empty());
+    let _ = std::fs::remove_dir_all(&folder);
+}

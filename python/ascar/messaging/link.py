@@ -16,7 +16,7 @@ import nats.errors
 from ascar.errors import AscarError, MessagingError
 from ascar.messaging.answers import RequestRefused
 from ascar.messaging.client import GuardedClient
-from ascar.messaging.identity import identity
+from ascar.messaging.identity import caller, identity
 from ascar.messaging.message import Message, Refusal, decode, encode
 
 if TYPE_CHECKING:
@@ -60,11 +60,15 @@ class Link:
     """A connection; make one by `await Link.open(...)`, use it in `async with`.
 
     When the server is lost it is looked for without end; meanwhile requests fail by their time-outs.
+
+    Attributes:
+        user: our name in subjects; answers to us come below `_INBOX.USER`.
     """
 
-    def __init__(self, client: Client, url: str) -> None:
+    def __init__(self, client: Client, url: str, user: str) -> None:
         self._client = client
         self._url = url
+        self.user = user
         self._opening = True
         self._lost_since_s: float | None = None
         self.counts = Counts()
@@ -84,7 +88,7 @@ class Link:
         """
         settings.check()
         client = GuardedClient(settings.url)
-        link = cls(client, settings.url)
+        link = cls(client, settings.url, caller(settings))
         try:
             with _cancellable():
                 async with asyncio.timeout(timeout_s):
@@ -99,6 +103,7 @@ class Link:
                         disconnected_cb=link._on_loss,
                         reconnected_cb=link._on_return,
                         tls=settings.ssl_context(),
+                        inbox_prefix=f"_INBOX.{link.user}",
                         **identity(settings),
                     )
         except asyncio.CancelledError:

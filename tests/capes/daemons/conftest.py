@@ -39,6 +39,7 @@ class Bus:
         self.buffer = b""
         self.messages = []
         self.serial = 0
+        self.user = login[0] if login else "test"
         self._line()  # INFO
         greeting = {"verbose": False, "pedantic": False}
         if login:
@@ -60,23 +61,29 @@ class Bus:
     def request(self, subject, message):
         """The first reply's bytes."""
         self.serial += 1
-        reply = f"_INBOX.test.{os.getpid()}.{self.serial}"
-        self.publish(subject, message, reply)
+        reply = f"_INBOX.{self.user}.{os.getpid()}.{self.serial}"
+        self.publish(
+            f"{subject}.{self.user}" if subject in ("actions", "history") else subject, message, reply
+        )
         return self.next(lambda name, payload: payload if name == reply else None)
 
     def ask(self, subject, message):
         return json.loads(self.request(subject, message))
 
+    def ask_control(self, op, **keys):
+        """What the interface answers, whether it does so or not."""
+        return self.ask(f"control.{self.user}.{op}", {"op": op, "why": "to see", **keys})
+
     def control(self, op, **keys):
-        answer = self.ask("control", {"op": op, "actor": "test", "why": "to see", **keys})
+        answer = self.ask_control(op, **keys)
         assert "ok" in answer, answer
         return answer["ok"]
 
     def history(self, **keys):
         """The parts of a reply: headers, and blocks behind them."""
         self.serial += 1
-        reply = f"_INBOX.test.{os.getpid()}.{self.serial}"
-        self.publish("history", {"version": 1, **keys}, reply)
+        reply = f"_INBOX.{self.user}.{os.getpid()}.{self.serial}"
+        self.publish(f"history.{self.user}", {"version": 1, **keys}, reply)
         parts = []
         while not parts or not parts[-1][0]["last"]:
             payload = self.next(lambda name, payload: payload if name == reply else None)

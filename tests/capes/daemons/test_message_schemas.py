@@ -14,11 +14,11 @@ import pytest
 DIRECTORY = Path(__file__).parents[3] / "docs" / "schemas" / "ascard"
 SUBJECTS = {
     r"ticks": "tick",
-    r"actions": "action",
+    r"actions\.[^.]+": "action",
     r"outcomes": "verdict",
     r"events": "event",
-    r"control": "control",
-    r"history": "history-request",
+    r"control\.[^.]+\.[^.]+": "control",
+    r"history\.[^.]+": "history-request",
     r"nodes\.[^.]+": "order",
     r"agents\.[^.]+\.hello": "hello",
     r"agents\.[^.]+\.results": "result",
@@ -129,8 +129,8 @@ def test_every_message_of_a_session(system, sysctl, until):
     last = bus.json("ticks", lambda it: it["holding"] == "killed")["tick"]
     bus.control("revive")
     for request in ({"op": "nonsense"}, {"op": "mode", "mode": "wild"}):
-        assert "error" in check("control-reply", bus.ask("control", request))
-    check("control-reply", bus.ask("control", {"op": "status"}))
+        assert "error" in check("control-reply", bus.ask_control(**request))
+    check("control-reply", bus.ask_control("status"))
 
     def audited():
         return {one["what"] for one in check("audit", bus.control("audit", limit=50))["audit"]}

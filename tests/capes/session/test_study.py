@@ -105,9 +105,16 @@ def test_the_learner_reads_its_file(tmp_path):
 
 def test_each_part_may_do_no_more_than_it_needs():
     known = {one.name: one for one in users("s", "n")}
-    assert known["agent"].publish == ("ascar.capes.s.agents.n.>",)
-    assert known["viewer"].publish == ("ascar.capes.s.history",)
-    assert not any("control" in one for one in known["agent"].publish + known["viewer"].publish)
+    assert known["agent"].publish == ("ascar.capes.s.agents.n.*",)
+    assert known["viewer"].publish == ("ascar.capes.s.history.viewer",)
+    asks = [(one.name, subject) for one in users("s", "n") for subject in one.publish if "control" in subject]
+    assert ("operator", "ascar.capes.s.control.operator.*") in asks
+    assert [subject for name, subject in asks if name == "learner"] == [
+        "ascar.capes.s.control.learner.status"
+    ]
+    for name, one in known.items():
+        for subject in (*one.publish, *one.subscribe):
+            assert name == "interface" or not subject.startswith("_INBOX") or subject == f"_INBOX.{name}.>"
 
 
 def test_toml_is_read_as_it_was_written():

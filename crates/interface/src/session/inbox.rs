@@ -34,24 +34,19 @@ impl Session {
         else {
             return;
         };
-        match rest {
-            "actions" => self.take_action(message),
-            "history" => self.take_history(message),
-            "control" => self.take_control(message),
-            _ => {
-                let mut words = rest.split('.');
-                if let (Some("agents"), Some(node), Some(what), None) =
-                    (words.next(), words.next(), words.next(), words.next())
-                    && check_name("node", node).is_ok()
-                {
-                    match what {
-                        "frames" => self.take_frame(node, &message.payload),
-                        "hello" => self.take_hello(node, &message.payload),
-                        "results" => self.take_result(node, &message.payload),
-                        _ => {}
-                    }
-                }
-            }
+        let words: Vec<&str> = rest.split('.').collect();
+        match words[..] {
+            ["agents", node, what] if check_name("node", node).is_ok() => match what {
+                "frames" => self.take_frame(node, &message.payload),
+                "hello" => self.take_hello(node, &message.payload),
+                "results" => self.take_result(node, &message.payload),
+                _ => {}
+            },
+            [_, user, ..] if !may_ask(user, message) => self.counters.garbage += 1,
+            ["actions", user] => self.take_action(user, message),
+            ["history", _] => self.take_history(message),
+            ["control", user, op] => self.take_control(user, op, message),
+            _ => {}
         }
     }
 
@@ -161,11 +156,14 @@ impl Session {
         self.finish(end);
     }
 
-    pub(super) fn take_action(&mut self, message: &Message) {
+    pub(super) fn take_action(&mut self, user: &str, message: &Message) {
         let parsed = (message.payload.len() <= MESSAGE_BYTES_MAX)
             .then(|| serde_json::from_slice::<Action>(&message.payload));
         let verdict = match parsed {
-            Some(Ok(action)) => self.judge(action, false),
+            Some(Ok(mut action)) => {
+                user.clone_into(&mut action.actor);
+                self.judge(action, false)
+            }
             Some(Err(error)) => {
                 self.counters.garbage += 1;
                 verdict(
@@ -205,4 +203,18 @@ impl Session {
             self.send(reply, &payload);
         }
     }
+}
+
+/// Whether a request is heard. The server lets a user publish only under its own name; the reply goes to an inbox of
+/// that user and nowhere else, for the interface may publish wherever it is told to.
+pub(super) fn may_ask(user: &str, message: &Message) -> bool {
+    let is_own_inbox = |reply: &String| {
+        let token = reply
+            .strip_prefix("_INBOX.")
+            .and_then(|rest| rest.strip_prefix(user))
+            .and_then(|rest| rest.strip_prefix('.'));
+        reply.len() <= REPLY_BYTES_MAX
+            && token.is_some_and(|it| it.split('.').all(|it| check_name("reply", it).is_ok()))
+    };
+    check_name("user", user).is_ok() && message.reply.as_ref().is_none_or(is_own_inbox)
 }

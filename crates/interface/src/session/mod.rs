@@ -44,6 +44,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest JSON that is read.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Longest subject of a reply.
+const REPLY_BYTES_MAX: usize = 256;
 /// Actions that may wait for approval.
 const WAITING_MAX: usize = 100;
 
@@ -215,9 +217,9 @@ impl Session {
                     "agents.*.hello",
                     "agents.*.frames",
                     "agents.*.results",
-                    "actions",
-                    "history",
-                    "control",
+                    "actions.*",
+                    "history.*",
+                    "control.*.*",
                 ] {
                     link.subscribe(&format!("{}.{subject}", self.prefix));
                 }

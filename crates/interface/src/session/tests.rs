@@ -46,3 +46,33 @@ fn a_joiners_frame_does_not_stand_in_for_a_silent_nodes() {
     session.writer.stop();
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+#[test]
+fn a_reply_goes_to_an_inbox_of_the_user_who_asks_and_nowhere_else() {
+    let ask = |user: &str, reply: &str| {
+        let message = Message {
+            subject: String::new(),
+            reply: Some(reply.to_owned()),
+            payload: Vec::new(),
+        };
+        inbox::may_ask(user, &message)
+    };
+    assert!(ask("viewer", "_INBOX.viewer.a") && ask("viewer", "_INBOX.viewer.a.b-1_2"));
+    for reply in [
+        "_INBOX.operator.a",
+        "_INBOX.viewer2.a",
+        "_INBOX.viewer",
+        "_INBOX.viewer.",
+        "_INBOX.viewer.*",
+        "_INBOX.viewer.a.>",
+        "ascar.capes.default.nodes.all",
+        "",
+    ] {
+        assert!(!ask("viewer", reply), "{reply}");
+    }
+    assert!(!ask(
+        "viewer",
+        &format!("_INBOX.viewer{}", ".a".repeat(200))
+    ));
+    assert!(!ask("*", "_INBOX.*.a"));
+}

@@ -91,29 +91,29 @@ class Bus:
         await self._link.publish_payload(f"{self._prefix}.{what}", msgspec.json.encode(document))
 
     async def request(
-        self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S
+        self, what: str, document: Mapping[str, Any], *, op: str = "", timeout_s: float = _CONTROL_S
     ) -> Document:
-        """Ask, and have one object for an answer.
+        """Ask under our own name, and have one object for an answer.
 
         Raises:
             MessagingError: nobody answers in time, or the answer cannot be understood.
         """
         payload = msgspec.json.encode(document)
-        answer = _decoded(await self._link.request_payload(f"{self._prefix}.{what}", payload, timeout_s))
+        answer = _decoded(await self._link.request_payload(self._own(what, op), payload, timeout_s))
         if answer is None:
             raise MessagingError(
                 f"{what}: the answer cannot be understood; is the interface of this version?"
             )
         return answer
 
-    async def control(self, op: str, *, why: str, actor: str, **keys: object) -> Any:
+    async def control(self, op: str, *, why: str, **keys: object) -> Any:
         """Have the interface do something; what it answers.
 
         Raises:
             RequestRefused: it says no.
             MessagingError: it does not answer in time.
         """
-        answer = await self.request("control", {"op": op, "why": why, "actor": actor, **keys})
+        answer = await self.request("control", {"op": op, "why": why, **keys}, op=op)
         if "ok" not in answer:
             raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
         return answer["ok"]
@@ -121,14 +121,18 @@ class Bus:
     async def replies(
         self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S
     ) -> AsyncGenerator[bytes]:
-        """Ask, and have the parts of the answer, until the caller has enough.
+        """Ask under our own name, and have the parts of the answer, until the caller has enough.
 
         Raises:
             MessagingError: nobody answers, or no further part comes in time.
         """
         payload = msgspec.json.encode(document)
-        async for part in self._link.replies(f"{self._prefix}.{what}", payload, timeout_s):
+        async for part in self._link.replies(self._own(what), payload, timeout_s):
             yield part
+
+    def _own(self, what: str, op: str = "") -> str:
+        """The subject of a request by us: the server lets no other user publish there."""
+        return ".".join(word for word in (self._prefix, what, self._link.user, op) if word)
 
     async def follow(self, whats: Sequence[str]) -> AsyncGenerator[tuple[str, Document]]:
         """Every object on some subjects, without end: the last part of the subject, and the object.

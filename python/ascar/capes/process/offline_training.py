@@ -11,7 +11,7 @@ from ascar.capes.environments.contest import ContestProgress
 from ascar.capes.messages.bus import Bus
 from ascar.capes.process.discovery import Discovery
 from ascar.capes.process.learner_state import write_state
-from ascar.capes.process.online_training import ACTOR, past_ticks_max, recall_others
+from ascar.capes.process.online_training import past_ticks_max, recall_others
 from ascar.capes.process.tick_history import extent, past, rows_before
 from ascar.errors import InputError
 
@@ -98,7 +98,7 @@ async def train_offline(
         MessagingError: an interface does not answer.
         WorkError: what it knows cannot be written.
     """
-    status = cast("Document", await bus.control("status", actor=ACTOR, why="to see"))
+    status = cast("Document", await bus.control("status", why="to see"))
     found = await extent(bus)
     if found is None:
         raise InputError(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ascar.capes.process.learner_process import LearnerProcess
     from ascar.messaging import Settings
 
-ACTOR: Final = "learner"
 _HEARD: Final = ("ticks", "outcomes")
 _RETRY_S: Final = 0.5
 _ACTION_S: Final = 10.0
@@ -317,11 +316,10 @@ class _Process:
             "tick": action.tick,
             "set": action.set,
             "why": self._plan.file.algorithm,
-            "actor": ACTOR,
         }
         # Without an answer the outcome tells, or what is in force.
         with contextlib.suppress(MessagingError):
-            verdict = await self._bus.request("actions", message, _ACTION_S)
+            verdict = await self._bus.request("actions", message, timeout_s=_ACTION_S)
             await asyncio.to_thread(learner.told, verdict)
 
     async def _look_after(self, learner: LearnerProcess) -> None:
@@ -344,7 +342,7 @@ class _Process:
 
     async def _status(self) -> Document | None:
         try:
-            answer = await self._bus.control("status", actor=ACTOR, why="to see")
+            answer = await self._bus.control("status", why="to see")
         except MessagingError as error:
             self._once(f"{error.message}; waiting for the interface")
             return None

@@ -36,17 +36,26 @@ _STALE_S = 5.0
 def users(session: str, node: str) -> list[User]:
     """The parts of a session, each with no more than it needs (docs/capes-protocol.md)."""
     start = prefix(session)
-    told = (*(f"{start}.{one}" for one in ("ticks", "outcomes", "events", "learner", "session")), "_INBOX.>")
 
     def to(*names: str) -> tuple[str, ...]:
         return tuple(f"{start}.{name}" for name in names)
 
+    def told(user: str) -> tuple[str, ...]:
+        return (*to("ticks", "outcomes", "events", "learner", "session"), f"_INBOX.{user}.>")
+
+    asked = to("agents.*.*", "actions.*", "history.*", "control.*.*")
+    turns = to(*(f"control.session.{op}" for op in ("status", "mode", "restore", "set")))
     return [
-        User("agent", to(f"agents.{node}.>"), to(f"nodes.{node}", "nodes.all")),
-        User("interface", (f"{start}.>", "_INBOX.>"), (f"{start}.>",)),
-        User("learner", to("actions", "history", "control", "learner"), told),
-        User("session", to("control", "session"), told),
-        User("viewer", to("history"), told),
+        User("agent", to(f"agents.{node}.*"), to(f"nodes.{node}", "nodes.all")),
+        User("interface", (*to("nodes.*", "ticks", "outcomes", "events"), "_INBOX.>"), asked),
+        User(
+            "learner",
+            to("actions.learner", "history.learner", "control.learner.status", "learner"),
+            told("learner"),
+        ),
+        User("session", (*turns, *to("session")), told("session")),
+        User("operator", to("control.operator.*"), ("_INBOX.operator.>",)),
+        User("viewer", to("history.viewer"), told("viewer")),
     ]
 
 

@@ -71,15 +71,14 @@ async def prove_live(
         MessagingError: the session does not answer.
         WorkError: no pair ended in time, or nothing is tuned in the session's mode.
     """
-    name = "ascar capes prove"
-    async with await Bus.open(settings, session, name=name) as bus:
+    async with await Bus.open(settings, session, name="ascar capes prove") as bus:
         messenger = Messenger(bus, "", 1.0, None, dict, Record(1), SessionState(session))
         listening = asyncio.create_task(messenger.listen())
         try:
             objective = await _objective(messenger)
             messenger.record.sign = objective.sign
             turns = PhaseTurns(objective, times.phase_s, times.settle_s, *test)
-            alternation = Alternation(messenger, turns, name, told)
+            alternation = Alternation(messenger, turns, told)
             try:
                 async with asyncio.timeout(times.budget_s):
                     await alternation.run()

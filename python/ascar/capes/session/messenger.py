@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ascar.capes.session.best_setting import Record
     from ascar.results.session import Proof
 
-ACTOR = "ascar capes up"
 _HERE_S = 2.0
 
 
@@ -99,7 +98,7 @@ class Messenger:
     async def ask_status(self) -> dict[str, Any]:
         """The interface's status; empty where it does not answer."""
         try:
-            status = await self.bus.control("status", why="to show", actor=ACTOR)
+            status = await self.bus.control("status", why="to show")
         except MessagingError:
             return {}
         if not isinstance(status, dict):

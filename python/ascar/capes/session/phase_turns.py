@@ -48,7 +48,6 @@ class Alternation:
     Attributes:
         messenger: the messenger of the session.
         turns: the options of the phases.
-        actor: the actor in the audit log.
         tell: hears of the proof after each pair.
         phases: the phases that were run.
         wanted: the differences between a tuned phase's first setting and the initial setting.
@@ -57,7 +56,6 @@ class Alternation:
 
     messenger: Messenger
     turns: PhaseTurns
-    actor: str
     tell: Callable[[Proof], None]
     phases: list[ComparedPhase] = field(default_factory=list[ComparedPhase])
     broken: int = 0
@@ -153,9 +151,7 @@ class Alternation:
     async def _ask(self, op: str, **keys: Any) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):
             try:
-                return await self.messenger.bus.control(
-                    op, why="comparison with the baseline", actor=self.actor, **keys
-                )
+                return await self.messenger.bus.control(op, why="comparison with the baseline", **keys)
             except RequestRefused:
                 raise
             except MessagingError:  # the interface may just be begun anew

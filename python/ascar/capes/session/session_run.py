@@ -24,7 +24,7 @@ from ascar.capes.session.files import (
 )
 from ascar.capes.session.folder import Running
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
-from ascar.capes.session.messenger import ACTOR, Messenger
+from ascar.capes.session.messenger import Messenger
 from ascar.capes.session.parameters import keep_setting, left_changed
 from ascar.capes.session.phase_turns import Alternation, PhaseTurns
 from ascar.capes.session.processes import ManagedProcess
@@ -161,7 +161,7 @@ class SessionRun:
     async def messenger(self) -> AsyncGenerator[Messenger]:
         """What keeps the session's state, connected to the server."""
         settings = self.server.settings("session")
-        async with await Bus.open(settings, self.study.session, name=ACTOR) as bus:
+        async with await Bus.open(settings, self.study.session, name="ascar capes up") as bus:
             yield Messenger(
                 bus=bus,
                 objective=self.study.objective.text,
@@ -242,7 +242,7 @@ class SessionRun:
         def told(proof: Proof) -> None:
             self.tell(line_of(proof))
 
-        self.alternation = Alternation(messenger, turns, ACTOR, told)
+        self.alternation = Alternation(messenger, turns, told)
         await self.alternation.run()
 
     async def watch(self) -> None:

@@ -61,7 +61,7 @@ def control(
     from ascar.messaging import run_interruptible
 
     order = control_request_of(operation, words or (), job=job)
-    name, settings = session_at(session, connection, "session")
+    name, settings = session_at(session, connection, "operator")
     answer = run_interruptible(_asked(settings(), name, order, why))
     refused = answer.get("verdict") in ("refused", "failed")
     # What was rejected is refused because it was asked for.
@@ -80,16 +80,15 @@ def control(
 async def _asked(settings: Settings, session: str, order: ControlRequest, why: str) -> dict[str, Any]:
     from ascar.capes.messages.bus import Bus
 
-    actor = _actor()
     async with await Bus.open(settings, session, name="ascar capes control") as bus:
         op = "status" if order.op == "waiting" else order.op
-        found = await bus.control(op, why=why, actor=actor, **order.keys)
+        found = await bus.control(op, why=why, person=_person(), **order.keys)
     answer = cast("dict[str, Any]", found) if isinstance(found, dict) else {"answer": found}
     return {"waiting": answer.get("waiting", [])} if order.op == "waiting" else answer
 
 
-def _actor() -> str:
-    """Who asks: the user, also behind sudo."""
+def _person() -> str:
+    """Who asks, beside the user of the message server: the user of this machine, also behind sudo."""
     import os
     import pwd
     import socket
@@ -126,12 +125,13 @@ def _entry(entry: Mapping[str, Any]) -> str:
     at = datetime.fromtimestamp(float(entry.get("unix_s") or 0)).astimezone()
     detail = entry.get("detail")
     table: dict[str, object] = dict(cast("dict[str, object]", detail)) if isinstance(detail, dict) else {}
+    person = table.pop("person", None)
     # The set of a `set` and the mode of a `mode` say enough without their key.
     named = table.pop(str(entry.get("what")), None)
     main = _setting(named) or ("" if named is None else str(named))
     shown = ", ".join(part for part in (main, _setting(table)) if part)
     why = f": {entry['why']}" if entry.get("why") else ""
-    who = entry.get("actor") or "somebody"
+    who = str(entry.get("actor") or "somebody") + (f" ({person})" if person else "")
     return _plain(f"{at:%Y-%m-%d %H:%M:%S}  {who}  {entry.get('what')} {shown}".rstrip() + why)
 
 

@@ -218,7 +218,7 @@ class Beat(Message, frozen=True, tag="rules.beat/1"):
 def manager_user(name: str = "manager") -> User:
     """The manager's account: may ask all controllers, and hear them."""
     asks = tuple(ask(verb, ANY) for verb in VERBS)
-    return User(name, publish=(FIND, *asks), subscribe=(beat(ANY), "_INBOX.>"))
+    return User(name, publish=(FIND, *asks), subscribe=(beat(ANY), f"_INBOX.{name}.>"))
 
 
 def controller_user(name: str, controllers: Iterable[str] = (ANY,)) -> User:
