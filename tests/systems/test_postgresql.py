@@ -20,7 +20,7 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.postgresql import PostgreSQL
-from ascar.systems.postgresql.server import Server
+from ascar.systems.postgresql.server import PostgresServer
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 
@@ -176,7 +176,7 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     load.prepare(target.workspace)
     target.settle()
     server = target._server
-    assert isinstance(server, Server)
+    assert isinstance(server, PostgresServer)
     rows = "SELECT count(*) FROM pgbench_history"
     assert server.ask(rows).strip() == "0"
     found = load.run(target.workspace, PACE)

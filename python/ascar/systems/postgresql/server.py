@@ -35,7 +35,7 @@ _STAGE_S = 600.0
 _SETTINGS = "ascar.conf"
 
 
-class Server:
+class PostgresServer:
     """The server; nothing runs until `start`.
 
     Args:

@@ -33,7 +33,7 @@ from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.postgresql import counters as statistics
-from ascar.systems.postgresql.server import DATABASE, ROLE, Server
+from ascar.systems.postgresql.server import DATABASE, ROLE, PostgresServer
 from ascar.systems.postgresql.space import postgresql_space
 from ascar.systems.postgresql.statements import forms_of, settings_of
 from ascar.units import parse_size
@@ -110,7 +110,7 @@ class PostgreSQL(Target):
         )
         self._directory = self._checked_directory()
         self._keeper: Keeper | None = None
-        self._server: Server | None = None
+        self._server: PostgresServer | None = None
         self._counters: Counters | None = None
         self._current: Configuration | None = None
 
@@ -133,7 +133,7 @@ class PostgreSQL(Target):
             (place / "load").mkdir()
             for path in (place, place / "load"):
                 os.chown(path, self._account.uid, self._account.gid)
-            self._server = Server(self._programs, self._account, place, self._keeper)
+            self._server = PostgresServer(self._programs, self._account, place, self._keeper)
         except BaseException:
             self._close()
             shutil.rmtree(place, ignore_errors=True)
@@ -336,7 +336,7 @@ class PostgreSQL(Target):
         if keeper is not None:
             keeper.close()
 
-    def _entered(self) -> Server:
+    def _entered(self) -> PostgresServer:
         if self._server is None:
             raise StageFailed("program", "the target is entered before it is used")
         return self._server
