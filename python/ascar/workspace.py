@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,12 +23,14 @@ class Workspace:
         admit: puts a program, by its process id, into the control group that holds the load to
             `memory_bytes`. A load calls it while the program still waits to begin, so that nothing is
             allocated outside the group. None: there is no group.
+        environment: variables that programs of the load are given, such as the address of a server.
     """
 
     directory: Path
     memory_bytes: int | None = None
     user: str | None = None
     admit: Callable[[int], None] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

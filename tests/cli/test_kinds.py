@@ -43,6 +43,7 @@ OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
+    "postgresql": 'directory = "/var/tmp"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -64,6 +65,7 @@ MACHINE = (pytest.mark.root, pytest.mark.machine)
 METRICS: Mapping[str, str] = {
     "localfs": "throughput_ops_per_s",
     "sqlite": "throughput_ops_per_s",
+    "postgresql": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -71,6 +73,7 @@ LOADS: Mapping[str, str] = {
     "localfs": 'size = "512 MiB"\n[workload]\nkind = "filebench"\npersonality = "mailserver"\nscale = 0.1\n'
     '[space]\nallow_cost = ["dyn-kernel"]',
     "linux": ECHO,
+    "postgresql": '[workload]\nkind = "pgbench"\nscale = 1\n[space]\ntuned = ["jit"]\n',
     "program": ECHO,
 }
 

@@ -41,6 +41,8 @@ _FORMS = {
     "sysctl": "/etc/sysctl.d/90-ascar.conf",
     "udev": "/etc/udev/rules.d/90-ascar.rules",
     "tuned": "TuneD profile",
+    "postgresql.conf": "postgresql.conf",
+    "alter-system": "SQL statements",
 }
 
 

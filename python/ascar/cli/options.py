@@ -21,6 +21,8 @@ class Form(StrEnum):
     UDEV = "udev"
     FSTAB = "fstab"
     TUNED = "tuned"
+    POSTGRESQL_CONF = "postgresql.conf"
+    ALTER_SYSTEM = "alter-system"
 
 
 def _runs(incomplete: str) -> list[str]:

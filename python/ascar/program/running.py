@@ -250,7 +250,13 @@ def _started(
     """The running program, and when it began; nothing of it runs afterwards, whatever happens in between."""
     assert len(program.stdin) <= STDIN_BYTES_MAX
     account = _account(program, workspace)
-    environment = {**os.environ, **program.environment, **account.environment, _MARK: mark}
+    environment = {
+        **os.environ,
+        **workspace.environment,
+        **program.environment,
+        **account.environment,
+        _MARK: mark,
+    }
     try:
         process = subprocess.Popen(
             [*_GATE, *program.argv],

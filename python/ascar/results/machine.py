@@ -258,7 +258,7 @@ class ExportResult(
     """
 
     run_id: Count
-    form: Literal["shell", "sysctl", "udev", "fstab", "tuned"]
+    form: Literal["shell", "sysctl", "udev", "fstab", "tuned", "postgresql.conf", "alter-system"]
     configuration: Configuration
     chosen: tuple[str, ...]
     lines: tuple[str, ...]

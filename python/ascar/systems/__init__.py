@@ -165,7 +165,7 @@ class System(Protocol):
         configuration: Configuration,  # noqa: ARG002
         chosen: Collection[str],  # noqa: ARG002
     ) -> Mapping[str, list[str]]:
-        """How an administrator would do it: lines by form ("shell", "fstab", "sysctl", "udev", "tuned").
+        """How an administrator would do it: lines by form, those that `ascar export --as` names.
 
         Args:
             configuration: the configuration to put in force.

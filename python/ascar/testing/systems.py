@@ -15,7 +15,7 @@ from ascar.systems.place import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMS = ("shell", "fstab", "sysctl", "udev", "tuned")
+FORMS = ("shell", "fstab", "sysctl", "udev", "tuned", "postgresql.conf", "alter-system")
 
 
 class TargetContract:

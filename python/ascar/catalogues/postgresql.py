@@ -1,0 +1,106 @@
+"""The settings of PostgreSQL that bear on speed, by the server's own names; `postgresql.toml` lists them."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
+
+BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "GB": 1 << 30, "TB": 1 << 40}
+"""The server's units of memory (manual, section 20.1.1)."""
+
+
+class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A setting of the server; see `postgresql.toml`.
+
+    Attributes:
+        name: the server's own name.
+        kind: "boolean", "integer", "real", or "choice".
+        values: the values of a choice.
+        search: the range of a number that is searched.
+        log: whether the scale of the range is logarithmic.
+        step: the distance of whole numbers.
+        special: the meanings of numbers outside of the range.
+        default: the server's default.
+        unit: the unit of the numbers.
+        context: when a change takes effect, as pg_settings says.
+        weaker: values that promise less than the default, and the guarantees that they weaken.
+        expert: whether the setting belongs to the expert's space.
+        what: what the setting does.
+        manual: the section of the manual.
+    """
+
+    name: str
+    kind: Literal["boolean", "integer", "real", "choice"]
+    default: bool | int | float | str
+    context: Literal["postmaster", "sighup", "superuser", "user"]
+    what: str
+    manual: str
+    values: tuple[str, ...] = ()
+    search: tuple[float, float] = (0, 0)
+    log: bool = False
+    step: int = 1
+    special: dict[str, str] = {}
+    unit: str = ""
+    weaker: dict[str, list[str]] = {}
+    expert: bool = False
+
+    @property
+    def cost(self) -> ChangeCost:
+        """The cost of a change: a restart, or a reload of the configuration."""
+        return ChangeCost.APP_RESTART if self.context == "postmaster" else ChangeCost.DYN_APP
+
+    def parameter(self) -> Parameter:
+        """The setting as a parameter of a space."""
+        traits = {
+            "default": self.default,
+            "cost": self.cost,
+            "weaker": self.weaker,
+            "unit": self.unit,
+            "description": self.what,
+            "native": self.name,
+        }
+        if self.kind == "boolean":
+            return boolean(self.name, **traits)
+        if self.kind == "choice":
+            return categorical(self.name, self.values, **traits)
+        low, high = self.search
+        traits["special"] = {float(number): meaning for number, meaning in self.special.items()}
+        if self.kind == "integer":
+            return integer(self.name, (int(low), int(high)), step=self.step, log=self.log, **traits)
+        return floating(self.name, (low, high), log=self.log, **traits)
+
+    def text(self, value: object) -> str:
+        """A value as the server's configuration file writes it, without quotes: on, 4096kB, 0.9."""
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        if isinstance(value, str) or (isinstance(value, (int, float)) and value < 0):
+            return str(value)  # numbers below zero mean something of their own, which has no unit
+        return f"{value}{self.unit}"
+
+    def value(self, text: str, unit: str) -> bool | int | float | str:
+        """A value from what pg_settings tells: its columns `setting` and `unit`."""
+        if self.kind == "boolean":
+            return text == "on"
+        if self.kind == "choice":
+            return text
+        number = float(text)
+        if number > 0 and unit != self.unit and unit in BYTES:
+            number *= BYTES[unit] / BYTES[self.unit]
+        return int(number) if self.kind == "integer" else number
+
+
+class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    setting: tuple[PostgresSetting, ...]
+
+
+@cache
+def postgresql() -> dict[str, PostgresSetting]:
+    """The settings by name, those of the expert's space first."""
+    text = Path(__file__).with_name("postgresql.toml").read_text("utf-8")
+    return {one.name: one for one in msgspec.convert(tomllib.loads(text), _List).setting}

@@ -1,0 +1,148 @@
+"""Where PostgreSQL's programs are, and as whom they run: the server refuses to run as root."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ascar.errors import EnvironmentLacks, StudyError
+
+HOMES = ("/usr/lib/postgresql", "/usr")
+"""Where Debian has a folder for each version, and Fedora the one."""
+
+USER = "postgres"
+"""The account that the packages make for the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of one version.
+
+    Attributes:
+        folder: the directory of the programs.
+        version: the version as the server says it, such as "15.8".
+    """
+
+    folder: Path
+    version: str
+
+    @classmethod
+    def find(cls, version: int | None = None) -> Programs:
+        """The programs of a major version; None: of the newest one that is installed.
+
+        Raises:
+            EnvironmentLacks: there are none.
+        """
+        found = sorted((known for known in map(_known, _folders()) if known), key=lambda one: one.major)
+        fitting = [one for one in found if version in (None, one.major)]
+        if not fitting:
+            wanted = "PostgreSQL" if version is None else f"target.version = {version}: PostgreSQL {version}"
+            have = ", ".join(str(one.major) for one in found) or "none"
+            raise EnvironmentLacks(
+                f"{wanted} is not installed (found: {have}); install the package postgresql "
+                "(Fedora: postgresql-server)"
+            )
+        return fitting[-1]
+
+    @property
+    def major(self) -> int:
+        """The major version."""
+        return int(self.version.split(".")[0])
+
+    def path(self, name: str) -> str:
+        """A program.
+
+        Raises:
+            EnvironmentLacks: it is missing.
+        """
+        for place in (self.folder / name, Path("/usr/bin") / name):
+            if os.access(place, os.X_OK):
+                return str(place)
+        raise EnvironmentLacks(f"{name} of PostgreSQL {self.major} is missing in {self.folder}")
+
+    def settings(self) -> frozenset[str]:
+        """The names of the settings that this version of the server has (`postgres --describe-config`)."""
+        return _settings(self.path("postgres"))
+
+
+@cache
+def _settings(server: str) -> frozenset[str]:
+    done = subprocess.run(
+        [server, "--describe-config"], capture_output=True, text=True, timeout=60, check=False
+    )
+    return frozenset(line.split("\t")[0] for line in done.stdout.splitlines() if "\t" in line)
+
+
+def _folders() -> list[Path]:
+    named = shutil.which("postgres")
+    versions = sorted(Path(HOMES[0]).glob("[0-9]*/bin"))
+    return [*versions, *([Path(named).resolve().parent] if named else []), Path(HOMES[1]) / "bin"]
+
+
+@cache
+def _known(folder: Path) -> Programs | None:
+    server = folder / "postgres"
+    if not os.access(server, os.X_OK):
+        return None
+    done = subprocess.run([str(server), "--version"], capture_output=True, text=True, timeout=60, check=False)
+    version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", done.stdout)
+    return None if version is None else Programs(folder, version[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whom the server runs as.
+
+    Attributes:
+        name: the account; None: ourselves.
+        uid: its number.
+        gid: the number of its group.
+        home: its home directory.
+    """
+
+    name: str | None
+    uid: int
+    gid: int
+    home: Path
+
+    @classmethod
+    def of(cls, user: str | None) -> Account:
+        """The account of a study; the package's where root names none.
+
+        Raises:
+            StudyError: there is no such account, or it is root's.
+            EnvironmentLacks: we are root, and the package's account is not there.
+        """
+        root = os.geteuid() == 0
+        if user is None and not root:
+            entry = pwd.getpwuid(os.geteuid())
+            return cls(None, entry.pw_uid, entry.pw_gid, Path(entry.pw_dir))
+        try:
+            entry = pwd.getpwnam(user or USER)
+        except (KeyError, ValueError) as error:
+            if user is None:
+                raise EnvironmentLacks(
+                    f"there is no account {USER!r}, and the server refuses to run as root; "
+                    "name an account in target.user"
+                ) from error
+            raise StudyError(f"target.user = {user!r}: there is no such account") from error
+        if entry.pw_uid == 0:
+            raise StudyError(
+                f"target.user = {user!r}: PostgreSQL refuses to run as root; name another account"
+            )
+        if not root and entry.pw_uid != os.geteuid():
+            raise StudyError(f"target.user = {user!r}: only root can run a server as somebody else")
+        return cls(entry.pw_name if root else None, entry.pw_uid, entry.pw_gid, Path(entry.pw_dir))
+
+    def run(self, *argv: str) -> list[str]:
+        """The words that run a program as the account."""
+        if self.name is None:
+            return list(argv)
+        setpriv = ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--init-groups"]
+        return [*setpriv, "--", *argv]

@@ -1,0 +1,99 @@
+"""A study of PostgreSQL by the commands: tuned, exported, killed; nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.errors import EnvironmentLacks
+from ascar.program.postgresql import Account, Programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "postgresql.toml"
+TEXT = """
+[study]
+name = "pg"
+objective = "maximize throughput_ops_per_s"
+budget = "60 s"
+[target]
+kind = "postgresql"
+directory = "PLACE"
+memory = "1 GiB"
+[workload]
+kind = "pgbench"
+scale = 1
+clients = 2
+[measurement]
+load_min = "1 s"
+load_max = "2 s"
+[stop]
+trials = 4
+[verify]
+runs_min = 2
+runs_max = 2
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    try:
+        Programs.find()
+        account = Account.of(None)
+    except EnvironmentLacks as lack:
+        pytest.skip(str(lack))
+    with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:
+        os.chown(folder, account.uid, -1)
+        yield Path(folder)
+
+
+@pytest.mark.slow
+def test_it_is_tuned_and_exported_and_nothing_is_left(
+    ascar: Callable[..., Any], place: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "pg.toml"
+    study.write_text(TEXT.replace("PLACE", str(place)))
+    tuned = ascar("tune", study, "--json")
+    assert tuned.status in {0, 3}, tuned.err
+    assert tuned.document["counts"]["complete"] >= 2
+    assert list(place.iterdir()) == []
+    best = tuned.document["best"]["configuration"]
+    assert set(best) >= {"shared_buffers", "work_mem"}
+    for form in ("postgresql.conf", "alter-system"):
+        exported = ascar("export", "pg", "--as", form, "--json").document
+        assert len(exported["lines"]) >= len(exported["chosen"])
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_no_server_and_no_file_is_left(place: Path, tmp_path: Path, seed: int) -> None:
+    study = tmp_path / "pg.toml"
+    study.write_text(TEXT.replace("PLACE", str(place)))
+    for turn in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            time.sleep(1.0 + 2.0 * turn + (seed % 10) / 10)
+            process.send_signal(signal.SIGKILL)
+        deadline_s = time.monotonic() + 120
+        while list(place.iterdir()) and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        assert list(place.iterdir()) == []
+
+
+def test_the_example_is_a_study(ascar: Callable[..., Any]) -> None:
+    shown = ascar("space", EXAMPLE, "--json")
+    if "not installed" in shown.err or "no account" in shown.err:
+        pytest.skip(shown.error)
+    assert shown.status == 0, shown.err
+    assert "shared_buffers" in str(shown.document)

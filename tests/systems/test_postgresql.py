@@ -1,0 +1,256 @@
+"""PostgreSQL as a target: real servers, made and removed by the tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.catalogues.postgresql import postgresql
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.program.postgresql import Account, Programs
+from ascar.space import ChangeCost, Guarantee
+from ascar.space.study_table import space_from_table
+from ascar.systems import open_target
+from ascar.systems.postgresql import PostgreSQL
+from ascar.systems.postgresql.server import PostgresServer
+from ascar.testing import TargetContract
+from ascar.workloads import LoadTiming, open_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
+
+
+def _installed() -> bool:
+    try:
+        Account.of(None)
+        return Programs.find().major >= 14
+    except EnvironmentLacks:
+        return False
+
+
+pytestmark = pytest.mark.skipif(not _installed(), reason="PostgreSQL is not installed, or has no account")
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    """A directory that the server's account can reach, with a path short enough for a socket."""
+    with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:
+        os.chown(folder, Account.of(None).uid, -1)
+        yield folder
+
+
+@pytest.fixture
+def target(place: str) -> Iterator[PostgreSQL]:
+    with PostgreSQL({"directory": place, "memory": "1 GiB"}) as entered:
+        yield entered
+
+
+@pytest.mark.slow
+class TestPostgreSQLContract(TargetContract):
+    @pytest.fixture(autouse=True)
+    def _place(self, place: str) -> None:
+        self.place = place
+
+    def options(self) -> dict[str, Any]:
+        return {"directory": self.place, "memory": "1 GiB", "parameters": "wide"}
+
+    def make(self) -> PostgreSQL:
+        return PostgreSQL(self.options())
+
+
+def running(place: str) -> list[str]:
+    """The command lines of processes that name the place."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if place in words and "postgres" in words:
+            found.append(words)
+    return found
+
+
+def test_the_catalogue_is_what_the_server_says(target: PostgreSQL) -> None:
+    target.apply(target.space.default())
+    assert target._server is not None
+    columns = "name, context, boot_val, coalesce(unit, ''), coalesce(array_to_string(enumvals, ','), '')"
+    rows = target._server.ask(f"SELECT {columns} FROM pg_settings").splitlines()
+    told = {row.split("|")[0]: row.split("|")[1:] for row in rows if row.count("|") == 4}
+    for name, setting in postgresql().items():
+        if name not in told:
+            continue
+        context, default, unit, values = told[name]
+        assert setting.context == context, name
+        if name not in ("effective_io_concurrency", "max_wal_size", "min_wal_size", "wal_buffers"):
+            assert setting.value(default, unit) == setting.default, name
+        if setting.kind == "choice":
+            assert set(setting.values) <= set(values.split(",")), name
+
+
+def test_the_spaces_of_an_expert_and_of_everything() -> None:
+    expert = PostgreSQL({"memory": "1 GiB"}).space
+    wide = PostgreSQL({"memory": "1 GiB", "parameters": "wide"}).space
+    assert 18 <= len(expert.parameters) <= 25
+    assert len(wide.parameters) >= 90
+    assert set(expert.names) < set(wide.names)
+    assert expert["shared_buffers"].cost is ChangeCost.APP_RESTART
+    assert expert["work_mem"].cost is ChangeCost.DYN_APP
+    # Memory is summed up at max_connections.
+    with pytest.raises(Exception, match="work_mem"):
+        expert.validate({**expert.default(), "work_mem": 524_288})
+
+
+def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
+    space = PostgreSQL({"parameters": "wide"}).space
+    for name, value, guarantee in (
+        ("fsync", False, Guarantee.DURABILITY),
+        ("full_page_writes", False, Guarantee.INTEGRITY),
+        ("synchronous_commit", "off", Guarantee.DURABILITY),
+        ("autovacuum", False, Guarantee.AVAILABILITY),
+        ("checkpoint_timeout", 3600, Guarantee.AVAILABILITY),
+        ("max_wal_size", 65536, Guarantee.AVAILABILITY),
+    ):
+        assert guarantee in space[name].weakens(value), name
+    searched = space_from_table({}, space)
+    with pytest.raises(Exception, match="fsync"):
+        searched.validate({**searched.default(), "fsync": False})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
+        ({"parameters": "all"}, "target.parameters"),
+        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),
+        ({"user": "no-such-user-here"}, "target.user = 'no-such-user-here': there is no such account"),
+        ({"user": "root"}, "PostgreSQL refuses to run as root"),
+        ({"memry": "1 GiB"}, "memry"),
+    ],
+)
+def test_a_wrong_key_is_one_line(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as told:
+        PostgreSQL(options)
+    assert words in told.value.message
+    assert "\n" not in told.value.message
+
+
+def test_a_version_that_is_not_installed_is_one_line() -> None:
+    with pytest.raises(EnvironmentLacks, match=r"target\.version = 99: PostgreSQL 99 is not installed"):
+        PostgreSQL({"version": 99})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scale": 0}, "workload.scale = 0: must be from 1"),
+        ({"clients": 0}, "workload.clients = 0: must be from 1"),
+        ({"script": "nothing"}, "workload.script = 'nothing': must be one of tpcb-like"),
+        ({"rate_per_s": 0.0}, "workload.rate_per_s = 0.0: must be above 0"),
+        ({"protocol": "udp"}, "workload.protocol"),
+    ],
+)
+def test_a_wrong_key_of_the_load_is_one_line(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as told:
+        open_workload({"kind": "pgbench", **options})
+    assert words in told.value.message
+
+
+def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_trial_alone(
+    target: PostgreSQL, place: str
+) -> None:
+    load = open_workload({"kind": "pgbench", "scale": 1, "clients": 2})
+    default = target.space.default()
+    assert not target.apply(default).filled
+    load.prepare(target.workspace)
+    target.settle()
+    server = target._server
+    assert isinstance(server, PostgresServer)
+    rows = "SELECT count(*) FROM pgbench_history"
+    assert server.ask(rows).strip() == "0"
+    found = load.run(target.workspace, PACE)
+    assert found.metrics["operations"] > 0
+    assert (
+        found.metrics["latency_ms_p50"] <= found.metrics["latency_ms_p99"] <= found.metrics["latency_ms_max"]
+    )
+    assert int(server.ask(rows)) >= found.metrics["operations"]
+    before = target.sample()
+    assert before.counters["pg_commits"] > 0
+    target.drain(60)
+    assert target.sample().deferred["wal_bytes"] <= before.deferred["wal_bytes"]
+
+    server.configure(["shared_buffers = '900TB'"])
+    server.stop()
+    with pytest.raises(StageFailed, match="does not start") as told:
+        server.start([], 30)
+    assert "shared_buffers" in told.value.message + told.value.stderr
+
+    change = target.apply({**default, "work_mem": 8192})
+    assert change.filled
+    assert "work_mem" in change.parameters
+    assert server.ask("SHOW work_mem").strip() == "8MB"
+    assert server.ask(rows).strip() == "0"
+    assert len(running(place)) >= 1
+
+
+def test_it_ends_with_whoever_is_killed(place: str) -> None:
+    script = (
+        "import sys, time\n"
+        "from ascar.systems.postgresql import PostgreSQL\n"
+        "with PostgreSQL({'directory': sys.argv[1]}) as target:\n"
+        "    target.apply(target.space.default())\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        assert running(place)
+        process.send_signal(signal.SIGKILL)
+    deadline_s = time.monotonic() + 120
+    while (running(place) or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    assert running(place) == []
+    assert list(Path(place).iterdir()) == []
+
+
+def test_what_an_administrator_is_told(place: str) -> None:
+    target = open_target({"kind": "postgresql", "directory": place, "memory": "1 GiB"})
+    configuration = target.space.validate({**target.space.default(), "shared_buffers": 262_144, "jit": False})
+    lines = target.commands(configuration, target.space.departures(configuration))
+    assert lines["postgresql.conf"] == ["shared_buffers = '262144kB'", "jit = 'off'"]
+    assert lines["alter-system"] == [
+        "ALTER SYSTEM SET shared_buffers = '262144kB';",
+        "ALTER SYSTEM SET jit = 'off';",
+        "SELECT pg_reload_conf();",
+        "-- Restart the server for: shared_buffers",
+    ]
+
+
+def test_the_statements_work_and_are_read_back_equal(target: PostgreSQL) -> None:
+    target.apply(target.space.default())
+    server = target._server
+    assert server is not None
+    wanted = {"work_mem": 5120, "random_page_cost": 1.5, "wal_compression": "lz4"}
+    configuration = target.space.validate({**target.space.default(), **wanted})
+    lines = target.commands(configuration, tuple(wanted))["alter-system"]
+    server.configure([])
+    for line in lines:
+        server.ask(line)
+    names = "'work_mem', 'random_page_cost', 'wal_compression'"
+    query = f"SELECT setting FROM pg_settings WHERE name IN ({names}) ORDER BY name"
+    deadline_s = time.monotonic() + 60
+    while (found := server.ask(query).split()) != ["1.5", "lz4", "5120"] and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert found == ["1.5", "lz4", "5120"]
