@@ -85,7 +85,7 @@ class LossTest:
 
 
 @dataclass(slots=False)
-class Comparison:
+class LossComparison:
     """The best configuration against one that changes less.
 
     Attributes:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ascar.events import Event
 from ascar.pairs import Pairs, Scatter
-from ascar.parsimony.comparison import Comparison
+from ascar.parsimony.comparison import LossComparison
 from ascar.parsimony.effects import Changed
 from ascar.parsimony.groups import Shrinking
 from ascar.parsimony.worth import gain_kept, still_better, worth_of, worth_of_all
@@ -202,7 +202,7 @@ class _Reduction:
         """Run the best and a smaller configuration in turns, until it is accepted or given up."""
         left_out = self._left_out(configuration)
         level, (patience, likely) = self._level(configuration), self._round
-        comparison = Comparison(self.campaign, self.best, configuration, self.margin, level, likely)
+        comparison = LossComparison(self.campaign, self.best, configuration, self.margin, level, likely)
         source = comparison.pairs.taken(self.campaign)
         allowed_s = patience * (self.campaign.left_s - self._reserve_s)
         ends_s, said = self.campaign.elapsed_s + allowed_s, False
@@ -221,7 +221,7 @@ class _Reduction:
             if configuration.get(name) != self.best[name] and self.configuration.get(name) == self.best[name]
         )
 
-    def _out_of_budget(self, comparison: Comparison, ends_s: float) -> ReductionEnd | None:
+    def _out_of_budget(self, comparison: LossComparison, ends_s: float) -> ReductionEnd | None:
         """Whether the next pair does not fit, or those that would accept it probably take too long."""
         turn = (self.best, comparison.smaller)
         pair_s = self.campaign.pair_s(turn)
