@@ -37,12 +37,13 @@ import ascar.verification
 from ascar import _core
 from ascar.history import History
 from ascar.loops.offline import tune
+from ascar.pairs import Pairs
 from ascar.pilot.turns import compare_in_turns
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.significance import share
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Pairs, conclude, pair_test
+from ascar.verification import conclude, pair_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

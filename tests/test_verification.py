@@ -10,11 +10,12 @@ import pytest
 
 from ascar.history import History
 from ascar.loops.offline import tune
+from ascar.pairs import Pairs
 from ascar.pilot.turns import Gain, InTurns, compare_in_turns, mean_at_any_time
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Pairs, conclude, pair_test
+from ascar.verification import conclude, pair_test
 
 if TYPE_CHECKING:
     from pathlib import Path

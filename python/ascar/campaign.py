@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ascar.events import Listener
     from ascar.history import History, Run
     from ascar.optimizers.proposals import Proposal
+    from ascar.results.outcome import Outcome
     from ascar.space import Configuration, Space
     from ascar.study import Study
     from ascar.systems import Target
@@ -349,6 +350,16 @@ class Campaign:
         """Trials by how they ended."""
         states = [trial.state for trial in self.trials]
         return {state: states.count(state) for state in TrialState if state in states}
+
+    def accounted(self, outcome: Outcome) -> Outcome:
+        """An outcome with what the time went on so far."""
+        return msgspec.structs.replace(
+            outcome, stage_s=self.stage_s, counts=self.counts, saved_s=self.saved_s
+        )
+
+    def keep(self, outcome: Outcome) -> None:
+        """Put on disk what is proven while the run goes on: an interruption leaves it there."""
+        self.run.keep(self.accounted(outcome))
 
     def _rival(self, trial: Trial) -> BestTrial | None:
         """What a search trial is held against; None for one that must be carried through.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.results.measurement import Measurement
-    from ascar.results.parsimony import ParameterWorth, ReductionStep
+    from ascar.results.parsimony import ParameterWorth, Parsimony, ReductionStep
     from ascar.results.trial import Trial
     from ascar.results.verdict import VerdictKind
 
@@ -193,13 +193,24 @@ def parameter_worth(worth: ParameterWorth, unit: str) -> str:
     return said
 
 
+def gain_kept(found: Parsimony) -> str:
+    """The share of the gain that fewer changes keep: "99.1% of the gain (98% interval 97.0% to 101.2%)"."""
+    if found.gain_kept is None:
+        return ""
+    said = f"{found.gain_kept:.1%} of the gain"
+    if found.gain_kept_low is None or found.gain_kept_high is None:
+        return said
+    confidence = f"{100 * found.gain_kept_confidence:.4g}%"
+    return f"{said} ({confidence} interval {found.gain_kept_low:.1%} to {found.gain_kept_high:.1%})"
+
+
 def reduction_step(step: ReductionStep, unit: str) -> str:
     """What a comparison of the best configuration with a smaller one showed, and what followed from it."""
     said = "not measured"
     if step.gain_relative is not None:
         said = f"{step.gain_relative:+.1%}"
         if step.gain_low is not None and step.gain_high is not None:
-            said += f" ({percentage(step.confidence)} interval {step.gain_low:+.1%} to {step.gain_high:+.1%})"
+            said += f" ({100 * step.confidence:.5g}% interval {step.gain_low:+.1%} to {step.gain_high:+.1%})"
     elif step.difference is not None:
         said = f"{step.difference:+.4g} {unit}"
     return f"{said}, {count(step.pairs, 'pair')}: {_REDUCTION_ENDS[step.ended]}"

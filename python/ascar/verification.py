@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -14,128 +14,31 @@ from ascar.campaign import Reserve
 from ascar.cycles import Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
+from ascar.pairs import Pairs, paired
 from ascar.pilot import compare
 from ascar.pilot.pairs_needed import more_pairs_needed, pairs_needed
-from ascar.pilot.turns import Gain, PairTest, alternating, compare_in_turns
+from ascar.pilot.turns import Gain, PairTest, compare_in_turns
 from ascar.render import estimate
-from ascar.results.trial import Origin, Purpose, TrialState
+from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from ascar.campaign import Campaign
-    from ascar.pilot.turns import InTurns, Scores
+    from ascar.pilot.turns import InTurns
     from ascar.results.trial import Trial
     from ascar.space import Configuration
     from ascar.study import Study
 
 
-# A candidate whose runs fail, or break a constraint, in more than this share of the pairs is not recommended.
-_FAILURES_SHARE_MAX = 0.1
 # The search gets at least this share of the time that is left, however noisy the verification is.
 _SEARCH_SHARE_MIN = 0.4
 # Half of the comparisons take more pairs than those that will probably do.
 _CAUTION = 2
 # With more of the budget left, the search goes on rather than a comparison that nothing decides.
 _LEFT_SHARE_MIN = 0.25
-
-
-@dataclass(slots=True)
-class Pairs:
-    """Runs of the default and of the best in turns, pair by pair.
-
-    Attributes:
-        default: the default configuration, which the best one must beat.
-        best: the configuration that the search recommends.
-        purpose: the purpose of the runs.
-        made: the pairs, the default's run first.
-    """
-
-    default: Configuration
-    best: Configuration
-    purpose: Purpose = Purpose.VERIFY
-    made: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
-    _waiting: Trial | None = None
-
-    def recall(self, campaign: Campaign) -> Pairs:
-        """Take in the pairs that the run has of these two already."""
-        for trial in campaign.trials:
-            if trial.purpose is self.purpose:
-                self.take(trial)
-        return self
-
-    def turn(self) -> tuple[Configuration, Configuration]:
-        """The next pair; the first of each pair alternates, so that a drift favours neither.
-
-        What is left of a pair that an interruption broke is dropped.
-        """
-        self._waiting = None
-        sides = {"reference": self.default, "candidate": self.best}
-        first, second = alternating(len(self.made))
-        return sides[first], sides[second]
-
-    def take(self, trial: Trial) -> None:
-        """Take in a run that has ended: it makes a pair with the one before, if that was another's."""
-        first, self._waiting = _beside(self._waiting, trial)
-        if first is None:
-            return
-        sides = {one.configuration: one for one in (first, trial)}
-        if self.default in sides and self.best in sides:
-            self.made.append((sides[self.default], sides[self.best]))
-
-    def taken(self, campaign: Campaign) -> Iterator[Scores]:
-        """Run pair after pair, without end."""
-        while True:
-            turn = self.turn()
-            load_max_s = campaign.load_s_for(turn)
-            for configuration in turn:
-                proposal = Proposal(configuration, Origin.VERIFICATION)
-                self.take(campaign.attempt(proposal, self.purpose, load_max_s=load_max_s))
-            yield self.scores[-1]
-
-    @property
-    def scores(self) -> list[Scores]:
-        """The scores of each pair; None for a run that failed or broke a constraint."""
-        return [
-            (default.score if default.usable else None, best.score if best.usable else None)
-            for default, best in self.made
-        ]
-
-    @property
-    def runs(self) -> list[tuple[Trial, Trial]]:
-        """The pairs that can be compared."""
-        return [(default, best) for default, best in self.made if default.usable and best.usable]
-
-    @property
-    def failed(self) -> int:
-        """Runs that failed or broke a constraint."""
-        return sum(not run.usable for pair in self.made for run in pair)
-
-    @property
-    def best_fails(self) -> bool:
-        """Whether the best's runs fail, or break a constraint, too often for a recommendation."""
-        failures = sum(not best.usable for _, best in self.made)
-        return failures > max(1, _FAILURES_SHARE_MAX * len(self.made))
-
-
-def _beside(waiting: Trial | None, trial: Trial) -> tuple[Trial | None, Trial | None]:
-    """The run that one which has ended makes a pair with, if there is one, and the run that then waits."""
-    if trial.state is TrialState.INTERRUPTED:
-        return None, None
-    if waiting is None or waiting.configuration == trial.configuration:
-        return None, trial  # its partner is to come, or was interrupted
-    return waiting, None
-
-
-def _paired(trials: Iterable[Trial]) -> Iterator[tuple[Trial, Trial]]:
-    """Runs of the last comparison, pair by pair, whatever they compare."""
-    waiting: Trial | None = None
-    for trial in trials:
-        first, waiting = _beside(waiting, trial)
-        if first is not None:
-            yield first, trial
 
 
 @dataclass(slots=True)
@@ -158,7 +61,7 @@ class Verification:
     def candidates(self) -> tuple[Configuration, ...]:
         """The configurations that were compared with the default so far, in order."""
         runs = (one for one in self.campaign.trials if one.purpose is Purpose.VERIFY)
-        pairs = ({one.configuration, other.configuration} for one, other in _paired(runs))
+        pairs = ({one.configuration, other.configuration} for one, other in paired(runs))
         return tuple(
             dict.fromkeys(one for two in pairs if self._default in two for one in two - {self._default})
         )

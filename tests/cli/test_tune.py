@@ -35,6 +35,8 @@ default = false
 cost = "remount"
 [stop]
 trials = 12
+[recommend]
+margin = 0
 """
 # Nothing ends this one: it neither fails, nor runs out of configurations or time.
 ENDLESS = (
@@ -53,6 +55,7 @@ def study(tmp_path):
 
 
 def test_the_end_of_a_study_is_for_people(ascar, study):
+    study.write_text(STUDY.replace("margin = 0\n", ""))
     done = ascar("tune", study)
     assert done.status == 0
     text = done.out
@@ -65,6 +68,7 @@ def test_the_end_of_a_study_is_for_people(ascar, study):
     assert "target: simulated" in text
     assert "ascar apply" not in text, "a formula has nothing that could be applied"
     assert "ascar report 1 --out report" in text
+    assert re.search(r"as little as is needed: .*\n  (keeps \d+\.\d% of the gain|\w+: without it)", text)
 
 
 def test_progress_is_a_line_a_trial_on_stderr_where_there_is_no_terminal(ascar, study):

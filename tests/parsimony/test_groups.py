@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ascar.parsimony.groups import shrunk
+from ascar.parsimony.groups import Shrinking, shrunk
 
 NAMES = tuple(f"p{index:02}" for index in range(20))
 
@@ -71,3 +71,17 @@ def test_names_that_must_stay_beside_others_come_back_with_them():
         return tuple(sorted(names)) if "p00" in names else None
 
     assert shrunk(NAMES, 1, good) == ("p00", "p01")
+
+
+def test_what_was_put_off_is_left_out_when_it_is_asked_again():
+    patience = 0
+
+    def good(kept):
+        return kept if "p00" in kept and len(kept) >= 2 - patience else None
+
+    shrinking = Shrinking(NAMES, good)
+    shrinking.run(1)
+    assert len(shrinking.kept) == 2
+    patience = 1
+    shrinking.run(1)
+    assert shrinking.kept == ("p00",)

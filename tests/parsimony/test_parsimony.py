@@ -16,7 +16,6 @@ from ascar.study import Study
 
 def study(formula, *, seed=1, budget="60 min", run_sd=0.02, trials=40, count=8, levels=None, **tables):
     """A study of integers from 0 to 4, of which the formula names few."""
-    tables = {"recommend": {"margin": 0.03}} | tables
     level = levels or {"kind": "integer", "low": 0, "high": 4, "default": 0, "cost": "dyn-kernel"}
     space = {"parameters": {f"p{index}": level for index in range(count)}} | tables.pop("space", {})
     target = {"kind": "simulated", "metrics": {"score": formula}, "noise_relative_sd": 0.05, "seed": seed}
@@ -57,6 +56,10 @@ def test_what_brings_nothing_goes_back_to_the_default(history):
     (worth,) = found.worth
     assert worth.loss_low is not None
     assert worth.loss_low > 0.1
+    assert found.gain_kept_low is not None
+    assert found.gain_kept_high is not None
+    assert found.gain_kept_low <= 1.0 <= found.gain_kept_high
+    assert 0.9 < found.gain_kept_confidence < 1
 
 
 def test_two_that_only_help_together_are_both_kept_with_what_each_brings(history):
@@ -129,6 +132,58 @@ def test_the_last_comparison_of_the_recommended_keeps_the_chain(history):
     second = verify(msgspec.structs.replace(run.study, budget_s=600.0), history, run, first.recommended)
     assert second.parsimony == first.parsimony
     assert second.recommended == first.recommended
+
+
+def test_the_margin_is_that_of_the_last_comparison_where_none_is_given():
+    assert study(STRONG, verify={"margin": 0.02}).recommend_margin == 0.02
+    assert study(STRONG, verify={"margin": 0.02}, recommend={"margin": 0.0}).recommend_margin == 0.0
+
+
+def test_what_is_proven_stays_in_the_history_when_an_interrupt_comes_in_mid_chain(history):
+    steps: list[int] = []
+    runs: list[int] = []
+
+    def interrupt(event):
+        if event.kind == "reducing":
+            steps.append(1)
+        if event.kind == "trial-started":
+            runs.append(event.trial.number)
+            if len(steps) == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(study(STRONG), history, listener=interrupt)
+    (row,) = history.runs()
+    run = history.run(row.id)
+    assert run.state == "interrupted"
+    kept = run.outcome()
+    assert kept.verdict.kind == "improved"
+    assert kept.parsimony is not None
+    assert kept.parsimony.recommended
+    assert kept.best is not None
+    assert kept.recommended != kept.best.configuration
+    changed = {name for name, value in kept.recommended.items() if value != 0}
+    assert "p3" in changed
+    assert len(changed) < len(kept.parsimony.best)
+    assert tune(study(STRONG), history, resume=True).recommended["p3"] > 0
+
+
+def test_an_interrupt_before_anything_is_left_out_keeps_the_verdict(history):
+    def interrupt(event):
+        if event.kind == "reducing":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(study(STRONG), history, listener=interrupt)
+    (row,) = history.runs()
+    assert history.run(row.id).outcome().verdict.kind == "improved"
+
+
+def test_quiet_runs_take_three_pairs_a_comparison(history):
+    found = tune(study(STRONG, run_sd=0.001, target={"noise_relative_sd": 0.001}), history).parsimony
+    assert found is not None
+    assert found.kept == ("p3",)
+    assert min(step.pairs for step in found.steps if step.accepted) == 3
 
 
 def test_another_margin_is_no_other_study(history):

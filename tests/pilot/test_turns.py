@@ -11,6 +11,7 @@ import pytest
 from ascar.capes.session.proof import ComparedPhase, judge
 from ascar.errors import InputError
 from ascar.objective import Objective
+from ascar.pairs import Pairs
 from ascar.pilot.turns import (
     ESTIMATES,
     Gain,
@@ -28,7 +29,7 @@ from ascar.sharp.matching.choice import Choice
 from ascar.sharp.trials.bench import FRESH, RuleRun
 from ascar.space import Configuration
 from ascar.study import Study
-from ascar.verification import Pairs, conclude, pair_test
+from ascar.verification import conclude, pair_test
 
 BEFORE, AFTER = (RuleSet.uniform(Action(100, 0, tau)) for tau in (20_000, 0))
 DEFAULT, BEST = Configuration({"depth": 1}), Configuration({"depth": 64})

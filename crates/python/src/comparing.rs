@@ -157,6 +157,13 @@ pub fn sequential_pairs(
     Ok(SequentialComparison::new(found))
 }
 
+/// Half of the interval of a mean of pairs, in standard deviations of a pair.
+#[pyfunction]
+#[pyo3(signature = (pairs, dof, *, alpha=0.05, prior=None))]
+pub fn pairs_half_width(pairs: usize, dof: f64, alpha: f64, prior: Option<f64>) -> PyResult<f64> {
+    paired::half_width(pairs, dof, alpha, prior).map_err(refuse)
+}
+
 #[pyfunction]
 #[pyo3(signature = (values, *, alpha=0.05, large_effects=false))]
 pub fn sequential_mean(

@@ -30,8 +30,9 @@ mod _core {
     use super::change_points::{ChangePointDetector, change_points, edm_change_points};
     #[pymodule_export]
     use super::comparing::{
-        SequentialComparison, Welch, sequential_compare, sequential_first_decision,
-        sequential_mean, sequential_pairs, welch, welch_sample_size, welch_samples,
+        SequentialComparison, Welch, pairs_half_width, sequential_compare,
+        sequential_first_decision, sequential_mean, sequential_pairs, welch, welch_sample_size,
+        welch_samples,
     };
     #[pymodule_export]
     use super::credentials::sign_in;

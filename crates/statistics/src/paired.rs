@@ -8,7 +8,7 @@
 //!
 //! The ratio's limits are all r for which the mean of a - r b is not told from zero (Fieller 1954, for pairs).
 
-use crate::error::{Result, check_scale, check_values};
+use crate::error::{Error, Result, check_level, check_scale, check_values};
 use crate::moments::mean;
 use crate::sequential::{
     Comparison, Options, PRIOR_SAMPLES_LARGE, Verdict, critical_under, log_factor,
@@ -54,6 +54,27 @@ pub fn compare_pairs(a: &[f64], b: &[f64], options: &Options) -> Result<Comparis
         effective_n: count,
         verdict: Verdict::of(limits, ratio_limits, options.margin),
     })
+}
+
+/// Half of the interval of a mean of pairs, in standard deviations of a pair; infinite where nothing can be said.
+///
+/// `dof` are the degrees of freedom of the standard deviation: one less than the pairs, or more where it is known from
+/// other pairs too. `prior` is the number of pairs whose mean has the scatter of the effects that are looked for; None:
+/// that of `compare_pairs`.
+pub fn half_width(pairs: usize, dof: f64, alpha: f64, prior: Option<f64>) -> Result<f64> {
+    check_level("alpha", alpha)?;
+    if pairs < 1 {
+        return Err(Error::new("pairs", pairs, "1 or more"));
+    }
+    for (name, value) in [("dof", dof), ("prior", prior.unwrap_or(1.0))] {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(Error::new(name, value, "a finite number above 0"));
+        }
+    }
+    let one = prior.map(|samples| [samples]);
+    let priors = one.as_ref().map_or(&PRIOR_PAIRS[..], |one| &one[..]);
+    let count = pairs as f64;
+    Ok(critical_under(priors, count, dof, alpha) / count.sqrt())
 }
 
 /// Means of both sides, with the variances and the covariance of these means.
@@ -133,6 +154,30 @@ mod tests {
                 (-2.0 * uniform().ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
             })
             .collect()
+    }
+
+    #[test]
+    fn the_half_width_is_that_of_a_comparison_and_narrower_with_a_known_scatter() {
+        let a: Vec<f64> = normals(7, 12).iter().map(|x| 100.0 + x).collect();
+        let b = vec![100.0; 12];
+        let found = compare_pairs(&a, &b, &options(None)).unwrap();
+        let sd = Moments::of(&a, &b).squared_error(0.0).sqrt() * 12f64.sqrt();
+        let half = half_width(12, 11.0, 0.01, None).unwrap() * sd;
+        let (low, high) = found.difference_limits;
+        assert!((half - (high - low) / 2.0).abs() < 1e-9 * half);
+        let known = half_width(12, 60.0, 0.01, None).unwrap();
+        assert!(known < 0.95 * half / sd);
+        assert!(half_width(12, 60.0, 0.01, Some(2.0)).unwrap() < known);
+        assert_eq!(half_width(1, 1e-3, 1e-9, None).unwrap(), f64::INFINITY);
+        for (pairs, dof, alpha, prior) in [
+            (0, 1.0, 0.01, None),
+            (2, 0.0, 0.01, None),
+            (2, f64::NAN, 0.01, None),
+            (2, 1.0, 0.0, None),
+            (2, 1.0, 0.01, Some(-1.0)),
+        ] {
+            assert!(half_width(pairs, dof, alpha, prior).is_err());
+        }
     }
 
     #[test]

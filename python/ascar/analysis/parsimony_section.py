@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascar.analysis.markup import Html, each, tag
 from ascar.analysis.sections import table
-from ascar.render import parameter_worth, percentage, reduction_step
+from ascar.render import gain_kept, parameter_worth, percentage, reduction_step
 
 if TYPE_CHECKING:
     from ascar.objective import Objective
@@ -18,9 +18,10 @@ def parsimony_section(outcome: Outcome, objective: Objective) -> Html:
     found, unit = outcome.parsimony, objective.unit
     if found is None:
         return Html("")
+    kept = gain_kept(found)
     parts = [
         tag("h2", "As little as is needed"),
-        tag("p", f"{found.note[:1].upper()}{found.note[1:]}."),
+        tag("p", f"{found.note[:1].upper()}{found.note[1:]}{kept and f'; they keep {kept}'}."),
         tag(
             "p",
             "Each configuration below was run in turns with the best one that the search found. A parameter "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.render import count, duration, parameter_worth, reduction_step
+from ascar.render import count, duration, gain_kept, parameter_worth, reduction_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ def print_parsimony(console: Console, outcome: Outcome, objective: Objective) ->
 def _lines(found: Parsimony, unit: str) -> Iterator[str]:
     cost = f"{count(found.pairs, 'pair')}, {duration(found.seconds)}"
     yield f"as little as is needed: {found.note} ({cost})"
+    if kept := gain_kept(found):
+        yield f"  keeps {kept}"
     for worth in found.worth:
         yield f"  {worth.name}: {parameter_worth(worth, unit)}"
     if found.left_out:

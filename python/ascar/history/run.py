@@ -239,6 +239,17 @@ class Run:
         """
         self._finish(outcome_text(outcome))
 
+    def keep(self, outcome: Outcome) -> None:
+        """Put on disk what the run of a study came to so far; it goes on.
+
+        Raises:
+            HistoryError: it cannot be written.
+        """
+        self._assert_owned()
+        known = _run.update().where(_run.c.id == self.id).values(outcome=outcome_text(outcome))
+        with self._database.write() as connection:
+            connection.execute(known)
+
     def conclude(self, conclusion: Conclusion) -> None:
         """Put on disk what a run came to that is not a study's.
 

@@ -23,6 +23,7 @@ class Shrinking:
 
     kept: Names
     good: Callable[[Names], Names | None]
+    _is_whole: bool = True
     _needed: dict[str, Names] = field(default_factory=dict[str, "Names"])
 
     def run(self, guess: int) -> None:
@@ -31,10 +32,14 @@ class Shrinking:
         All names beyond the first `guess` are tried first. A group that cannot be left out is halved: its
         less important half is tried, then the other. In the end each name that is kept was tried alone, with
         nothing left out since: the list is 1-minimal.
+
+        It may be asked again once `good` has more patience: groups only if nothing could be left out before.
         """
-        sure, unsure = self.kept[:guess], self.kept[guess:]
-        self._leave_out(unsure)
-        self._halve(tuple(name for name in self.kept if name in sure) if unsure else self.kept)
+        if self._is_whole:
+            sure, unsure = self.kept[:guess], self.kept[guess:]
+            self._leave_out(unsure)
+            self._halve(tuple(name for name in self.kept if name in sure) if unsure else self.kept)
+        self._needed.clear()
         while retry := [name for name in self.kept if self._needed.get(name) != self.kept]:
             for name in reversed(retry):
                 self._leave_out((name,))
@@ -47,6 +52,7 @@ class Shrinking:
         found = self.good(left) if left else None
         if found is not None and len(found) < len(self.kept):
             self.kept = tuple(name for name in self.kept if name in found)
+            self._is_whole = False
         elif len(group) == 1:
             self._needed[group[0]] = self.kept
         else:

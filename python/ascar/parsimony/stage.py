@@ -5,63 +5,63 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import log1p, sqrt
+from math import log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
 from ascar.events import Event
+from ascar.pairs import Pairs, Scatter
+from ascar.parsimony.comparison import LossComparison
 from ascar.parsimony.effects import Changed
 from ascar.parsimony.groups import Shrinking
+from ascar.parsimony.worth import gain_kept, still_better, worth_of, worth_of_all
 from ascar.pilot.pairs_needed import pairs_needed
-from ascar.pilot.turns import PAIRS_MIN, Gain, PairTest, compare_in_turns
-from ascar.results.parsimony import ParameterWorth, Parsimony, ReductionStep
+from ascar.pilot.turns import compare_in_turns
+from ascar.results.parsimony import Parsimony
 from ascar.results.trial import Purpose
-from ascar.verification import Pairs, conclude, pair_test
+from ascar.verification import conclude, pair_test
 
 if TYPE_CHECKING:
     from ascar.campaign import Campaign
     from ascar.pilot.turns import InTurns
-    from ascar.results.parsimony import ReductionEnd
+    from ascar.results.outcome import Outcome
+    from ascar.results.parsimony import ParameterWorth, ReductionEnd, ReductionStep
     from ascar.results.trial import Trial
     from ascar.results.verdict import Verdict
     from ascar.space import Configuration
 
     Names = tuple[str, ...]
-    Reduced = tuple[Trial | None, Verdict, Parsimony | None]
 
 # The comparison with the default takes more pairs than those that will probably do.
 _CAUTION = 1.25
+# Shares of the time left that one comparison may take, and of the margin that the loss itself may probably
+# be: what takes longer, or would use up the margin, is put off to the next round.
+_ROUNDS = ((0.2, 1 / 3), (0.5, 2 / 3), (1.0, 1.0))
 
 
-def reduce(campaign: Campaign, best: Trial | None, verdict: Verdict) -> Reduced:
+def reduce(campaign: Campaign, outcome: Outcome) -> Outcome:
     """Leave out of a proven improvement what does not earn its place, within the budget that is left.
 
-    It is safe to repeat: comparisons that the run has are taken up, not made again.
+    It is safe to repeat: comparisons that the run has are taken up, not made again. What is proven is kept
+    in the history at once, so that whatever ends the run leaves it there.
 
     Args:
         campaign: the campaign, after the last comparison.
-        best: the trial of the configuration that was compared.
-        verdict: its verdict.
+        outcome: what it came to.
 
     Returns:
-        The trial and the verdict of what to recommend, and how it came to that: the given ones, and None,
-        where there is nothing to leave out.
+        The outcome with what to recommend, and how it came to that; the given one where there is nothing to
+        leave out.
     """
-    if best is None or verdict.kind != "improved" or not best.purpose.of_search:
-        return best, verdict, None
-    margin = campaign.prepared.study.recommend.margin
-    if margin == 0:
-        return best, verdict, None
-    reduction = _Reduction(campaign, best.configuration, verdict, margin)
+    best, margin = outcome.best, campaign.prepared.study.recommend_margin
+    if best is None or outcome.verdict.kind != "improved" or not best.purpose.of_search or margin == 0:
+        return outcome
+    reduction = _Reduction(campaign, outcome, best.configuration, margin)
     if len(reduction.changed.effects) < 2:
-        return best, verdict, None
-    found = reduction.run()
-    campaign.listener(Event("reduced", {"note": found.note, "kept": found.kept, "left_out": found.left_out}))
-    if not found.recommended or found.verdict is None:
-        return best, verdict, found
-    return reduction.standing, found.verdict, found
+        return outcome
+    return reduction.run()
 
 
 class _Over(Exception):  # no error: the budget is spent
@@ -74,22 +74,26 @@ class _Reduction:
 
     Attributes:
         campaign: the campaign that carries out the runs.
+        outcome: what it came to before.
         best: what every smaller configuration is compared with.
-        verdict: its verdict against the default.
         margin: the loss that is accepted.
         steps: the comparisons so far.
         configuration: the smallest one that is proven good enough.
     """
 
     campaign: Campaign
+    outcome: Outcome
     best: Configuration
-    verdict: Verdict
     margin: float
     steps: dict[Configuration, ReductionStep] = field(default_factory=dict["Configuration", "ReductionStep"])
     configuration: Configuration = field(init=False)
+    _kept: Names = field(init=False)
+    _round: tuple[float, float] = _ROUNDS[0]
+    _started_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.configuration = self.best
+        self.configuration, self._kept = self.best, self.changed.ordered
+        self._started_s = self.campaign.elapsed_s
 
     @cached_property
     def changed(self) -> Changed:
@@ -99,43 +103,70 @@ class _Reduction:
         return Changed.of(prepared.space, self.best, searched, prepared.study.objective, self.margin)
 
     @property
-    def standing(self) -> Trial | None:
+    def _verdict(self) -> Verdict:
+        return self.outcome.verdict
+
+    @property
+    def _sign(self) -> int:
+        return self.campaign.prepared.study.objective.sign
+
+    def run(self) -> Outcome:
+        """Make the comparisons, and say what they came to."""
+        shrinking = Shrinking(self._kept, self._good)
+        is_over = False
+        try:
+            for self._round in _ROUNDS:
+                shrinking.run(self.changed.guess)
+                if not any(step.ended == "unlikely" for step in self.steps.values()):
+                    break
+        except _Over:
+            is_over = True
+        verdict = self._against_default() if self.configuration != self.best else None
+        found = self._found(verdict, is_over=is_over)
+        told = {"note": found.note, "kept": found.kept, "left_out": found.left_out}
+        self.campaign.listener(Event("reduced", told))
+        return self._outcome(found)
+
+    def _outcome(self, found: Parsimony) -> Outcome:
+        """What the run comes to with the smallest configuration that is proven."""
+        outcome = replace(self.outcome, parsimony=found)
+        if not found.recommended:
+            return outcome
+        outcome = replace(outcome, recommended=self.configuration)
+        if found.verdict is None or found.verdict.kind != "improved":
+            return outcome  # the verdict is about the best; what the smaller one loses is known
+        return replace(outcome, verdict=found.verdict, best=self._standing)
+
+    @property
+    def _standing(self) -> Trial | None:
         """The latest usable trial of the smallest configuration."""
         trials = [one for one in self.campaign.trials if one.configuration == self.configuration]
         return next((one for one in reversed(trials) if one.usable), None)
 
-    def run(self) -> Parsimony:
-        """Make the comparisons, and say what they came to."""
-        started_s = self.campaign.elapsed_s
-        shrinking = Shrinking(self.changed.ordered, self._good)
-        is_over = False
-        try:
-            shrinking.run(self.changed.guess)
-        except _Over:
-            is_over = True
-        kept = shrinking.kept
-        verdict = self._against_default() if self.configuration != self.best else None
-        recommended = verdict is not None and verdict.kind == "improved"
+    def _found(self, verdict: Verdict | None, *, is_over: bool) -> Parsimony:
         pairs = sum(step.pairs for step in self.steps.values())
+        made = sum(one.total_s for one in self.campaign.trials if one.purpose is Purpose.REDUCE)
+        step = self.steps.get(self.configuration)
+        recommended = False
+        if step is not None:
+            known = "undecided" if verdict is None else verdict.kind
+            by_both = known == "undecided" and still_better(self._verdict, step, self._sign)
+            recommended = known == "improved" or by_both
         return Parsimony(
             best=dict(self.best),
-            kept=kept,
-            left_out=tuple(name for name in self.changed.ordered if name not in kept),
+            kept=self._kept,
+            left_out=tuple(name for name in self.changed.ordered if name not in self._kept),
             margin=self.margin,
             steps=tuple(step for step in self.steps.values() if step.pairs),
-            worth=tuple(self._worth(name, kept) for name in kept),
+            worth=tuple(self._worth(name) for name in self._kept),
             verdict=verdict,
-            best_verdict=self.verdict,
+            best_verdict=self._verdict,
             recommended=recommended,
-            note=self._note(len(kept), verdict, is_over=is_over),
+            note=self._note(verdict, is_over=is_over, recommended=recommended),
             pairs=pairs + (0 if verdict is None else verdict.runs_per_side),
-            seconds=self._seconds(started_s),
+            seconds=max(made, self.campaign.elapsed_s - self._started_s),
+            **({} if step is None else gain_kept(self._verdict, step, self._sign)),
         )
-
-    def _seconds(self, started_s: float) -> float:
-        """What the runs took, in earlier parts of the run as well."""
-        made = sum(one.total_s for one in self.campaign.trials if one.purpose is Purpose.REDUCE)
-        return max(made, self.campaign.elapsed_s - started_s)
 
     def _good(self, kept: Names) -> Names | None:
         """Whether the best with only these parameters changed is good enough; what is kept then."""
@@ -145,11 +176,12 @@ class _Reduction:
         names, configuration = found
         if configuration in (self.best, self.configuration, self._default):
             return None
-        if configuration not in self.steps:
-            self.steps[configuration] = self._compared(configuration)
-        step = self.steps[configuration]
+        step = self.steps.get(configuration)
+        if step is None or step.ended == "unlikely":
+            step = self.steps[configuration] = self._compared(configuration)
         if step.accepted:
-            self.configuration = configuration
+            self.configuration, self._kept = configuration, names
+            self.campaign.keep(self._outcome(self._found(None, is_over=True)))
             return names
         if step.ended == "time":
             raise _Over
@@ -158,14 +190,6 @@ class _Reduction:
     @property
     def _default(self) -> Configuration:
         return self.campaign.prepared.space.default()
-
-    @cached_property
-    def _scatter(self) -> float:
-        """The standard deviation of a pair, as a share of the score, by the last comparison."""
-        before, after = np.array(self.verdict.default_scores), np.array(self.verdict.best_scores)
-        if (before > 0).all() and (after > 0).all():
-            return float((np.log(after) - np.log(before)).std(ddof=1))
-        return float((after - before).std(ddof=1) / (abs(after.mean()) or 1.0))
 
     def _level(self, configuration: Configuration) -> float:
         """Of a two-sided test; a wrong acceptance takes half of it, and all of them the study's together."""
@@ -176,34 +200,18 @@ class _Reduction:
 
     def _compared(self, configuration: Configuration) -> ReductionStep:
         """Run the best and a smaller configuration in turns, until it is accepted or given up."""
-        wanted, direction = self.campaign.prepared.study.verify, self.campaign.prepared.study.objective
         left_out = self._left_out(configuration)
-        test = PairTest(self._level(configuration), 0.0, wanted.runs_min, wanted.runs_max)
-        pairs = Pairs(self.best, configuration, Purpose.REDUCE).recall(self.campaign)
-        source = pairs.taken(self.campaign)
-        said = False
-        while True:
-            whole = [(one.score or 0.0, other.score or 0.0) for one, other in pairs.runs]
-            gain = None
-            if len(whole) >= PAIRS_MIN:
-                before, after = zip(*whole, strict=True)
-                gain = Gain.of(before, after, direction.direction, test.level)
-            ended = self._ended(pairs, gain, test)
-            if ended is not None:
-                break
+        level, (patience, likely) = self._level(configuration), self._round
+        comparison = LossComparison(self.campaign, self.best, configuration, self.margin, level, likely)
+        source = comparison.pairs.taken(self.campaign)
+        allowed_s = patience * (self.campaign.left_s - self._reserve_s)
+        ends_s, said = self.campaign.elapsed_s + allowed_s, False
+        while (ended := comparison.ended or self._out_of_budget(comparison, ends_s)) is None:
             if not said:
                 said = True
                 self.campaign.listener(Event("reducing", {"left_out": left_out}))
             next(source)
-        return ReductionStep(
-            left_out=left_out,
-            configuration=dict(configuration),
-            accepted=ended == "within-margin",
-            confidence=1 - test.level,
-            pairs=len(pairs.made),
-            ended=ended,
-            **({} if gain is None else gain.estimates()),
-        )
+        return comparison.step(left_out, ended)
 
     def _left_out(self, configuration: Configuration) -> Names:
         """The parameters that are at the default here, and not in the smallest one accepted so far."""
@@ -213,61 +221,19 @@ class _Reduction:
             if configuration.get(name) != self.best[name] and self.configuration.get(name) == self.best[name]
         )
 
-    def _ended(self, pairs: Pairs, gain: Gain | None, test: PairTest) -> ReductionEnd | None:
-        """Why a comparison is over; None while it goes on."""
-        limits, made = self._limits(pairs, gain), len(pairs.made)
-        ended: ReductionEnd | None = None
-        if pairs.best_fails or (made >= test.pairs_min and not pairs.runs):
-            ended = "failures"
-        elif made >= test.pairs_min and limits is not None and limits[0] > -self.margin:
-            ended = "within-margin"
-        elif made >= test.pairs_min and limits is not None and limits[1] < -self.margin:
-            ended = "worse"
-        elif made >= test.pairs_max:
-            ended = "runs-max"
-        return ended or self._out_of_budget(pairs, test)
-
-    def _out_of_budget(self, pairs: Pairs, test: PairTest) -> ReductionEnd | None:
-        """Whether the next pair does not fit, or those that would accept it probably do not."""
-        turn, made = (pairs.default, pairs.best), len(pairs.made)
-        left_s = self.campaign.left_s - self._reserve_s
+    def _out_of_budget(self, comparison: LossComparison, ends_s: float) -> ReductionEnd | None:
+        """Whether the next pair does not fit, or those that would accept it probably take too long."""
+        turn = (self.best, comparison.smaller)
         pair_s = self.campaign.pair_s(turn)
-        if self.campaign.load_s_for(turn) == 0 or pair_s > left_s:
+        if self.campaign.load_s_for(turn) == 0 or pair_s > self.campaign.left_s - self._reserve_s:
             return "time"
-        if 0 < made < test.pairs_min:
-            return None
-        more = self._more_pairs(pairs, test)
-        return "unlikely" if more is None or more * pair_s > left_s else None
-
-    def _limits(self, pairs: Pairs, gain: Gain | None) -> tuple[float, float] | None:
-        """Limits of the gain over the best, as a share of it; of differences, a share of the mean's size."""
-        if gain is None or gain.interval is None:
-            return None
-        size = 1.0
-        if gain.gain_relative is None:
-            size = abs(float(np.mean([one.score or 0.0 for one, _ in pairs.runs])))
-        return (gain.interval[0] / size, gain.interval[1] / size) if size else None
-
-    def _more_pairs(self, pairs: Pairs, test: PairTest) -> int | None:
-        """How many further pairs accept it, if it is as good as what was seen leaves likely."""
-        scores = np.array([(one.score, other.score) for one, other in pairs.runs], np.float64).reshape(-1, 2)
-        sign = self.campaign.prepared.study.objective.sign
-        mean, scatter = 0.0, self._scatter
-        if len(scores) >= PAIRS_MIN:
-            if (scores > 0).all():
-                seen = sign * np.diff(np.log(scores), axis=1)
-            else:
-                seen = sign * np.diff(scores, axis=1) / (abs(float(scores[:, 0].mean())) or 1.0)
-            scatter = max(float(seen.std(ddof=1)), 1e-9)
-            mean = float(seen.mean()) + scatter / sqrt(len(seen))
-        above = mean - log1p(-self.margin)
-        needed = pairs_needed(above, scatter, test) if above > 0 else None
-        return None if needed is None else max(1, needed - len(pairs.made))
+        more = comparison.more_pairs
+        return "unlikely" if more is None or more * pair_s > ends_s - self.campaign.elapsed_s else None
 
     @cached_property
     def _reserve_s(self) -> float:
         """Seconds that the comparison with the default will probably take."""
-        verdict = self.verdict
+        verdict = self._verdict
         if verdict.gain_relative is not None:
             gain = abs(log1p(verdict.gain_relative))
         else:
@@ -275,20 +241,17 @@ class _Reduction:
             gain = abs(verdict.difference or 0.0) / size
         gain = max(gain + log1p(-self.margin), gain / 2)
         test = pair_test(self.campaign.prepared.study, verdict.candidates + 1)
-        needed = pairs_needed(gain, self._scatter, test) or test.pairs_max
+        needed = pairs_needed(gain, Scatter.pooled(self.campaign.trials).sd, test) or test.pairs_max
         return _CAUTION * needed * self.campaign.pair_s((self._default, self.best))
 
     def _against_default(self) -> Verdict:
-        """The smallest configuration in turns with the default: it is recommended only if that shows a gain.
-
-        The test counts as that of a further candidate of the run.
-        """
+        """The smallest configuration in turns with the default, as a further candidate of the run."""
         campaign, study = self.campaign, self.campaign.prepared.study
         runs = [one.configuration for one in campaign.trials if one.purpose is Purpose.REDUCE]
         beside = [one for two in pairwise(runs) if self._default in two for one in two]
         earlier = [one for one in dict.fromkeys(beside) if one not in (self._default, self.best)]
         before = [*earlier, self.configuration].index(self.configuration)
-        number = self.verdict.candidates + 1 + before
+        number = self._verdict.candidates + 1 + before
         pairs = Pairs(self._default, self.configuration, Purpose.REDUCE).recall(campaign)
         turn = (self._default, self.configuration)
 
@@ -305,55 +268,31 @@ class _Reduction:
         )
         return replace(conclude(study, pairs, found), candidates=number)
 
-    def _worth(self, name: str, kept: Names) -> ParameterWorth:
+    def _worth(self, name: str) -> ParameterWorth:
         """What the best loses without this parameter, and without those that are not kept."""
-        found = self.changed.keeping([one for one in kept if one != name])
-        if found is None:
-            return ParameterWorth(name)
-        if found[1] == self._default:
-            return self._worth_of_all(name)
-        step = self.steps.get(found[1])
-        if step is None or step.pairs == 0:
-            return ParameterWorth(name)
-        return ParameterWorth(
-            name,
-            loss_relative=_negative(step.gain_relative),
-            loss_low=_negative(step.gain_high),
-            loss_high=_negative(step.gain_low),
-            loss=_negative(step.difference),
-        )
+        found = self.changed.keeping([one for one in self._kept if one != name])
+        if found is not None and found[1] == self._default:
+            return worth_of_all(name, self._verdict, self._sign)
+        return worth_of(name, None if found is None else self.steps.get(found[1]))
 
-    def _worth_of_all(self, name: str) -> ParameterWorth:
-        """Without it the default is left: what the best loses then, by the last comparison."""
-        verdict, sign = self.verdict, self.campaign.prepared.study.objective.sign
-
-        def loss(gain: float | None) -> float | None:
-            return None if gain is None or 1 + sign * gain <= 0 else gain / (1 + sign * gain)
-
-        limits = loss(verdict.gain_low), loss(verdict.gain_high)
-        return ParameterWorth(name, loss(verdict.gain_relative), *limits, loss=verdict.difference)
-
-    def _note(self, kept: int, verdict: Verdict | None, *, is_over: bool) -> str:
+    def _note(self, verdict: Verdict | None, *, is_over: bool, recommended: bool) -> str:
         """How it ended, one sentence."""
         whole = len(self.changed.effects)
         short = any(step.ended in ("time", "unlikely") for step in self.steps.values() if not step.accepted)
-        if verdict is None:
+        if self.configuration == self.best:
             if is_over or short:
                 return "the budget left too little time to prove that fewer parameters do as well"
             return f"all {whole} parameters that the best configuration changes are needed"
-        said = f"{kept} of {whole} changed parameters do as well, within {self.margin:.3g} of the best"
-        if verdict.kind != "improved":
+        kept = f"{len(self._kept)} of {whole} changed parameters"
+        said = f"{kept} do as well, within {self.margin:.3g} of the best"
+        if not recommended:
             return f"{said}; but they are not proven to beat the default, so the best stays recommended"
-        if is_over:
-            return f"{said}; the budget ended before the rest was tried"
-        return said
+        if verdict is None or verdict.kind != "improved":
+            said += "; the verdict is that of the best"
+        return f"{said}; the budget ended before the rest was tried" if is_over else said
 
 
 def _told(now: InTurns) -> dict[str, object]:
     gain = now.gain
     found: dict[str, object] = {"pairs": now.made}
     return found if gain is None else found | gain.estimates() | {"p_value": gain.p_value}
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value

@@ -34,15 +34,32 @@ def pairs_needed(gain: float, sd: float, test: PairTest) -> int | None:
     distance = max(gain, -gain, log1p(test.margin) - gain if test.margin > 0 else 0.0)
     if sd <= 0:
         return test.pairs_min if distance > 0 else None
-    target = distance / sd
-    low, high = 1, test.pairs_min
-    while _half_width(high, test.level) > target:
+    return pairs_until(distance / sd, test.level, test.pairs_min)
+
+
+def pairs_until(
+    half_width: float, level: float, pairs_min: int, *, dof: int = 0, prior: float | None = None
+) -> int | None:
+    """The number of pairs whose mean has an interval of this half width, in standard deviations of a pair.
+
+    Args:
+        half_width: what is wanted.
+        level: the level of the test.
+        pairs_min: the least that is answered.
+        dof: degrees of freedom that the standard deviation has beside those of the pairs.
+        prior: as for `_core.pairs_half_width`.
+
+    Returns:
+        None if more than some ten thousand would be needed.
+    """
+    low, high = 1, pairs_min
+    while _half_width(high, level, dof, prior) > half_width:
         low, high = high, 2 * high
         if high > _PAIRS_MOST:
             return None
-    while high > max(low + 1, test.pairs_min):
+    while high > max(low + 1, pairs_min):
         middle = (low + high) // 2
-        low, high = (middle, high) if _half_width(middle, test.level) > target else (low, middle)
+        low, high = (middle, high) if _half_width(middle, level, dof, prior) > half_width else (low, middle)
     return high
 
 
@@ -65,12 +82,8 @@ def more_pairs_needed(found: InTurns) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _half_width(pairs: int, level: float) -> float:
+def _half_width(pairs: int, level: float, dof: int, prior: float | None) -> float:
     """Half of the interval of a mean of so many pairs, in standard deviations; infinite below two pairs."""
-    if pairs < 2:
+    if pairs - 1 + dof < 1:
         return float("inf")
-    # Values of mean zero and standard deviation one.
-    values = np.linspace(-1.0, 1.0, pairs)
-    values /= values.std(ddof=1)
-    high = _core.sequential_pairs(values, np.zeros(pairs), alpha=level).ci_high
-    return float(high) if np.isfinite(high) else float("inf")
+    return _core.pairs_half_width(pairs, float(pairs - 1 + dof), alpha=level, prior=prior)

@@ -22,17 +22,19 @@ class ReductionStep(msgspec.Struct, frozen=True):
         accepted: whether it is proven to be less than the margin worse than the best.
         gain_relative: its gain over the best configuration, below zero if it is worse; null if some scores
             are not above zero, or before two pairs could be compared.
-        gain_low: lower end of the gain's interval, at all looks together; null without one.
+        gain_low: lower end of the gain's interval, at all looks together; null without one. The scatter of
+            the pairs of earlier comparisons counts too.
         gain_high: upper end, or null.
         difference: the difference from the best in the objective's unit, below zero if it is worse.
-        difference_low: lower end of its interval, or null.
+        difference_low: lower end of its interval where there is no relative gain, else null.
         difference_high: upper end, or null.
         confidence: the confidence of the intervals: the k-th step errs with probability p / (k (k + 1)), so
             that all steps together keep the study's level p.
         pairs: the number of pairs of runs, failed ones included.
         ended: why no more pairs were made: "within-margin": accepted; "worse": it is shown to be more than
-            the margin worse; "unlikely": what is left of the budget would probably not suffice to accept it;
-            "runs-max"; "time": no further pair fits into the budget; "failures": its runs fail too often.
+            half of the margin worse; "unlikely": what is left of the budget would probably not suffice to
+            accept it; "runs-max"; "time": no further pair fits into the budget; "failures": its runs fail too
+            often.
     """
 
     left_out: tuple[str, ...]
@@ -80,7 +82,13 @@ class Parsimony(msgspec.Struct, frozen=True):
         worth: what each parameter that is kept brings.
         verdict: the verdict of the reduced configuration against the default; null if they were not compared.
         best_verdict: the verdict of the best configuration against the default.
-        recommended: whether the reduced configuration takes the best one's place.
+        recommended: whether the reduced configuration takes the best one's place: it is proven to beat the
+            default, in turns with it, or as the best gains at least more than it loses at most.
+        gain_kept: the share of the best configuration's gain over the default that the reduced one keeps;
+            null if nothing was left out, or before it was measured.
+        gain_kept_low: lower end of its interval; null without one.
+        gain_kept_high: upper end, or null.
+        gain_kept_confidence: the confidence of this interval; 0 without one.
         note: how it ended, one sentence.
         pairs: the number of pairs of runs, those with the default included.
         seconds: the time that these took.
@@ -96,5 +104,9 @@ class Parsimony(msgspec.Struct, frozen=True):
     best_verdict: Verdict
     recommended: bool
     note: str
+    gain_kept: float | None = None
+    gain_kept_low: float | None = None
+    gain_kept_high: float | None = None
+    gain_kept_confidence: float = 0.0
     pairs: Count = 0
     seconds: float = 0.0

@@ -105,6 +105,11 @@ class Study(msgspec.Struct, frozen=True):
     digest: str
     text: str
 
+    @property
+    def recommend_margin(self) -> float:
+        """The loss that is accepted for changing fewer parameters; 0: none is left out."""
+        return self.verify.margin if self.recommend.margin is None else self.recommend.margin
+
     @classmethod
     def read(cls, path: Path) -> Study:
         """Read a study file.

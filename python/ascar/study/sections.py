@@ -111,10 +111,10 @@ class RecommendSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         margin: the relative loss, against the best configuration, that is accepted for changing fewer
             parameters, e.g. 0.03; what is left of the budget after the verdict is used to show it. 0: none
-            is left out.
+            is left out. Left out: `[verify] margin`.
     """
 
-    margin: float = 0.0
+    margin: float | None = None
 
 
 def check_study(study: StudySection) -> None:
@@ -202,4 +202,5 @@ def check_recommend(recommend: RecommendSection) -> None:
     Raises:
         StudyError: a number is out of range.
     """
-    within("recommend.margin", recommend.margin, 0.0, 0.9)
+    if recommend.margin is not None:
+        within("recommend.margin", recommend.margin, 0.0, 0.9)
