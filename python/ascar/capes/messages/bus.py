@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from ascar.capes.messages.parts import joined
 from ascar.errors import MessagingError
 from ascar.messaging import MESSAGE_BYTES_MAX, Link, RequestRefused, token
 
@@ -113,10 +115,22 @@ class Bus:
             RequestRefused: it says no.
             MessagingError: it does not answer in time.
         """
-        answer = await self.request("control", {"op": op, "why": why, "actor": actor, **keys})
-        if "ok" not in answer:
-            raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
-        return answer["ok"]
+        parts: list[Document] = []
+        asked = self.replies("control", {"op": op, "why": why, "actor": actor, **keys})
+        async with aclosing(asked) as answers:
+            async for payload in answers:
+                answer = _decoded(payload)
+                if answer is None:
+                    raise MessagingError(
+                        "control: the answer cannot be understood; is the interface of this version?"
+                    )
+                if "ok" not in answer:
+                    raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
+                parts.append(answer)
+                # One that is too long for a message comes in several.
+                if len(parts) >= _whole(answer.get("parts")):
+                    break
+        return parts[0]["ok"] if len(parts) == 1 else joined([_table(one["ok"]) for one in parts])
 
     async def replies(
         self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S
@@ -159,6 +173,14 @@ class Bus:
             for one in subscriptions:
                 if self._link.connected:
                     await one.unsubscribe()
+
+
+def _whole(count: object) -> int:
+    return count if isinstance(count, int) else 1
+
+
+def _table(found: object) -> Document:
+    return cast("Document", found) if isinstance(found, dict) else {}
 
 
 def _decoded(payload: bytes) -> Document | None:
