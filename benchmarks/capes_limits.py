@@ -103,8 +103,10 @@ def attack(port: int, stop: threading.Event, attackers: int) -> None:
             stop.wait(max(0.0, 0.5 - (time.monotonic() - start_s)))
 
 
-async def measured(port: int, agents: int, seconds: int, share: Callable[[], float]) -> dict[str, Any]:
-    """What is heard of an interface with all of its agents."""
+async def measured(
+    port: int, agents: int, seconds: int, start: Callable[[], None], share: Callable[[], float]
+) -> dict[str, Any]:
+    """What is heard of an interface with all of its agents, which are started once it is there."""
     settings = Settings(url=f"nats://127.0.0.1:{port}")
     ticks, restored = Ticks(), asyncio.Event()
     async with (
@@ -120,6 +122,9 @@ async def measured(port: int, agents: int, seconds: int, share: Callable[[], flo
 
         await node.hear(f"{PREFIX}.nodes.all", order)
         due_s, here = time.monotonic() + _PATIENCE_S, 0
+        while not ticks.seen and time.monotonic() < due_s:
+            await asyncio.sleep(0.1)
+        start()
         while here < agents:
             if time.monotonic() > due_s:
                 raise RuntimeError(f"after {_PATIENCE_S:g} s {here} of {agents} agents are there")
@@ -161,18 +166,20 @@ def run(agents: int, streams: int, seconds: int, attackers: int) -> dict[str, An
         processes = Processes(Path(folder), stack)
         core = min(os.sched_getaffinity(0))
         interface = processes.daemon("interface", INTERFACE, before=("taskset", "-c", str(core)))
-        time.sleep(1)
         words = [EXAMPLE, processes.port, agents, int(seconds + 3 * _PATIENCE_S), 44, streams]
-        batch = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
-        stack.callback(batch.wait)
-        stack.callback(batch.kill)
-        stop = threading.Event()
-        if attackers:
-            attacking = threading.Thread(target=attack, args=(processes.port, stop, attackers))
-            attacking.start()
-            stack.callback(attacking.join)
-            stack.callback(stop.set)
-        found = asyncio.run(measured(processes.port, agents, seconds, partial(cpu_s, interface)))
+
+        def start() -> None:
+            batch = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
+            stack.callback(batch.wait)
+            stack.callback(batch.kill)
+            if attackers:
+                stop = threading.Event()
+                attacking = threading.Thread(target=attack, args=(processes.port, stop, attackers))
+                attacking.start()
+                stack.callback(attacking.join)
+                stack.callback(stop.set)
+
+        found = asyncio.run(measured(processes.port, agents, seconds, start, partial(cpu_s, interface)))
         load = os.getloadavg()[0]
         of = {"agents": agents, "streams": streams, "attackers": attackers}
         return {**of, **found, "resident_bytes": resident_bytes(interface), "machine_load": load}

@@ -46,6 +46,7 @@ fn main() {
     let mut values = vec![vec![0.0_f32; indicators]; agents];
     let subject =
         |agent: usize, what: &str| format!("ascar.capes.test.agents.simulated{agent}.{what}");
+    link.subscribe("ascar.capes.test.nodes.*");
     for agent in 0..agents {
         link.publish(&subject(agent, "hello"), None, hello.as_bytes());
     }
@@ -69,10 +70,22 @@ fn main() {
             let due = Duration::from_secs(second)
                 + Duration::from_micros(400_000 + 400_000 * agent as u64 / agents as u64);
             let now = wall();
+            // Also behind time the server is to be heard. Who is asked says hello again, as agents do.
+            while let Some(message) = (agent % 100 == 0)
+                .then(|| link.receive(Instant::now()).expect("the connection holds"))
+                .flatten()
+            {
+                let name = message.subject.rsplit('.').next().unwrap_or_default();
+                let number = name.strip_prefix("simulated").map(str::parse::<usize>);
+                if let Some(Ok(asked)) = number
+                    && asked < agents
+                {
+                    link.publish(&subject(asked, "hello"), None, hello.as_bytes());
+                    encoders[asked].start_anew();
+                }
+            }
             if due > now + Duration::from_millis(1) {
-                let _ = link
-                    .receive(Instant::now() + (due - now))
-                    .expect("the connection holds");
+                std::thread::sleep(due - now);
             }
             for (index, value) in values[agent].iter_mut().enumerate() {
                 state = state

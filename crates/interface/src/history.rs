@@ -1,24 +1,23 @@
 //! Ranges of old ticks, read by a thread of its own and sent in parts.
 
+mod settings;
+
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use ascar_messaging::limits::{KEY_BYTES_MAX, NAMES_BYTES_MAX, check_text, check_value};
+use ascar_messaging::limits::NAMES_BYTES_MAX;
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::pieces::{of_list, of_map};
+use crate::pieces::of_list;
 use crate::schema;
-use crate::setting::Values;
 
 /// About what one reply may have.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 /// About what one part has.
 const PART_BYTES: usize = 256 * 1024;
-/// Longest JSON of a setting that is one entry.
-const SETTING_BYTES: usize = PART_BYTES / 4;
 /// About what the entries of the audit log have in a reply.
 const AUDIT_BYTES_MAX: usize = 2 * PART_BYTES;
 /// Names of nodes in one part.
@@ -324,7 +323,7 @@ fn range(connection: &Connection, request: &Request, reply: &mut Reply) -> rusql
     let end = next.unwrap_or(request.to_tick);
     metrics(connection, request.from_tick, end, reply)?;
     actions(connection, request.from_tick, end, reply)?;
-    settings(connection, request.from_tick, end, reply)?;
+    settings::read(connection, request.from_tick, end, reply)?;
     workloads(connection, request.from_tick, end, reply)?;
     Ok(json!({"next_tick": next}))
 }
@@ -408,73 +407,9 @@ fn actions(connection: &Connection, from: i64, to: i64, reply: &mut Reply) -> ru
 
 /// What is stored of an action or a setting; null where it is too long, or no object.
 fn object(content: &str) -> Value {
-    let is_short = content.len() <= STORED_BYTES_MAX;
-    let found = is_short.then(|| serde_json::from_str(content).ok());
-    found
-        .flatten()
-        .filter(Value::is_object)
-        .unwrap_or(Value::Null)
-}
-
-/// The last setting at or before the first tick, and those after it. Of one that is too long for an entry the first
-/// entry is whole, the next ones of its tick have the rest, and those of later ticks what has changed.
-fn settings(
-    connection: &Connection,
-    from: i64,
-    to: i64,
-    reply: &mut Reply,
-) -> rusqlite::Result<()> {
-    let mut before: Option<Values> = None;
-    let mut entries = Vec::new();
-    let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?.max(from), row.get::<_, String>(1)?));
-    in_force(
-        connection,
-        ("settings", "tick, content"),
-        (from, to),
-        row,
-        |(tick, content)| {
-            let mut setting: Values = serde_json::from_str(&content).unwrap_or_default();
-            // An interface without limits may have stored anything.
-            let fits = |key: &str, value: &Value| {
-                check_text("key", key, KEY_BYTES_MAX)
-                    .and_then(|()| check_value(key, value))
-                    .is_ok()
-            };
-            setting.retain(|key, value| fits(key, value));
-            if content.len() <= SETTING_BYTES {
-                entries.push(json!({"tick": tick, "setting": setting}));
-                before = Some(setting);
-                return;
-            }
-            reply.list("settings", &std::mem::take(&mut entries));
-            let told = match &before {
-                Some(before) => changes(before, &setting),
-                None => setting.clone(),
-            };
-            for (at, piece) in of_map(&told, PART_BYTES).into_iter().enumerate() {
-                let whole = before.is_none() && at == 0;
-                let entry = format!(
-                    "\"settings\":[{{\"tick\":{tick},\"whole\":{whole},\"setting\":{piece}}}]"
-                );
-                reply.send_text(&entry, false, &[]);
-            }
-            before = Some(setting);
-        },
-    )?;
-    reply.list("settings", &entries);
-    Ok(())
-}
-
-/// What has changed from one setting to the next; null where there is no value any more.
-fn changes(before: &Values, after: &Values) -> Values {
-    let gone = before.keys().filter(|key| !after.contains_key(*key));
-    let changed = after
-        .iter()
-        .filter(|(key, value)| before.get(*key) != Some(value));
-    let changed = changed.map(|(key, value)| (key.clone(), value.clone()));
-    gone.map(|key| (key.clone(), Value::Null))
-        .chain(changed)
-        .collect()
+    let short = Some(content).filter(|it| it.len() <= STORED_BYTES_MAX);
+    let found = short.and_then(|it| serde_json::from_str(it).ok());
+    found.filter(Value::is_object).unwrap_or(Value::Null)
 }
 
 /// The last workload that was announced at or before the first tick, and those after it.
