@@ -40,7 +40,7 @@ def add_settings(settings: list[tuple[int, Setting]], entries: object) -> None:
         if is_whole:
             settings.append((tick, setting))
             continue
-        before = settings[-1] if settings else (tick - 1, {})
+        before: tuple[int, Setting] = settings[-1] if settings else (tick - 1, {})
         known = before[1] | setting
         after = tick, {key: value for key, value in known.items() if value is not None}
         if before[0] == tick:
