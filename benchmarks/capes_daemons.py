@@ -70,11 +70,11 @@ class Processes:
         self._stack.callback(process.terminate)
         return process.pid
 
-    def daemon(self, name: str, text: str) -> int:
-        """Starts `ascard NAME`; its number."""
+    def daemon(self, name: str, text: str, before: tuple[str, ...] = ()) -> int:
+        """Starts `ascard NAME`, by another command if need be; its number."""
         path = self._folder / f"{name}.toml"
         path.write_text(f"{text}\n[messaging]\nurl = 'nats://127.0.0.1:{self.port}'\n")
-        return self.start(name, BIN / "ascard", name, "--config", path)
+        return self.start(name, *before, BIN / "ascard", name, "--config", path)
 
 
 def cpu_s(pid: int) -> float:

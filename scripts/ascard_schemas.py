@@ -23,8 +23,9 @@ FLAG: Schema = {"type": "boolean"}
 
 def maybe(schema: Schema) -> Schema:
     """That, or null."""
-    if isinstance(schema.get("type"), str):
-        return {**schema, "type": [schema["type"], "null"]}
+    if "type" in schema:
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return {**schema, "type": [*kinds, "null"]}
     return {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -120,19 +121,17 @@ STATUS = message(
         "workload": maybe(NAME),
         "database": TEXT,
         "node_count": COUNT,
-        "nodes": about(
-            items(
-                message(
-                    {
-                        "node": NAME,
-                        "here": FLAG,
-                        "monitor_only": FLAG,
-                        "silent_ticks": about(maybe(INTEGER), "null: never heard"),
-                        "indicators": COUNT,
-                    }
-                )
-            ),
-            "1,000 at most",
+        "nodes": items(
+            message(
+                {
+                    "node": NAME,
+                    "here": FLAG,
+                    "monitor_only": FLAG,
+                    "silent_ticks": about(maybe(INTEGER), "null: never heard"),
+                    "indicators": COUNT,
+                    "cut_off": about(maybe(TEXT), "the limit that it broke, if it is not listened to"),
+                }
+            )
         ),
         "knobs": items(KNOB_RULE),
         "floors": items(message({"metric": TEXT, "minimum": NUMBER})),
@@ -155,6 +154,7 @@ STATUS = message(
                         "frames",
                         "frame_bytes",
                         "garbage",
+                        "cut_off",
                         "late",
                         "skewed",
                         "rows_stored",
@@ -268,8 +268,11 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                     },
                 },
                 "missing": items(NAME),
+                "cut_off": about(
+                    table(TEXT), "nodes that are not listened to, with the limit that each broke"
+                ),
                 "metrics": METRICS,
-                "setting": SETTING,
+                "setting": about(maybe(SETTING), "a long one in pieces; null: as it was told last"),
                 "mode": MODE,
                 "holding": maybe(TEXT),
                 "workload": maybe(NAME),
@@ -330,7 +333,12 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                 {
                     "part": COUNT,
                     "last": {"const": False},
-                    "settings": items(message({"tick": TICK, "setting": SETTING})),
+                    "settings": items(
+                        message(
+                            {"tick": TICK, "setting": about(table(maybe(VALUE)), "null: the key is gone")},
+                            whole=about(FLAG, "false: only what has changed"),
+                        )
+                    ),
                 }
             ),
             workloads=message(
@@ -354,6 +362,7 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                     "nodes": items(NAME),
                 }
             ),
+            nodes=message({"part": COUNT, "last": {"const": False}, "nodes": items(NAME)}),
             failed=message({"part": COUNT, "last": {"const": True}, "error": TEXT}),
         ),
     ),
@@ -379,7 +388,14 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
     ),
     "control-reply": (
         "The reply to P.control; `ok` of a status is ascard/status, of an audit ascard/audit.",
-        one_of(done=message({"ok": {"type": "object"}}), refused=message({"error": TEXT})),
+        one_of(
+            done=message(
+                {"ok": {"type": "object"}},
+                part=about(COUNT, "of a status that is too long for one message"),
+                parts=COUNT,
+            ),
+            refused=message({"error": TEXT}),
+        ),
     ),
     "status": ("What the interface says of itself: `ok` of a control's status.", STATUS),
     "audit": (
@@ -398,7 +414,15 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                 minimum=about(NUMBER, "of a floor"),
                 maximum=about(NUMBER, "of a ceiling"),
             ),
-            node=event("node", node=NAME, state={"enum": ["here", "gone"]}),
+            node=message(
+                {
+                    "event": {"const": "node"},
+                    "tick": TICK,
+                    "node": NAME,
+                    "state": {"enum": ["here", "gone", "cut off"]},
+                },
+                reason=about(TEXT, "the limit that it broke"),
+            ),
             storage=message(
                 {"event": {"const": "storage"}, "tick": TICK, "stored": FLAG, "error": maybe(TEXT)},
                 refused=about(TEXT, "a database that could not be opened"),

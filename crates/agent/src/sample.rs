@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use ascar_wire::INDICATORS_MAX;
+use ascar_messaging::limits::{INDICATORS_MAX, NAME_BYTES_MAX, NAMES_BYTES_MAX};
 
 use crate::glob;
-
-/// Longest name of an indicator.
-pub const NAME_BYTES_MAX: usize = 200;
 
 /// Collects what is read in a tick. Names keep their places; a name that was not read in a tick has no value.
 #[derive(Debug)]
@@ -16,6 +13,7 @@ pub struct Sample {
     only: Vec<String>,
     not: Vec<String>,
     names: Vec<String>,
+    name_bytes: usize,
     places: HashMap<String, Option<usize>>,
     values: Vec<f32>,
     totals: HashMap<String, (f64, Instant)>,
@@ -33,6 +31,7 @@ impl Sample {
             only,
             not,
             names: Vec::new(),
+            name_bytes: 0,
             places: HashMap::new(),
             values: Vec::new(),
             totals: HashMap::new(),
@@ -173,8 +172,11 @@ impl Sample {
         if self.places.len() > 16 * INDICATORS_MAX {
             return None;
         }
-        let place = (is_wanted && self.names.len() < INDICATORS_MAX).then_some(self.names.len());
+        let has_room =
+            self.names.len() < INDICATORS_MAX && self.name_bytes + name.len() <= NAMES_BYTES_MAX;
+        let place = (is_wanted && !name.is_empty() && has_room).then_some(self.names.len());
         if place.is_some() {
+            self.name_bytes += name.len();
             self.names.push(name.to_owned());
             self.values.push(f32::NAN);
             self.changed = true;
@@ -214,6 +216,7 @@ pub fn layout(names: &[String]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascar_messaging::limits::check_indicators;
     use std::time::Duration;
 
     #[test]
@@ -289,5 +292,12 @@ mod tests {
         }
         sample.level(&"x".repeat(NAME_BYTES_MAX + 1), 0.0);
         assert_eq!(sample.names().len(), INDICATORS_MAX);
+        // Also by what they take together.
+        let mut sample = Sample::new(vec![], vec![], None);
+        for index in 0..2 * INDICATORS_MAX {
+            sample.level(&format!("{index:0>200}"), 0.0);
+        }
+        assert_eq!(check_indicators(sample.names()), Ok(()));
+        assert_eq!(sample.names().len(), NAMES_BYTES_MAX / 200);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ascar_messaging::file::ConfigFile;
-use ascar_messaging::{Fault, Link, Message};
+use ascar_messaging::{Fault, Link, Message, limits};
 use ascar_wire::{Encoder, Frame};
 use serde_json::{Map, Value, json};
 
@@ -255,6 +255,13 @@ impl Session {
 
     fn hello(&mut self) {
         self.wants_hello = false;
+        let knobs = self.controllers.states();
+        // Said here, where it can be mended: the interface would cut this node off.
+        if let Err(error) = limits::check_knobs(&knobs) {
+            eprintln!(
+                "ascard agent: {error}: name fewer or shorter ones; the interface does not listen to this node"
+            );
+        }
         let sample = &self.sampler.sample;
         let hello = json!({
             "version": 1,
@@ -265,7 +272,7 @@ impl Session {
             "names": sample.names(),
             "monitor_only": self.config.monitor_only,
             "touched": self.controllers.touched(),
-            "knobs": self.controllers.states(),
+            "knobs": knobs,
         });
         self.send("hello", hello.to_string().as_bytes());
         self.encoder.start_anew();

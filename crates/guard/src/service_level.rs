@@ -119,7 +119,10 @@ impl ServiceLevel {
         if violation.is_some() {
             self.limits.iter_mut().for_each(|it| it.1.clear());
         } else if all_kept && tick.saturating_sub(self.last_change) >= longest as i64 {
-            self.last_good = Some(current.clone());
+            // Of hundreds of thousands of values a copy takes far longer than a look.
+            if self.last_good.as_ref() != Some(current) {
+                self.last_good = Some(current.clone());
+            }
         }
         violation
     }

@@ -1,6 +1,6 @@
-//! Simulated agents, to see what the interface carries: `many_agents PORT AGENTS SECONDS [INDICATORS]`. Each sends a
-//! frame a second of values that move like a real node's; in the end it says how many were sent, and
-//! asks the interface how many are on disk. Session `test`.
+//! Simulated agents, to see what the interface carries: `many_agents PORT AGENTS SECONDS [INDICATORS [STREAMS]]`. Each
+//! sends a frame a second of values that move like a real node's, and has a knob `osc.*.max_rpcs_in_flight` with so many
+//! streams; in the end it says how many were sent, and asks the interface how many are on disk. Session `test`.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +15,7 @@ fn main() {
         .collect();
     let (port, agents, seconds) = (arguments[0], arguments[1], arguments[2]);
     let indicators = arguments.get(3).copied().unwrap_or(44);
+    let streams = arguments.get(4).copied().unwrap_or(0);
     let options = Options::local(&format!("nats://127.0.0.1:{port}"));
     let mut link = Link::connect(&options, "many agents").expect("a server");
     let names: Vec<String> = (0..indicators)
@@ -24,11 +25,28 @@ fn main() {
     for byte in names.iter().flat_map(|name| name.bytes().chain([0])) {
         hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     }
-    let hello = json!({"version": 1, "layout": format!("{hash:08x}"), "names": names, "monitor_only": true}).to_string();
+    let streams: serde_json::Map<String, Value> = (0..streams)
+        .map(|it| {
+            (
+                format!("scratch-OST{it:04x}-osc-ffff9a0b1c2d3e4f"),
+                json!(8),
+            )
+        })
+        .collect();
+    let knob = json!({"name": "osc.*.max_rpcs_in_flight", "value": 8, "minimum": 1, "maximum": 256, "streams": streams});
+    let knobs: Vec<Value> = if streams.is_empty() {
+        vec![]
+    } else {
+        vec![knob]
+    };
+    let hello = json!({"version": 1, "layout": format!("{hash:08x}"), "names": names, "monitor_only": knobs.is_empty(),
+        "knobs": knobs})
+    .to_string();
     let mut encoders: Vec<Encoder> = (0..agents).map(|_| Encoder::new(300)).collect();
     let mut values = vec![vec![0.0_f32; indicators]; agents];
     let subject =
         |agent: usize, what: &str| format!("ascar.capes.test.agents.simulated{agent}.{what}");
+    link.subscribe("ascar.capes.test.nodes.*");
     for agent in 0..agents {
         link.publish(&subject(agent, "hello"), None, hello.as_bytes());
     }
@@ -52,10 +70,22 @@ fn main() {
             let due = Duration::from_secs(second)
                 + Duration::from_micros(400_000 + 400_000 * agent as u64 / agents as u64);
             let now = wall();
+            // Also behind time the server is to be heard. Who is asked says hello again, as agents do.
+            while let Some(message) = (agent % 100 == 0)
+                .then(|| link.receive(Instant::now()).expect("the connection holds"))
+                .flatten()
+            {
+                let name = message.subject.rsplit('.').next().unwrap_or_default();
+                let number = name.strip_prefix("simulated").map(str::parse::<usize>);
+                if let Some(Ok(asked)) = number
+                    && asked < agents
+                {
+                    link.publish(&subject(asked, "hello"), None, hello.as_bytes());
+                    encoders[asked].start_anew();
+                }
+            }
             if due > now + Duration::from_millis(1) {
-                let _ = link
-                    .receive(Instant::now() + (due - now))
-                    .expect("the connection holds");
+                std::thread::sleep(due - now);
             }
             for (index, value) in values[agent].iter_mut().enumerate() {
                 state = state

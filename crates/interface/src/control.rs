@@ -48,6 +48,7 @@ impl Session {
                     }
                 }
             }
+            Some(_) if op == "status" => return self.reply_with_status(message),
             Some(request) => self.control(user, op, &request),
         };
         let answer = match outcome {
@@ -58,9 +59,6 @@ impl Session {
     }
 
     fn control(&mut self, user: &str, op: &str, request: &Value) -> Result<Value, String> {
-        if op == "status" {
-            return Ok(self.status());
-        }
         let outcome = self.deed(user, op, request)?;
         let mut detail = request.clone();
         if let Some(fields) = detail.as_object_mut() {
@@ -216,55 +214,5 @@ impl Session {
             .extension()
             .map_or(String::new(), |it| format!(".{}", it.to_string_lossy()));
         database.with_file_name(format!("{stem}-{}{end}", named.name))
-    }
-
-    fn status(&self) -> Value {
-        let tick = self.tick();
-        let nodes: Vec<Value> = self
-            .nodes
-            .all()
-            .iter()
-            .take(1000)
-            .map(|node| {
-                json!({
-                    "node": &*node.name, "here": node.here, "monitor_only": node.monitor_only,
-                    "silent_ticks": if node.seen_tick == i64::MIN { Value::Null } else { json!(tick - node.seen_tick) },
-                    "indicators": node.layout.as_ref().map_or(0, |layout| layout.names.len()),
-                })
-            })
-            .collect();
-        let knobs: Vec<Value> = self
-            .checker
-            .knobs()
-            .iter()
-            .map(|knob| {
-                json!({
-                    "name": knob.name, "scope": knob.scope.word(), "minimum": knob.minimum, "maximum": knob.maximum,
-                    "choices": knob.choices, "step": knob.step, "change_max": knob.change_max,
-                    "interval_ticks": knob.interval_ticks,
-                })
-            })
-            .collect();
-        let limits = |side: Side| -> Vec<Value> {
-            let limits = self.service_level.limits(side);
-            limits
-                .map(|it| json!({"metric": it.metric, side.keys().1: it.value}))
-                .collect()
-        };
-        let counters = &self.counters;
-        json!({
-            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
-            "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
-            "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": limits(Side::Floor), "ceilings": limits(Side::Ceiling),
-            "setting": self.setting.current(), "defaults": self.setting.initial(), "changed": self.setting.changed(),
-            "metrics": self.metrics_now, "on_its_way": self.relay.status(),
-            "waiting": self.waiting.values().take(100).collect::<Vec<_>>(),
-            "counters": {
-                "frames": counters.frames, "frame_bytes": counters.frame_bytes, "garbage": counters.garbage,
-                "late": counters.late, "skewed": counters.skewed, "rows_stored": counters.rows_stored,
-                "ticks_stored": counters.ticks_stored, "ticks_failed": counters.ticks_failed,
-                "ticks_lost": counters.ticks_lost, "verdicts": counters.verdicts, "refusals": counters.refusals,
-            },
-        })
     }
 }

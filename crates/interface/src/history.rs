@@ -1,19 +1,29 @@
 //! Ranges of old ticks, read by a thread of its own and sent in parts.
 
+mod settings;
+
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
+use ascar_messaging::limits::NAMES_BYTES_MAX;
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::pieces::of_list;
 use crate::schema;
 
 /// About what one reply may have.
 const REPLY_BYTES_MAX: usize = 8 << 20;
 /// About what one part has.
 const PART_BYTES: usize = 256 * 1024;
+/// About what the entries of the audit log have in a reply.
+const AUDIT_BYTES_MAX: usize = 2 * PART_BYTES;
+/// Names of nodes in one part.
+const NODES_A_PART: usize = 4096;
+/// Longest JSON of a layout's names and of an action; longer ones are of an interface without limits, and passed over.
+pub const STORED_BYTES_MAX: usize = 2 * NAMES_BYTES_MAX;
 /// Requests that may wait.
 const REQUESTS_MAX: usize = 64;
 
@@ -42,6 +52,8 @@ pub struct Part {
     pub subject: String,
     /// What it says.
     pub payload: Vec<u8>,
+    /// Whether it was asked for without a length before it.
+    pub is_plain: bool,
 }
 
 /// The way to the reader.
@@ -113,7 +125,7 @@ fn answer(path: &Path, subject: &str, request: &Request, plain: bool, sender: &S
     let outcome = schema::open_to_read(path).and_then(|connection| {
         let mut read = || match (request.audit, request.extent) {
             (Some(limit), _) => audit(&connection, limit),
-            (None, true) => extent(&connection),
+            (None, true) => extent(&connection, &mut reply),
             (None, false) => range(&connection, request, &mut reply),
         };
         if request.version > 1 {
@@ -129,9 +141,10 @@ fn answer(path: &Path, subject: &str, request: &Request, plain: bool, sender: &S
         let _ = sender.send(Part {
             subject: subject.to_owned(),
             payload: last.to_string().into_bytes(),
+            is_plain: true,
         });
     } else {
-        reply.send(last, true, &[]);
+        reply.send(&last, true, &[]);
     }
 }
 
@@ -143,11 +156,15 @@ struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    fn send(&mut self, mut header: Value, last: bool, block: &[u8]) {
-        header["part"] = json!(self.part);
-        header["last"] = json!(last);
+    fn send(&mut self, header: &Value, last: bool, block: &[u8]) {
+        let text = header.to_string();
+        self.send_text(&text[1..text.len() - 1], last, block);
+    }
+
+    /// The same of what stands between the brackets of the header.
+    fn send_text(&mut self, header: &str, last: bool, block: &[u8]) {
+        let header = format!("{{\"part\":{},\"last\":{last},{header}}}", self.part);
         self.part += 1;
-        let header = header.to_string();
         let mut payload = Vec::with_capacity(4 + header.len() + block.len());
         payload.extend_from_slice(&(header.len() as u32).to_le_bytes());
         payload.extend_from_slice(header.as_bytes());
@@ -156,18 +173,22 @@ impl Reply<'_> {
         let _ = self.sender.send(Part {
             subject: self.subject.to_owned(),
             payload,
+            is_plain: false,
         });
     }
 
-    /// Entries under a key, at most so many in a part.
-    fn list(&mut self, key: &str, entries: &[Value], most: usize) {
-        for piece in entries.chunks(most) {
-            self.send(json!({ key: piece }), false, &[]);
+    /// Entries under a key.
+    fn list(&mut self, key: &str, entries: &[Value]) {
+        if entries.is_empty() {
+            return;
+        }
+        for piece in of_list(entries, PART_BYTES) {
+            self.send_text(&format!("\"{key}\":{piece}"), false, &[]);
         }
     }
 }
 
-fn extent(connection: &Connection) -> rusqlite::Result<Value> {
+fn extent(connection: &Connection, reply: &mut Reply) -> rusqlite::Result<Value> {
     let end = |what: &str| -> rusqlite::Result<Option<i64>> {
         connection.query_row(&format!("SELECT {what}(tick) FROM ticks"), [], |row| {
             row.get(0)
@@ -177,7 +198,15 @@ fn extent(connection: &Connection) -> rusqlite::Result<Value> {
     let nodes: Vec<String> = statement
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    Ok(json!({"first_tick": end("min")?, "last_tick": end("max")?, "nodes": nodes}))
+    let (first, last) = (end("min")?, end("max")?);
+    let mut pieces = nodes.chunks(NODES_A_PART).peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return Ok(json!({"first_tick": first, "last_tick": last, "nodes": piece}));
+        }
+        reply.send(&json!({ "nodes": piece }), false, &[]);
+    }
+    Ok(json!({"first_tick": first, "last_tick": last, "nodes": []}))
 }
 
 fn audit(connection: &Connection, limit: u32) -> rusqlite::Result<Value> {
@@ -191,9 +220,17 @@ fn audit(connection: &Connection, limit: u32) -> rusqlite::Result<Value> {
             "detail": serde_json::from_str::<Value>(&detail).unwrap_or(Value::Null),
         }))
     };
-    let entries: Vec<Value> = statement
-        .query_map([limit.min(1000)], entry)?
-        .collect::<Result<_, _>>()?;
+    let mut entries = Vec::new();
+    let mut bytes = 0;
+    for entry in statement.query_map([limit.min(1000)], entry)? {
+        let entry = entry?;
+        bytes += entry.to_string().len();
+        // In one message, as many as fit.
+        if bytes > AUDIT_BYTES_MAX && !entries.is_empty() {
+            break;
+        }
+        entries.push(entry);
+    }
     Ok(json!({"ok": {"audit": entries}}))
 }
 
@@ -215,7 +252,7 @@ impl Block {
     fn send(&mut self, mut header: Value, reply: &mut Reply) {
         header["rows"] = json!(self.rows);
         self.ticks.append(&mut self.values);
-        reply.send(header, false, &self.ticks);
+        reply.send(&header, false, &self.ticks);
         *self = Self::default();
     }
 }
@@ -224,17 +261,19 @@ fn range(connection: &Connection, request: &Request, reply: &mut Reply) -> rusql
     // One moment for all that is read.
     connection.execute_batch("BEGIN")?;
     let nodes = names(connection, "SELECT id, name FROM nodes")?;
-    let layouts: HashMap<i64, (u32, Vec<String>)> =
-        names(connection, "SELECT id, names FROM layouts")?
-            .into_iter()
-            .map(|(id, names)| {
-                (
-                    id,
-                    serde_json::from_str::<Vec<String>>(&names).unwrap_or_default(),
-                )
-            })
-            .map(|(id, names)| (id, (number(&names), names)))
-            .collect();
+    let layouts: HashMap<i64, (u32, Vec<String>)> = names(
+        connection,
+        &format!("SELECT id, names FROM layouts WHERE length(names) <= {STORED_BYTES_MAX}"),
+    )?
+    .into_iter()
+    .map(|(id, names)| {
+        (
+            id,
+            serde_json::from_str::<Vec<String>>(&names).unwrap_or_default(),
+        )
+    })
+    .map(|(id, names)| (id, (number(&names), names)))
+    .collect();
     let mut next = None;
     let mut blocks: HashMap<(i64, i64), Block> = HashMap::new();
     let header = |(node, layout): (i64, i64)| {
@@ -284,7 +323,7 @@ fn range(connection: &Connection, request: &Request, reply: &mut Reply) -> rusql
     let end = next.unwrap_or(request.to_tick);
     metrics(connection, request.from_tick, end, reply)?;
     actions(connection, request.from_tick, end, reply)?;
-    settings(connection, request.from_tick, end, reply)?;
+    settings::read(connection, request.from_tick, end, reply)?;
     workloads(connection, request.from_tick, end, reply)?;
     Ok(json!({"next_tick": next}))
 }
@@ -354,7 +393,7 @@ fn actions(connection: &Connection, from: i64, to: i64, reply: &mut Reply) -> ru
         let content: String = row.get(2)?;
         Ok(json!({
             "tick": row.get::<_, i64>(0)?, "id": row.get::<_, String>(1)?,
-            "set": serde_json::from_str::<Value>(&content).unwrap_or(Value::Null),
+            "set": object(&content),
             "verdict": row.get::<_, String>(3)?, "reason": row.get::<_, Option<String>>(4)?,
             "why": row.get::<_, String>(5)?, "actor": row.get::<_, String>(6)?,
         }))
@@ -362,25 +401,15 @@ fn actions(connection: &Connection, from: i64, to: i64, reply: &mut Reply) -> ru
     let found: Vec<Value> = statement
         .query_map(params![from, to], entry)?
         .collect::<Result<_, _>>()?;
-    reply.list("actions", &found, 500);
+    reply.list("actions", &found);
     Ok(())
 }
 
-/// The last setting at or before the first tick, and those after it.
-fn settings(
-    connection: &Connection,
-    from: i64,
-    to: i64,
-    reply: &mut Reply,
-) -> rusqlite::Result<()> {
-    let entry = |row: &rusqlite::Row| -> rusqlite::Result<Value> {
-        let content: String = row.get(1)?;
-        let setting = serde_json::from_str::<Value>(&content).unwrap_or(Value::Null);
-        Ok(json!({"tick": row.get::<_, i64>(0)?.max(from), "setting": setting}))
-    };
-    let found = in_force(connection, ("settings", "tick, content"), (from, to), entry)?;
-    reply.list("settings", &found, 200);
-    Ok(())
+/// What is stored of an action or a setting; null where it is too long, or no object.
+fn object(content: &str) -> Value {
+    let short = Some(content).filter(|it| it.len() <= STORED_BYTES_MAX);
+    let found = short.and_then(|it| serde_json::from_str(it).ok());
+    found.filter(Value::is_object).unwrap_or(Value::Null)
 }
 
 /// The last workload that was announced at or before the first tick, and those after it.
@@ -394,27 +423,28 @@ fn workloads(
         let (name, job): (Option<String>, String) = (row.get(1)?, row.get(2)?);
         Ok(json!({"tick": row.get::<_, i64>(0)?.max(from), "name": name, "job": job}))
     };
-    let found = in_force(
-        connection,
-        ("workloads", "tick, name, job"),
-        (from, to),
-        entry,
-    )?;
-    reply.list("workloads", &found, 1000);
+    let mut found = Vec::new();
+    let columns = ("workloads", "tick, name, job");
+    in_force(connection, columns, (from, to), entry, |it| found.push(it))?;
+    reply.list("workloads", &found);
     Ok(())
 }
 
-/// What of a table was in force at the first tick, and what came after it.
-fn in_force(
+/// What of a table was in force at the first tick, and what came after it, one after the other.
+fn in_force<T>(
     connection: &Connection,
     (table, columns): (&str, &str),
     (from, to): (i64, i64),
-    entry: impl Fn(&rusqlite::Row) -> rusqlite::Result<Value>,
-) -> rusqlite::Result<Vec<Value>> {
+    entry: impl Fn(&rusqlite::Row) -> rusqlite::Result<T>,
+    mut take: impl FnMut(T),
+) -> rusqlite::Result<()> {
     let sql = format!(
         "SELECT {columns} FROM {table} WHERE tick < ?2
         AND n >= coalesce((SELECT max(n) FROM {table} WHERE tick <= ?1), 0) ORDER BY n"
     );
     let mut statement = connection.prepare(&sql)?;
-    statement.query_map(params![from, to], entry)?.collect()
+    for found in statement.query_map(params![from, to], entry)? {
+        take(found?);
+    }
+    Ok(())
 }

@@ -1,10 +1,10 @@
 //! The interface daemon (thesis 5.1.3): between agents and learner. It alone writes the replay database, and every
 //! action goes through its checker.
 //!
-//! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames; [`ticks`] gathers frames
-//! into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
+//! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames, [`standing`] says whom to
+//! listen to, [`stock`] how much is kept of all, [`layouts`] shares their lists of names; [`ticks`] gathers frames into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
 //! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`service_level`]
-//! knows the floors, [`fallback`] whether the setting may be changed; [`merge`] makes one database of several; [`control`] is for people and job schedulers; [`session`] is the loop; [`cli`] starts it.
+//! knows the floors, [`fallback`] whether the setting may be changed; [`merge`] makes one database of several; [`control`] is for people and job schedulers, `status` what they see; [`pieces`] cuts what is too long for a message; [`session`] is the loop; [`cli`] starts it.
 
 pub mod checker;
 pub mod cli;
@@ -14,14 +14,19 @@ pub mod control;
 pub mod fallback;
 pub mod history;
 pub mod key;
+pub mod layouts;
 pub mod live;
 pub mod merge;
 pub mod metrics;
 pub mod nodes;
+pub mod pieces;
 pub mod prometheus;
 pub mod relay;
 pub mod replay;
 pub mod schema;
 pub mod session;
 pub mod setting;
+pub mod standing;
+mod status;
+pub mod stock;
 pub mod ticks;

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::{Aggregate, MetricRule};
-use crate::nodes::Layout;
+use crate::layouts::Layout;
+
+/// Layouts of which it is known which indicators the metrics are of; then they are looked for anew.
+const LAYOUTS_MAX: usize = 20_000;
 
 /// Whether a name fits a pattern in which `*` stands for anything.
 pub fn fits(pattern: &str, name: &str) -> bool {
@@ -22,7 +25,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 pub struct Metrics {
     rules: Vec<MetricRule>,
     /// Which indicators of a layout each metric is of.
-    places: HashMap<u32, (Arc<Layout>, Vec<Vec<usize>>)>,
+    places: HashMap<u64, Vec<Vec<usize>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -59,21 +62,16 @@ impl Metrics {
             most: f64::NEG_INFINITY,
         };
         let mut sums = vec![empty; self.rules.len()];
-        if self.places.len() > 4096 {
+        if self.places.len() > LAYOUTS_MAX {
             self.places.clear();
         }
         for (node, layout, values) in nodes {
-            let known = self
+            let rules = &self.rules;
+            let places = self
                 .places
-                .get(&layout.number)
-                .is_some_and(|it| Arc::ptr_eq(&it.0, layout));
-            if !known {
-                let places = self.rules.iter().map(|rule| places(rule, layout)).collect();
-                self.places
-                    .insert(layout.number, (Arc::clone(layout), places));
-            }
-            let (_, places) = &self.places[&layout.number];
-            for ((rule, places), sum) in self.rules.iter().zip(places).zip(&mut sums) {
+                .entry(layout.serial)
+                .or_insert_with(|| rules.iter().map(|rule| places(rule, layout)).collect());
+            for ((rule, places), sum) in rules.iter().zip(&*places).zip(&mut sums) {
                 if !rule.nodes.is_empty() && !rule.nodes.iter().any(|pattern| fits(pattern, node)) {
                     continue;
                 }
@@ -116,11 +114,10 @@ mod tests {
 
     #[test]
     fn metrics_are_over_nodes_and_indicators() {
-        let layout = Arc::new(Layout {
-            id: "0".to_owned(),
-            number: 0,
-            names: ["a.read", "b.read", "wait"].map(str::to_owned).to_vec(),
-        });
+        let layout = Arc::new(Layout::new(
+            0,
+            ["a.read", "b.read", "wait"].map(str::to_owned).to_vec(),
+        ));
         let rule = |indicator: &str, aggregate, nodes: &[&str]| MetricRule {
             name: indicator.to_owned(),
             indicators: vec![indicator.to_owned()],

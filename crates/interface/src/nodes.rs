@@ -3,20 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ascar_messaging::ParameterState;
-use ascar_wire::{Decoder, INDICATORS_MAX, Malformed};
+use ascar_messaging::{ParameterState, limits};
+use ascar_wire::{Decoder, Malformed};
 use serde::Deserialize;
 
-/// A list of names, shared by all nodes that have the same.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Eight hexadecimal digits.
-    pub id: String,
-    /// The same as a number.
-    pub number: u32,
-    /// The names.
-    pub names: Vec<String>,
-}
+use crate::layouts::{Layout, Layouts};
+use crate::standing::Standing;
+use crate::stock::Stock;
+
+/// Indicators, and streams, that every node may have; some have more.
+const INDICATORS_SHARE: usize = 128;
+const STREAMS_SHARE: usize = 64;
 
 /// What an agent says of itself.
 #[derive(Debug, Deserialize)]
@@ -58,9 +55,19 @@ pub struct Node {
     pub seen_tick: i64,
     /// Sends now.
     pub here: bool,
+    /// Whether it is listened to.
+    pub standing: Standing,
     /// When a key frame was last asked for.
     asked_tick: i64,
     decoder: Decoder,
+}
+
+impl Node {
+    /// How many indicators and streams are kept of it.
+    fn counts(&self) -> (usize, usize) {
+        let indicators = self.layout.as_ref().map_or(0, |layout| layout.names.len());
+        (indicators, limits::streams(&self.knobs))
+    }
 }
 
 /// What came of a frame.
@@ -77,7 +84,9 @@ pub enum Received {
 pub struct Nodes {
     nodes: Vec<Node>,
     places: HashMap<Arc<str>, usize>,
-    layouts: HashMap<u32, Arc<Layout>>,
+    layouts: Layouts,
+    indicators: Stock,
+    streams: Stock,
     most: usize,
 }
 
@@ -87,7 +96,9 @@ impl Nodes {
         Self {
             nodes: Vec::new(),
             places: HashMap::new(),
-            layouts: HashMap::new(),
+            layouts: Layouts::default(),
+            indicators: Stock::of("indicators", INDICATORS_SHARE, limits::INDICATORS_MAX, most),
+            streams: Stock::of("streams", STREAMS_SHARE, limits::STREAMS_MAX, most),
             most,
         }
     }
@@ -124,6 +135,7 @@ impl Nodes {
             monitor_only: true,
             seen_tick: i64::MIN,
             here: false,
+            standing: Standing::default(),
             asked_tick: i64::MIN,
             decoder: Decoder::new(),
         });
@@ -134,48 +146,52 @@ impl Nodes {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn hello(&mut self, place: usize, hello: Hello) -> Result<(), String> {
+    pub fn hello(&mut self, place: usize, hello: Hello, tick: i64) -> Result<(), String> {
         if hello.version != 1 {
             return Err(format!(
                 "version = {}: this interface speaks 1",
                 hello.version
             ));
         }
-        if hello.names.len() > INDICATORS_MAX
-            || hello
-                .names
-                .iter()
-                .any(|name| name.is_empty() || name.len() > 200)
-        {
-            return Err("names: too many, or one too long".to_owned());
+        limits::check_indicators(&hello.names)?;
+        limits::check_knobs(&hello.knobs)?;
+        let number = u32::from_str_radix(&hello.layout, 16).map_err(|_| {
+            let shown: String = hello.layout.chars().take(40).collect();
+            format!("layout = {shown:?}: allowed are eight hexadecimal digits")
+        })?;
+        let has = self.nodes[place].counts();
+        let needs = (hello.names.len(), limits::streams(&hello.knobs));
+        self.indicators.exchange(has.0, needs.0)?;
+        if let Err(error) = self.streams.exchange(has.1, needs.1) {
+            let _ = self.indicators.exchange(needs.0, has.0);
+            return Err(error);
         }
-        let number = u32::from_str_radix(&hello.layout, 16)
-            .map_err(|_| format!("layout = {:?}", hello.layout))?;
-        if hello.knobs.len() > 1024
-            || hello
-                .knobs
-                .iter()
-                .any(|knob| knob.name.len() > 200 || knob.streams.len() > 4096)
-        {
-            return Err("knobs: too many, or a name too long".to_owned());
-        }
-        let layout = match self.layouts.get(&number) {
-            Some(known) if known.names == hello.names => Arc::clone(known),
-            _ => Arc::new(Layout {
-                id: format!("{number:08x}"),
-                number,
-                names: hello.names,
-            }),
-        };
-        if self.layouts.len() > 4096 {
-            self.layouts.clear();
-        }
-        self.layouts.insert(number, Arc::clone(&layout));
+        let layout = self.layouts.shared(number, hello.names);
         let node = &mut self.nodes[place];
+        let known = node.layout.as_ref().map(|it| it.serial);
+        let is_other = known.is_some_and(|known| known != layout.serial);
         node.layout = Some(layout);
         node.knobs = hello.knobs;
         node.monitor_only = hello.monitor_only;
+        node.standing.let_in();
+        if is_other {
+            node.standing.take_layout(tick)?;
+        }
         Ok(())
+    }
+
+    /// Cuts a node off, of which nothing is kept but its name and the reason. Returns whether that is said in the log.
+    pub fn cut_off(&mut self, place: usize, reason: String, tick: i64) -> bool {
+        let (indicators, streams) = self.nodes[place].counts();
+        let _ = self.indicators.exchange(indicators, 0);
+        let _ = self.streams.exchange(streams, 0);
+        let node = &mut self.nodes[place];
+        node.layout = None;
+        node.knobs = Vec::new();
+        node.monitor_only = true;
+        node.here = false;
+        node.decoder = Decoder::new();
+        node.standing.cut_off(reason, tick)
     }
 
     /// Reads a frame; `tick` is the interface's own.
@@ -196,7 +212,9 @@ impl Nodes {
             }
             Received::Ask(is_due)
         };
-        match node.decoder.decode(bytes) {
+        // Without a hello nothing is known of a frame, and nothing is kept of it.
+        let count = node.layout.as_ref().map_or(0, |layout| layout.names.len());
+        match node.decoder.decode_within(bytes, count) {
             Err(malformed) => (ask(node), Some(malformed)),
             Ok(frame) => match &node.layout {
                 Some(layout)
@@ -230,7 +248,7 @@ mod tests {
     fn frames_need_a_hello_and_a_key_frame() {
         let mut nodes = Nodes::new(2);
         let place = nodes.place("a").unwrap();
-        let mut encoder = Encoder::new(100);
+        let mut encoder = Encoder::new(1);
         let mut frame = |tick: i64| {
             let mut bytes = Vec::new();
             encoder.encode(
@@ -245,14 +263,14 @@ mod tests {
         };
         assert!(matches!(
             nodes.frame(place, &frame(1), 1),
-            (Received::Ask(true), None)
+            (Received::Ask(true), Some(Malformed::Lost))
         ));
         // Not asked again at once.
         assert!(matches!(
             nodes.frame(place, &frame(2), 2),
-            (Received::Ask(false), None)
+            (Received::Ask(false), Some(Malformed::Lost))
         ));
-        nodes.hello(place, hello(&["x"])).unwrap();
+        nodes.hello(place, hello(&["x"]), 2).unwrap();
         assert!(matches!(
             nodes.frame(place, &frame(3), 3),
             (Received::Values(3, _, _), None)
@@ -271,10 +289,10 @@ mod tests {
         assert_eq!(nodes.place("a"), Some(place));
         let mut wrong = hello(&["x"]);
         wrong.version = 2;
-        assert!(nodes.hello(place, wrong).is_err());
+        assert!(nodes.hello(place, wrong, 0).is_err());
         let mut wrong = hello(&["x"]);
         wrong.layout = "zz".to_owned();
-        assert!(nodes.hello(place, wrong).is_err());
-        assert!(nodes.hello(place, hello(&[""])).is_err());
+        assert!(nodes.hello(place, wrong, 0).is_err());
+        assert!(nodes.hello(place, hello(&[""]), 0).is_err());
     }
 }

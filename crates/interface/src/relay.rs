@@ -164,6 +164,12 @@ impl Relay {
         orders
     }
 
+    /// Whether a node's answer to this order is waited for.
+    pub fn awaits(&self, node: &str, id: &str) -> bool {
+        let is_it = |it: &Pending| order_id(it) == id && it.waiting.contains(node);
+        self.pending.as_ref().is_some_and(is_it)
+    }
+
     /// A node has answered.
     pub fn answered(
         &mut self,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::nodes::Layout;
+use crate::layouts::Layout;
 
 /// A node's clock may be off by so many ticks; by more, the time of arrival counts.
 const SKEW_TICKS_MAX: i64 = 2;
@@ -106,11 +106,7 @@ mod tests {
     use super::*;
 
     fn row(value: f32) -> Row {
-        let layout = Layout {
-            id: "0".to_owned(),
-            number: 0,
-            names: vec!["x".to_owned()],
-        };
+        let layout = Layout::new(0, vec!["x".to_owned()]);
         Row {
             node: "a".into(),
             layout: Arc::new(layout),

@@ -3,15 +3,18 @@
 //!
 //! In flow order: [`options`] say where and as whom; [`stream`] is the socket, plain or encrypted; [`protocol`] cuts
 //! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
-//! common; [`parameter`] says which values a parameter may have, and what is in force.
+//! common; [`parameter`] says which values a parameter may have, and what is in force; [`limits`] how much a node may say;
+//! [`waiting`] is for several connections.
 
 pub mod ending;
 pub mod file;
+pub mod limits;
 pub mod link;
 pub mod options;
 pub mod parameter;
 pub mod protocol;
 pub mod stream;
+pub mod waiting;
 
 pub use link::Link;
 pub use options::{Fault, Options};

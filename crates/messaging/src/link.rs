@@ -141,6 +141,11 @@ impl Link {
         self.stream.descriptor()
     }
 
+    /// Whether something waits to be sent.
+    pub fn wants_write(&self) -> bool {
+        !self.waiting.is_empty() || self.stream.wants_write()
+    }
+
     /// The longest payload that the server takes.
     pub fn payload_bytes_max(&self) -> usize {
         self.payload_bytes_max
@@ -217,7 +222,7 @@ impl Link {
         let deadline = Instant::now() + patience;
         loop {
             self.send()?;
-            if self.waiting.is_empty() && !self.stream.wants_write() {
+            if !self.wants_write() {
                 return Ok(true);
             }
             let now = Instant::now();
@@ -256,7 +261,7 @@ impl Link {
                 return Ok(None);
             }
             let mut flags = PollFlags::POLLIN;
-            if !self.waiting.is_empty() || self.stream.wants_write() {
+            if self.wants_write() {
                 flags |= PollFlags::POLLOUT;
             }
             let mut watched = [PollFd::new(self.stream.descriptor(), flags)];

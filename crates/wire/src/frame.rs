@@ -176,14 +176,22 @@ impl Decoder {
     /// # Errors
     /// See [`Malformed`].
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Frame, Malformed> {
+        self.decode_within(bytes, INDICATORS_MAX)
+    }
+
+    /// Reads a frame of at most so many values: for more nothing is kept, and it is [`Malformed::Lost`].
+    ///
+    /// # Errors
+    /// See [`Malformed`].
+    pub fn decode_within(&mut self, bytes: &[u8], most: usize) -> Result<Frame, Malformed> {
         let mut state = self.state.take();
-        let frame = read(&mut state, bytes)?;
+        let frame = read(&mut state, bytes, most)?;
         self.state = state;
         Ok(frame)
     }
 }
 
-fn read(state: &mut Option<State>, bytes: &[u8]) -> Result<Frame, Malformed> {
+fn read(state: &mut Option<State>, bytes: &[u8], most: usize) -> Result<Frame, Malformed> {
     let (first, rest) = bytes.split_first().ok_or(Malformed::Garbage)?;
     if first & 0x0f != VERSION {
         return Err(Malformed::Version(first & 0x0f));
@@ -200,6 +208,9 @@ fn read(state: &mut Option<State>, bytes: &[u8]) -> Result<Frame, Malformed> {
         let count = usize::from(u16::from_le_bytes(count));
         if count > INDICATORS_MAX {
             return Err(Malformed::Garbage);
+        }
+        if count > most {
+            return Err(Malformed::Lost);
         }
         let layout = u32::from_le_bytes(layout);
         *state = Some(State::new(

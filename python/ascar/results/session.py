@@ -45,12 +45,14 @@ class NodeState(msgspec.Struct, frozen=True):
         is_here: whether the node sent a frame in the last tick.
         indicators: the number of values in that frame.
         seen_tick: the tick of its last frame; null if none was received.
+        cut_off: the limit that the node broke, if the interface does not listen to it; null if it does.
     """
 
     name: str
     is_here: bool
     indicators: int = 0
     seen_tick: int | None = None
+    cut_off: str | None = None
 
 
 class RefusedAction(msgspec.Struct, frozen=True):

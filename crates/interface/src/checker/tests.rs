@@ -59,7 +59,7 @@ fn world(file: &str) -> World {
                 {"name": "sched", "value": "none"}, {"name": "q.*.depth", "value": 8, "streams": {"x": 8}},
             ]}))
         .unwrap();
-        nodes.hello(place, hello).unwrap();
+        nodes.hello(place, hello, 0).unwrap();
         nodes.node(place).here = true;
     }
     let current = json!({"vm.dirty_ratio": 40, "vm.swappiness": 60, "sched@a": "none", "sched@b": "none", "q.*.depth@a/x": 8});

@@ -8,11 +8,15 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::{Job, Limits, Record};
-use crate::nodes::Layout;
+use crate::history::STORED_BYTES_MAX;
+use crate::layouts::Layout;
 use crate::schema;
 
 /// Ticks deleted at a time, so that writing goes on between.
 const CLEAN_TICKS: i64 = 600;
+
+/// Layouts whose numbers are known; then they are looked for anew.
+const LAYOUTS_MAX: usize = 20_000;
 
 /// An open database.
 pub(super) struct Store {
@@ -26,9 +30,21 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let lock = lock(path)?;
+        let connection = schema::open(path)?;
+        let sql = format!("SELECT count(*) FROM layouts WHERE length(names) > {STORED_BYTES_MAX}");
+        let over: i64 = connection
+            .query_row(&sql, [], |row| row.get(0))
+            .unwrap_or(0);
+        if over > 0 {
+            eprintln!(
+                "ascard interface: {}: {over} lists of indicators have more than {STORED_BYTES_MAX} bytes: \
+                 their ticks are passed over",
+                path.display()
+            );
+        }
         Ok(Self {
             path: path.to_owned(),
-            connection: schema::open(path)?,
+            connection,
             known: Known::default(),
             _lock: lock,
         })
@@ -127,22 +143,23 @@ impl Store {
 #[derive(Default)]
 struct Known {
     nodes: HashMap<Arc<str>, i64>,
-    /// By place in memory; each is held, so that its place is no other's.
-    layouts: HashMap<usize, (Arc<Layout>, i64)>,
+    layouts: HashMap<u64, i64>,
     metrics: HashMap<Arc<str>, i64>,
 }
 
 impl Known {
     fn layout(&mut self, connection: &Connection, layout: &Arc<Layout>) -> rusqlite::Result<i64> {
-        let place = Arc::as_ptr(layout) as usize;
-        if let Some((_, id)) = self.layouts.get(&place) {
+        if let Some(id) = self.layouts.get(&layout.serial) {
             return Ok(*id);
         }
         let names = serde_json::to_string(&layout.names).unwrap_or_default();
         connection.execute("INSERT OR IGNORE INTO layouts(names) VALUES (?)", [&names])?;
         let sql = "SELECT id FROM layouts WHERE names = ?";
         let id = connection.query_row(sql, [&names], |row| row.get(0))?;
-        self.layouts.insert(place, (Arc::clone(layout), id));
+        if self.layouts.len() >= LAYOUTS_MAX {
+            self.layouts.clear();
+        }
+        self.layouts.insert(layout.serial, id);
         Ok(id)
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::writing::shorten;
 use super::*;
-use crate::nodes::Layout;
+use crate::layouts::Layout;
 use crate::ticks::Row;
 
 const KEPT: Limits = Limits {
@@ -31,11 +31,7 @@ impl Drop for Folder {
 }
 
 fn record(tick: i64, count: usize) -> Job {
-    let layout = Arc::new(Layout {
-        id: "0".to_owned(),
-        number: 0,
-        names: vec!["a".to_owned(); count],
-    });
+    let layout = Arc::new(Layout::new(0, vec!["a".to_owned(); count]));
     let row = Row {
         node: "n".into(),
         layout,

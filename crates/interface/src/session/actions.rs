@@ -183,6 +183,8 @@ impl Session {
         self.finish(end);
         self.serial += 1;
         self.order_all(&json!({"op": "restore", "id": format!("restore-{}", self.serial)}));
+        // Before anything is written down: of many nodes that is much.
+        self.control.flush(CONTROL_PATIENCE);
         self.setting.restored();
         self.service_level.changed(self.tick());
         self.remember();

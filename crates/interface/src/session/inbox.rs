@@ -1,27 +1,54 @@
 //! What comes from agents, learner and others.
 
+use ascar_messaging::Link;
+
 use super::*;
+use crate::standing::{Hearing, Standing};
+
+/// Requests that are taken one after the other.
+const WANTS_MAX: usize = 64;
 
 impl Session {
-    /// Takes messages until `until`, or until nothing more is there and the time is over.
+    /// Takes messages until `until`, or until nothing more is there and the time is over. What people and the learner
+    /// want goes before what nodes send.
     pub(super) fn listen(&mut self, until: Instant) {
+        let mut looked: Option<Instant> = None;
         loop {
-            let Some(link) = &mut self.link else {
-                std::thread::sleep(
-                    until
-                        .saturating_duration_since(Instant::now())
-                        .min(LOOK_EVERY),
-                );
-                return;
-            };
-            match link.receive(until) {
-                Ok(Some(message)) => self.take(&message),
-                Ok(None) => return,
-                Err(fault) => return self.lose(&fault),
+            let now = Instant::now();
+            if looked.is_none_or(|at| now >= at + CONTROL_EVERY) {
+                self.take_wants();
+                looked = Some(now);
             }
-            // Thousands may come at once; ticks go on all the same.
-            if Instant::now() >= until + LOOK_EVERY {
+            if let Some(message) = self.data.receive() {
+                self.take(&message);
+                // Thousands may come at once; ticks go on all the same.
+                if now >= until + LOOK_EVERY {
+                    return;
+                }
+                continue;
+            }
+            self.take_wants();
+            if now >= until {
                 return;
+            }
+            let links: Vec<&Link> = [&self.control, &self.data]
+                .into_iter()
+                .filter_map(Channel::link)
+                .collect();
+            if links.len() < 2 {
+                // The other one is to be connected.
+                return wait(&links, until.min(now + LOOK_EVERY));
+            }
+            wait(&links, until);
+        }
+    }
+
+    /// Takes what people and the learner want; no more at once than leaves time for ticks.
+    fn take_wants(&mut self) {
+        for _ in 0..WANTS_MAX {
+            match self.control.receive() {
+                Some(message) => self.take(&message),
+                None => return,
             }
         }
     }
@@ -36,12 +63,9 @@ impl Session {
         };
         let words: Vec<&str> = rest.split('.').collect();
         match words[..] {
-            ["agents", node, what] if check_name("node", node).is_ok() => match what {
-                "frames" => self.take_frame(node, &message.payload),
-                "hello" => self.take_hello(node, &message.payload),
-                "results" => self.take_result(node, &message.payload),
-                _ => {}
-            },
+            ["agents", node, what] if check_name("node", node).is_ok() => {
+                self.take_of_node(node, what, &message.payload);
+            }
             [_, user, ..] if !may_ask(user, message) => self.counters.garbage += 1,
             ["actions", user] => self.take_action(user, message),
             ["history", _] => self.take_history(message),
@@ -50,14 +74,67 @@ impl Session {
         }
     }
 
-    pub(super) fn take_frame(&mut self, name: &str, bytes: &[u8]) {
-        self.counters.frames += 1;
-        self.counters.frame_bytes += bytes.len() as u64;
-        let now = self.tick();
+    /// What a node sends: read, unless it breaks a limit or has broken one.
+    fn take_of_node(&mut self, name: &str, what: &str, bytes: &[u8]) {
+        let is_hello = what == "hello";
+        if !is_hello && !["frames", "results"].contains(&what) {
+            return;
+        }
+        self.counters.frames += u64::from(what == "frames");
+        self.counters.frame_bytes += if what == "frames" {
+            bytes.len() as u64
+        } else {
+            0
+        };
+        let tick = self.tick();
         let Some(place) = self.nodes.place(name) else {
             self.counters.garbage += 1;
             return;
         };
+        match self
+            .nodes
+            .node(place)
+            .standing
+            .hear(is_hello, bytes.len(), tick)
+        {
+            Hearing::Read => {}
+            Hearing::PassOver => return,
+            Hearing::Ask => return self.order(name, &json!({"op": "key"})),
+            Hearing::TooMany => return self.cut_off(place, Standing::too_many()),
+        }
+        let bytes_max = match what {
+            "frames" => limits::FRAME_BYTES_MAX,
+            _ => limits::MESSAGE_BYTES_MAX,
+        };
+        let size = format!("bytes of {what}");
+        let outcome =
+            limits::check_count(&size, bytes.len(), bytes_max).and_then(|()| match what {
+                "frames" => {
+                    self.take_frame(place, bytes, tick);
+                    Ok(())
+                }
+                "hello" => self.take_hello(place, bytes, tick),
+                _ => self.take_result(place, bytes),
+            });
+        if let Err(reason) = outcome {
+            self.cut_off(place, reason);
+        }
+    }
+
+    /// Listens no more to a node that breaks a limit, for a while; everybody hears of it.
+    fn cut_off(&mut self, place: usize, reason: String) {
+        self.counters.cut_off += 1;
+        let name = Arc::clone(&self.nodes.all()[place].name);
+        if self.nodes.cut_off(place, reason.clone(), self.tick()) {
+            eprintln!(
+                "ascard interface: node {name} is cut off: {reason}: look at what its agent sends"
+            );
+        }
+        self.setting.forget_node(&name, self.checker.knobs());
+        self.event(json!({"event": "node", "node": &*name, "state": "cut off", "reason": reason}));
+    }
+
+    fn take_frame(&mut self, place: usize, bytes: &[u8], now: i64) {
         let (received, malformed) = self.nodes.frame(place, bytes, now);
         if malformed.is_some_and(|it| it != ascar_wire::Malformed::Lost) {
             self.counters.garbage += 1;
@@ -66,7 +143,8 @@ impl Session {
             Received::Ask(false) => {}
             Received::Ask(true) => {
                 self.counters.keys_asked += 1;
-                self.order(name, &json!({"op": "key"}));
+                let name = Arc::clone(&self.nodes.all()[place].name);
+                self.order(&name, &json!({"op": "key"}));
             }
             Received::Values(tick, layout, values) => {
                 let node = Arc::clone(&self.nodes.all()[place].name);
@@ -91,28 +169,30 @@ impl Session {
         }
     }
 
-    pub(super) fn take_hello(&mut self, name: &str, bytes: &[u8]) {
-        let parsed =
-            (bytes.len() <= MESSAGE_BYTES_MAX).then(|| serde_json::from_slice::<Hello>(bytes));
-        let (Some(Ok(hello)), Some(place)) = (parsed, self.nodes.place(name)) else {
+    /// # Errors
+    /// Which limit it breaks.
+    fn take_hello(&mut self, place: usize, bytes: &[u8], tick: i64) -> Result<(), String> {
+        let Ok(hello) = serde_json::from_slice::<Hello>(bytes) else {
             self.counters.garbage += 1;
-            return;
+            return Ok(());
         };
+        let name = Arc::clone(&self.nodes.all()[place].name);
         if hello.leaving {
             if self.nodes.all()[place].here {
                 self.nodes.node(place).here = false;
-                self.event(json!({"event": "node", "node": name, "state": "gone"}));
+                self.event(json!({"event": "node", "node": &*name, "state": "gone"}));
             }
-            return;
+            return Ok(());
+        }
+        if hello.version != 1 {
+            self.counters.garbage += 1;
+            return Ok(());
         }
         let (knobs, touched) = (hello.knobs.clone(), hello.touched);
-        if self.nodes.hello(place, hello).is_err() {
-            self.counters.garbage += 1;
-            return;
-        }
+        self.nodes.hello(place, hello, tick)?;
         let behind = self
             .setting
-            .learn(name, &knobs, touched, self.checker.knobs());
+            .learn(&name, &knobs, touched, self.checker.knobs());
         // Thousands may say hello at once.
         self.unsaved = true;
         // What is on its way has its own answers.
@@ -122,7 +202,7 @@ impl Session {
         if !behind.is_empty() && may_set && self.relay.busy().is_none() {
             self.serial += 1;
             let order = Order {
-                node: name.to_owned(),
+                node: name.to_string(),
                 id: format!("again-{}", self.serial),
                 set: behind,
             };
@@ -134,30 +214,44 @@ impl Session {
             );
             self.send_orders(vec![order]);
         }
+        Ok(())
     }
 
-    pub(super) fn take_result(&mut self, name: &str, bytes: &[u8]) {
-        let parsed =
-            (bytes.len() <= MESSAGE_BYTES_MAX).then(|| serde_json::from_slice::<Value>(bytes));
-        let Some(Ok(result)) = parsed else {
+    /// # Errors
+    /// Which limit it breaks.
+    fn take_result(&mut self, place: usize, bytes: &[u8]) -> Result<(), String> {
+        let Ok(result) = serde_json::from_slice::<Value>(bytes) else {
             self.counters.garbage += 1;
-            return;
+            return Ok(());
         };
         let id = result["id"].as_str().unwrap_or_default();
+        let name = Arc::clone(&self.nodes.all()[place].name);
+        // The values are taken into the setting; a report of what was put back is not.
+        if let Value::Object(found) = &result["ok"]
+            && self.relay.awaits(&name, id)
+            && let Err(reason) = limits::check_values(found)
+        {
+            let end = self
+                .relay
+                .answered(&name, id, Err(reason.clone()), self.tick());
+            self.finish(end);
+            return Err(reason);
+        }
         let answer = match (&result["ok"], &result["error"]) {
             (Value::Object(found), _) => Ok(found.clone()),
             (_, Value::String(error)) => Err(error.clone()),
             _ => {
                 self.counters.garbage += 1;
-                return;
+                return Ok(());
             }
         };
-        let end = self.relay.answered(name, id, answer, self.tick());
+        let end = self.relay.answered(&name, id, answer, self.tick());
         self.finish(end);
+        Ok(())
     }
 
     pub(super) fn take_action(&mut self, user: &str, message: &Message) {
-        let parsed = (message.payload.len() <= MESSAGE_BYTES_MAX)
+        let parsed = (message.payload.len() <= ACTION_BYTES_MAX)
             .then(|| serde_json::from_slice::<Action>(&message.payload));
         let verdict = match parsed {
             Some(Ok(mut action)) => {
@@ -200,7 +294,7 @@ impl Session {
             let header = json!({"part": 0, "last": true, "error": error}).to_string();
             let mut payload = (header.len() as u32).to_le_bytes().to_vec();
             payload.extend_from_slice(header.as_bytes());
-            self.send(reply, &payload);
+            self.data.send(reply, &payload);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a new start of the interface must know, in a file of its own.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
@@ -9,11 +10,13 @@ use super::{Announced, Session};
 use crate::config::Mode;
 use crate::fallback::Event;
 use crate::replay::Job;
+use crate::setting::Setting;
 
 impl Session {
     /// What a new start must know: beside the database, for the disk may be full.
     pub(crate) fn remember(&mut self) {
         self.unsaved = false;
+        self.saved_at = Instant::now();
         let state = json!({"version": 1, "setting": self.setting, "killed": self.fallback.killed(), "mode": self.mode,
             "workload": self.workload});
         let path = self.state_path();
@@ -43,7 +46,14 @@ impl Session {
         if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
             self.mode = self.mode.min(mode);
         }
-        if let Ok(setting) = serde_json::from_value(state["setting"].clone()) {
+        if let Ok(setting) = serde_json::from_value::<Setting>(state["setting"].clone()) {
+            let (setting, wrong) = setting.within_limits();
+            if let Some((count, first)) = wrong {
+                eprintln!(
+                    "ascard interface: {}: {count} entries of the setting are over the limits and left out: {first}",
+                    self.state_path().display()
+                );
+            }
             self.setting = setting;
         }
         // A job goes on while the interface is begun anew; its end will be announced.

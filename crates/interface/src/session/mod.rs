@@ -1,9 +1,11 @@
 //! The interface's loop: messages in, ticks closed, stored and published, actions judged and relayed.
 
 mod actions;
+mod channel;
 mod inbox;
 mod memory;
 mod publishing;
+mod told;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -11,11 +13,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use ascar_guard::{ServiceLevel, Violation};
-use ascar_messaging::file::ConfigFile;
 use ascar_messaging::options::check_name;
-use ascar_messaging::{Fault, Link, Message};
+use ascar_messaging::waiting::wait;
+use ascar_messaging::{Fault, Message, limits};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use channel::Channel;
+use told::Told;
 
 use crate::checker::{Checker, Situation};
 use crate::clock::{Clock, local};
@@ -40,14 +45,28 @@ const FORGOTTEN_TICKS: i64 = 3600;
 const BEAT_EVERY: Duration = Duration::from_secs(2);
 /// Between looks at what other threads have done.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Between attempts to connect.
-const PAUSE: Duration = Duration::from_millis(500);
-/// Longest JSON that is read.
-const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Longest subject of a reply.
 const REPLY_BYTES_MAX: usize = 256;
+/// How often, between nodes' messages, it is looked whether somebody wants something.
+const CONTROL_EVERY: Duration = Duration::from_millis(1);
+/// How long what people want may take to be sent before other work goes on.
+const CONTROL_PATIENCE: Duration = Duration::from_millis(20);
+/// How often what nodes have is written down for a new start, while it changes.
+const REMEMBER_EVERY: Duration = Duration::from_secs(5);
+/// Longest action.
+const ACTION_BYTES_MAX: usize = 256 * 1024;
 /// Actions that may wait for approval.
 const WAITING_MAX: usize = 100;
+
+/// What is heard of nodes.
+const DATA: [&str; 4] = [
+    "agents.*.hello",
+    "agents.*.frames",
+    "agents.*.results",
+    "history.*",
+];
+/// What is heard of others.
+const CONTROL: [&str; 2] = ["actions.*", "control.*.*"];
 
 /// A workload that runs, as it was announced.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -63,6 +82,7 @@ pub struct Counters {
     pub(crate) frames: u64,
     pub(crate) frame_bytes: u64,
     pub(crate) garbage: u64,
+    pub(crate) cut_off: u64,
     pub(crate) late: u64,
     pub(crate) skewed: u64,
     pub(crate) rows_stored: u64,
@@ -85,8 +105,8 @@ pub struct Session {
     pub(crate) metrics_now: BTreeMap<String, f64>,
     pub(crate) setting: Setting,
     /// The setting in force as JSON, and by the tick for closed ticks that are not published yet.
-    setting_json: Arc<Value>,
-    settings: BTreeMap<i64, Arc<Value>>,
+    told: Told,
+    settings: BTreeMap<i64, Arc<[String]>>,
     /// What came after its tick was closed, and is stored all the same.
     late: BTreeMap<i64, BTreeMap<usize, Row>>,
     pub(crate) checker: Checker,
@@ -96,9 +116,10 @@ pub struct Session {
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     clock: Clock,
-    link: Option<Link>,
-    retry_at: Instant,
-    last_error: String,
+    /// For what nodes send and for what is told of it.
+    data: Channel,
+    /// For what people and the learner want, and for orders to nodes.
+    control: Channel,
     beat_at: Instant,
     pub(crate) workload: Option<Announced>,
     pub(crate) database: PathBuf,
@@ -109,6 +130,7 @@ pub struct Session {
     serial: u64,
     /// What a new start must know is not all on disk yet.
     unsaved: bool,
+    saved_at: Instant,
     stopped: fn() -> bool,
 }
 
@@ -146,7 +168,7 @@ impl Session {
                 .map(|metric| (metric.name.clone(), f64::NAN))
                 .collect(),
             setting: Setting::default(),
-            setting_json: Arc::new(json!({})),
+            told: Told::default(),
             settings: BTreeMap::new(),
             late: BTreeMap::new(),
             checker,
@@ -156,9 +178,8 @@ impl Session {
             writer,
             reader: Reader::start().map_err(Fault)?,
             clock,
-            link: None,
-            retry_at: now,
-            last_error: String::new(),
+            data: Channel::new("interface", &DATA),
+            control: Channel::new("interface control", &CONTROL),
             beat_at: now,
             workload: None,
             database: config.database.clone(),
@@ -168,6 +189,7 @@ impl Session {
             page,
             serial: 0,
             unsaved: false,
+            saved_at: now,
             config,
             stopped,
         };
@@ -190,11 +212,13 @@ impl Session {
             self.close_ticks();
             self.beat();
         }
+        if self.unsaved {
+            self.remember();
+        }
         self.writer.stop();
         self.hear_threads();
-        if let Some(link) = &mut self.link {
-            let _ = link.flush(Duration::from_secs(2));
-        }
+        self.control.flush(Duration::from_secs(2));
+        self.data.flush(Duration::from_secs(2));
         Ok(())
     }
 
@@ -204,40 +228,12 @@ impl Session {
     }
 
     fn connect(&mut self) {
-        if self.link.is_some() || Instant::now() < self.retry_at {
-            return;
+        let is_new = self.control.connect(&self.config, &self.prefix);
+        if self.data.connect(&self.config, &self.prefix) || is_new {
+            // What nodes say to that must be heard.
+            self.data.flush(CONTROL_PATIENCE);
+            self.order_all(&json!({"op": "hello"}));
         }
-        let connected = self
-            .config
-            .options()
-            .and_then(|options| Link::connect(&options, "interface"));
-        match connected {
-            Ok(mut link) => {
-                for subject in [
-                    "agents.*.hello",
-                    "agents.*.frames",
-                    "agents.*.results",
-                    "actions.*",
-                    "history.*",
-                    "control.*.*",
-                ] {
-                    link.subscribe(&format!("{}.{subject}", self.prefix));
-                }
-                self.link = Some(link);
-                self.last_error.clear();
-                self.order_all(&json!({"op": "hello"}));
-            }
-            Err(fault) => self.lose(&fault),
-        }
-    }
-
-    fn lose(&mut self, fault: &Fault) {
-        if self.last_error != fault.0 {
-            eprintln!("ascard interface: {fault}");
-            self.last_error.clone_from(&fault.0);
-        }
-        self.link = None;
-        self.retry_at = Instant::now() + PAUSE;
     }
 
     /// What the writer and the reader have to tell.
@@ -278,7 +274,7 @@ impl Session {
                         self.ticks.begin(self.tick() - 1);
                     }
                     self.writer
-                        .send(Job::Setting(self.tick(), self.setting_json.to_string()));
+                        .send(Job::Setting(self.tick(), self.told.whole()));
                 }
                 Report::Refused(path, error) => {
                     eprintln!("ascard interface: {error}");
@@ -287,7 +283,12 @@ impl Session {
             }
         }
         while let Ok(part) = self.reader.parts.try_recv() {
-            self.send(&part.subject, &part.payload);
+            let channel = if part.is_plain {
+                &mut self.control
+            } else {
+                &mut self.data
+            };
+            channel.send(&part.subject, &part.payload);
         }
     }
 
@@ -369,13 +370,11 @@ impl Session {
         let (orders, end) = self.relay.tick(self.tick());
         self.send_orders(orders);
         self.finish(end);
-        let setting = json!(self.setting.current());
-        if setting != *self.setting_json {
-            self.setting_json = Arc::new(setting);
-            self.writer
-                .send(Job::Setting(number, self.setting_json.to_string()));
+        let piece_bytes = self.data.payload_bytes_max() / 4;
+        if self.told.keep_up(&self.setting, piece_bytes) {
+            self.writer.send(Job::Setting(number, self.told.whole()));
         }
-        self.settings.insert(number, Arc::clone(&self.setting_json));
+        self.settings.insert(number, self.told.pieces());
         self.writer
             .send(Job::Tick(Arc::new(Record { tick, metrics })));
         for (tick, rows) in std::mem::take(&mut self.late) {
@@ -384,7 +383,7 @@ impl Session {
             self.writer
                 .send(Job::Tick(Arc::new(Record { tick, metrics })));
         }
-        if self.unsaved {
+        if self.unsaved && self.saved_at.elapsed() >= REMEMBER_EVERY {
             self.remember();
         }
         self.write_page();

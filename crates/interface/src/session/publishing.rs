@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Values of the setting in force that are shown as metrics of our own.
+const KEYS_SHOWN_MAX: usize = 10_000;
+
 impl Session {
     pub(super) fn send_orders(&mut self, orders: Vec<Order>) {
         for order in orders {
@@ -14,10 +17,12 @@ impl Session {
 
     pub(super) fn publish_tick(&mut self, record: &Record, stored: bool) {
         let number = record.tick.tick;
-        let setting = self
-            .settings
-            .remove(&number)
-            .unwrap_or_else(|| Arc::clone(&self.setting_json));
+        let setting = self.settings.remove(&number);
+        let (data, control) = (self.data.link().is_some(), self.control.link().is_some());
+        if !data && !control {
+            return;
+        }
+        let setting = setting.unwrap_or_else(|| self.told.pieces());
         let rows = &record.tick.rows;
         let is_missing = |it: &(usize, &crate::nodes::Node)| {
             !rows.contains_key(&it.0)
@@ -35,23 +40,34 @@ impl Session {
                 .filter(is_missing)
                 .map(|it| &*it.1.name)
                 .collect(),
+            cut_off: self
+                .nodes
+                .all()
+                .iter()
+                .filter_map(|node| Some((&*node.name, node.standing.reason()?)))
+                .collect(),
             metrics: record
                 .metrics
                 .iter()
                 .map(|(name, value)| (name.to_string(), json!(value)))
                 .collect(),
-            setting: (*setting).clone(),
+            setting: self.told.for_tick(&setting, number),
             mode: json!(self.mode),
             holding: self.fallback.reason(number).map(str::to_owned),
             workload: self.workload.as_ref().map(|it| it.name.as_str()),
         };
-        let Some(link) = &self.link else {
-            return;
+        let messages = live::messages(&common, rows, self.data.payload_bytes_max());
+        // What was told before stays before it.
+        self.control.flush(CONTROL_PATIENCE);
+        // A flood may end the connection that it comes on.
+        let channel = if data {
+            &mut self.data
+        } else {
+            &mut self.control
         };
-        let messages = live::messages(&common, rows, link.payload_bytes_max());
         let subject = format!("{}.ticks", self.prefix);
         for message in messages {
-            self.send(&subject, message.as_bytes());
+            channel.send(&subject, message.as_bytes());
         }
     }
 
@@ -89,28 +105,22 @@ impl Session {
 
     pub(super) fn publish(&mut self, what: &str, message: &Value) {
         let subject = format!("{}.{what}", self.prefix);
-        self.send(&subject, message.to_string().as_bytes());
+        self.control.send(&subject, message.to_string().as_bytes());
     }
 
     pub(crate) fn reply(&mut self, message: &Message, answer: &Value) {
+        self.reply_text(message, &answer.to_string());
+    }
+
+    pub(crate) fn reply_text(&mut self, message: &Message, answer: &str) {
         if let Some(subject) = &message.reply {
-            self.send(subject, answer.to_string().as_bytes());
+            self.control.send(subject, answer.as_bytes());
         }
     }
 
-    /// What is longer than the server takes is not sent: it would end the connection.
-    pub(super) fn send(&mut self, subject: &str, payload: &[u8]) {
-        let Some(link) = &mut self.link else {
-            return;
-        };
-        if payload.len() > link.payload_bytes_max() {
-            eprintln!(
-                "ascard interface: {subject}: a message of {} bytes is not sent",
-                payload.len()
-            );
-            return;
-        }
-        link.publish(subject, None, payload);
+    /// The longest reply in one message.
+    pub(crate) fn payload_bytes_max(&self) -> usize {
+        self.control.payload_bytes_max()
     }
 
     pub(super) fn write_page(&mut self) {
@@ -224,10 +234,8 @@ impl Session {
             "name",
             metrics,
         );
-        let knobs: Map<String, Value> = self.setting.current().clone().into_iter().collect();
-        let knobs = knobs
-            .iter()
-            .filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)));
+        let knobs = self.setting.current().iter().take(KEYS_SHOWN_MAX);
+        let knobs = knobs.filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)));
         text.many(
             "ascar_capes_knob",
             "gauge",

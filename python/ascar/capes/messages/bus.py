@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from ascar.capes.messages.parts import joined
 from ascar.errors import MessagingError
 from ascar.messaging import MESSAGE_BYTES_MAX, Link, RequestRefused, token
 
@@ -113,13 +115,25 @@ class Bus:
             RequestRefused: it says no.
             MessagingError: it does not answer in time.
         """
-        answer = await self.request("control", {"op": op, "why": why, **keys}, op=op)
-        if "ok" not in answer:
-            raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
-        return answer["ok"]
+        parts: list[Document] = []
+        asked = self.replies("control", {"op": op, "why": why, **keys}, op=op)
+        async with aclosing(asked) as answers:
+            async for payload in answers:
+                answer = _decoded(payload)
+                if answer is None:
+                    raise MessagingError(
+                        "control: the answer cannot be understood; is the interface of this version?"
+                    )
+                if "ok" not in answer:
+                    raise RequestRefused(f"{op}", str(answer.get("error", "no reason given")))
+                parts.append(answer)
+                # One that is too long for a message comes in several.
+                if len(parts) >= _whole(answer.get("parts")):
+                    break
+        return parts[0]["ok"] if len(parts) == 1 else joined([_table(one["ok"]) for one in parts])
 
     async def replies(
-        self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S
+        self, what: str, document: Mapping[str, Any], timeout_s: float = _CONTROL_S, *, op: str = ""
     ) -> AsyncGenerator[bytes]:
         """Ask under our own name, and have the parts of the answer, until the caller has enough.
 
@@ -127,7 +141,7 @@ class Bus:
             MessagingError: nobody answers, or no further part comes in time.
         """
         payload = msgspec.json.encode(document)
-        async for part in self._link.replies(self._own(what), payload, timeout_s):
+        async for part in self._link.replies(self._own(what, op), payload, timeout_s):
             yield part
 
     def _own(self, what: str, op: str = "") -> str:
@@ -163,6 +177,14 @@ class Bus:
             for one in subscriptions:
                 if self._link.connected:
                     await one.unsubscribe()
+
+
+def _whole(count: object) -> int:
+    return count if isinstance(count, int) else 1
+
+
+def _table(found: object) -> Document:
+    return cast("Document", found) if isinstance(found, dict) else {}
 
 
 def _decoded(payload: bytes) -> Document | None:

@@ -65,9 +65,9 @@ def _after_tick(state: SessionState, document: Mapping[str, Any]) -> SessionStat
         return state
     nodes = _nodes(state, tick, document)
     if tick == state.tick:  # another part of the same one
-        return replace(state, nodes=nodes)
+        return replace(state, nodes=nodes, knobs=_knobs(state, document))
     metrics = {name: _number(value) for name, value in _items(document.get("metrics"))}
-    knobs = _knobs(state, document.get("setting"))
+    knobs = _knobs(state, document)
     is_default = bool(knobs) and all(one.default is not None and not one.is_changed for one in knobs)
     since = (tick if state.default_since is None else state.default_since) if is_default else None
     value = _score(state.objective, metrics)
@@ -172,7 +172,7 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
 def _nodes(state: SessionState, tick: int, document: Mapping[str, Any]) -> tuple[NodeState, ...]:
     known = {one.name: one for one in state.nodes}
     if tick != state.tick:
-        known = {name: replace(one, is_here=False) for name, one in known.items()}
+        known = {name: replace(one, is_here=False, cut_off=None) for name, one in known.items()}
     for name, row in _items(document.get("nodes")):
         values = _list(_list(row)[1]) if len(_list(row)) > 1 else []
         known[name] = NodeState(name, True, len(values), tick)
@@ -182,13 +182,19 @@ def _nodes(state: SessionState, tick: int, document: Mapping[str, Any]) -> tuple
             known[missing[:_TEXT_MAX]] = NodeState(
                 missing[:_TEXT_MAX], False, 0, before.seen_tick if before else None
             )
+    for name, reason in _items(document.get("cut_off"))[:_NAMES_MAX]:
+        known[name] = replace(known.get(name, NodeState(name, False)), is_here=False, cut_off=_text(reason))
     return tuple(known[name] for name in sorted(known)[: 20 * _NAMES_MAX])
 
 
-def _knobs(state: SessionState, setting: object) -> tuple[ParameterState, ...]:
+def _knobs(state: SessionState, document: Mapping[str, Any]) -> tuple[ParameterState, ...]:
     """What is known of the knobs, with the values in force."""
-    values = _setting(setting)
+    if document.get("setting") is None:  # a long one that was told before
+        return state.knobs
+    values = _setting(document.get("setting"))
     before = {one.key: one for one in state.knobs}
+    if (_whole(document.get("parts")) or 1) > 1:  # it may be a piece: the other keys are in other parts
+        values = {one.key: one.value for one in state.knobs if one.value is not None} | values
     keys = sorted({*values, *before})[:_NAMES_MAX]
     return tuple(replace(before.get(key, ParameterState(key, None)), value=values.get(key)) for key in keys)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.capes.messages.folding import fold
+from ascar.capes.messages.parts import add_settings
 from ascar.capes.messages.state import SessionState
 from ascar.capes.process.tick_history import TickHistory, part_of
 from ascar.errors import MessagingError
@@ -103,21 +104,12 @@ async def _stored(bus: Bus, first: int, last: int) -> tuple[TickHistory, list[di
             part = part_of(payload)
             if part.block is not None and part.header["node"] is None:
                 found.metrics.append(part)
-            found.settings += _entries(part.header.get("settings"))
+            add_settings(found.settings, part.header.get("settings"))
             actions += _objects(part.header.get("actions"))
             if part.header.get("last"):
                 break
     found.settings.sort(key=lambda one: one[0])
     return found, actions
-
-
-def _entries(entries: object) -> list[tuple[int, dict[str, Any]]]:
-    found: list[tuple[int, dict[str, Any]]] = []
-    for one in _objects(entries):
-        tick, setting = one.get("tick"), one.get("setting")
-        if isinstance(tick, int) and isinstance(setting, dict):
-            found.append((tick, cast("dict[str, Any]", setting)))
-    return found
 
 
 def _objects(entries: object) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ Row = tuple[tuple[str, ...], tuple[float | None, ...]]
 class _Part(msgspec.Struct, frozen=True):
     tick: int
     metrics: dict[str, float | None]
-    setting: dict[str, float | str | bool | None]
+    setting: dict[str, float | str | bool | None] | None
     version: int = _VERSION
     part: int = 0
     parts: int = 1
@@ -65,6 +65,7 @@ class Assembler:
 
     A tick is given when all its parts are there, or when a later one begins. What is older than the last one
     given is passed over; so is a jump ahead by more than an hour of ticks, unless a second one confirms it.
+    A long setting is told in pieces, one a part, and only now and then: until the next one it counts.
 
     Attributes:
         unreadable: messages that were no part of a tick.
@@ -74,6 +75,7 @@ class Assembler:
         self.unreadable = 0
         self._parts: dict[int, _Part] = {}
         self._last = self._far = -1
+        self._setting: dict[str, Any] = {}
 
     def take(self, document: Mapping[str, Any]) -> list[Tick]:
         """The ticks whose last part this is, and earlier ones of which parts are missing; in order."""
@@ -106,8 +108,13 @@ class Assembler:
                 names = part.layouts.get(layout)
                 if names is not None and len(names) == len(values):
                     rows[node] = (names, values)
+        pieces = [part.setting for part in parts if part.setting is not None]
+        if pieces:
+            # Of a part that is missing its values are as they were.
+            known = self._setting if len(parts) < first.parts else {}
+            self._setting = {**known, **{key: value for one in pieces for key, value in one.items()}}
         holding = first.holding if first.stored else first.holding or "storage"
-        return Tick(first.tick, rows, first.metrics, first.setting, holding, first.workload or "")
+        return Tick(first.tick, rows, first.metrics, self._setting, holding, first.workload or "")
 
 
 def performance_of(objective: Objective, metrics: Mapping[str, float | None]) -> float:

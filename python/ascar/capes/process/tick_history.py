@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 import numpy as np
 
+from ascar.capes.messages.parts import add_settings
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
@@ -135,14 +136,21 @@ async def extent(bus: Bus) -> StoredRange | None:
     Raises:
         MessagingError: nobody answers, or what comes is no answer.
     """
+    names: list[str] = []
     async for payload in bus.replies("history", {"version": 1, "extent": True}, _PART_S):
         header = part_of(payload).header
-        first, last, nodes = header.get("first_tick"), header.get("last_tick"), header.get("nodes")
+        nodes = header.get("nodes")
+        if not isinstance(nodes, list):
+            raise _strange("the extent")
+        names += [str(one) for one in cast("list[Any]", nodes)]
+        if header.get("last") is False:  # of thousands there are more
+            continue
+        first, last = header.get("first_tick"), header.get("last_tick")
         if first is None or last is None:
             return None
-        if not isinstance(first, int) or not isinstance(last, int) or not isinstance(nodes, list):
+        if not isinstance(first, int) or not isinstance(last, int):
             raise _strange("the extent")
-        return StoredRange(first, last, tuple(str(one) for one in cast("list[Any]", nodes)))
+        return StoredRange(first, last, tuple(names))
     raise _strange("no answer")
 
 
@@ -184,9 +192,7 @@ async def _range(bus: Bus, start: int, end: int) -> TickHistory:
         header = part.header
         if part.block is not None:
             (found.metrics if header["node"] is None else found.parts).append(part)
-        for tick, setting in _by_tick(header, "settings", "setting"):
-            if isinstance(setting, dict):
-                found.settings.append((tick, cast("dict[str, Any]", setting)))
+        add_settings(found.settings, header.get("settings"))
         for tick, name in _by_tick(header, "workloads", "name"):
             if isinstance(name, (str, type(None))):
                 found.workloads.append((tick, name or ""))

@@ -83,9 +83,14 @@ def _knobs(state: SessionState) -> Table:
 def _parts(state: SessionState) -> Table:
     table = _grid()
     nodes = [
-        f"{one.name} ({one.indicators})" if one.is_here else f"{one.name} (silent)" for one in state.nodes
+        f"{one.name} ({one.indicators})" if one.is_here else f"{one.name} (silent)"
+        for one in state.nodes
+        if one.cut_off is None
     ]
     table.add_row(*_cells("nodes", ", ".join(nodes[:20]) or "-"))
+    cut_off = [f"{one.name}: {one.cut_off}" for one in state.nodes if one.cut_off is not None]
+    if cut_off:
+        table.add_row(*_cells("cut off", "; ".join(cut_off[:5])))
     parts = [
         f"{one.name} {one.state}" + (f", begun anew {one.restarts} times" if one.restarts else "")
         for one in state.parts
