@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ascar_arguments::{Arguments, Mistake, Word};
+use ascar_privileges as privileges;
 
-use crate::fault::{Fault, Kind, Result};
+use crate::fault::{Doing, Fault, Kind, Result};
 use crate::invoker::Invoker;
 use crate::journal;
 use crate::report::Report;
@@ -121,6 +122,12 @@ fn execute(arguments: &Options) -> Result<Report> {
         print!("{HELP}");
         return Ok(Report::default());
     }
+    let role = if arguments.user || arguments.end.is_some() {
+        privileges::USERS_KEEPER
+    } else {
+        privileges::KEEPER
+    };
+    privileges::reduce(&role).doing("give up rights")?;
     if Invoker::discover().through_sudo {
         sudo::check(&[
             ("--user", arguments.user),
