@@ -2,6 +2,7 @@
 #
 #   SYSTEM=no     leave the system's packages alone; only say what is missing
 #   ARGS=...      what `make explore` shows
+#   ALLOW=...     who may have ascar change this machine through sudo
 #   STUDY=FILE    what `make tune` tunes (default: a file system as root, SQLite otherwise)
 
 SHELL := /bin/bash
@@ -17,6 +18,7 @@ SHARE ?= 1
 BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
+ALLOW ?= $(SUDO_USER)
 # Tests wait for processes more than they compute: some more at a time than there are processors.
 WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
 WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 1)))
@@ -81,7 +83,11 @@ install-c: ## Install it: PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]
 	@[ -f target/release/libascar.so ] || $(MAKE) --no-print-directory c-library
 	@DESTDIR="$(DESTDIR)" scripts/install-c "$(PREFIX)" $(LIBDIR)
 
+install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage"; default: who runs sudo), restore at boot
+	@DESTDIR="$(DESTDIR)" scripts/install-keeper $(ALLOW)
+
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint audit bench docs static c-library install-c clean
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint audit bench docs static c-library install-c \
+    install-keeper clean

@@ -51,7 +51,8 @@ def test_help_has_usage_options_and_examples_that_use_them(command: str) -> None
     assert set(re.findall(r"--[a-z-]+", usage)) <= (known if command != "interface" else within)
     for example in examples:
         words = re.split(r"\s{2,}", example.strip())[0].split()
-        part = [word for word in words[words.index("ascard") + 1 :] if not word.startswith("-")]
+        names = [word.rpartition("/")[2] for word in words]
+        part = [word for word in words[names.index("ascard") + 1 :] if not word.startswith("-")]
         of = next(name for name in sorted(COMMANDS, reverse=True) if " ".join(part).startswith(name))
         assert {word for word in words if word.startswith("--")} <= set(options(of)), example
 

@@ -57,7 +57,7 @@ def test_images_are_made_in_directories_of_the_user_alone(session, own, images):
     link = own / "link"
     link.symlink_to(images)
     reply = session.ask("image_create", path=str(link / "image"), **request)
-    assert "cannot open its directory" in reply["error"]["message"]
+    assert "is a symbolic link: name the real one" in reply["error"]["message"]
     assert list(images.iterdir()) == []
 
 

@@ -9,9 +9,11 @@ use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 use serde_json::json;
 
+use crate::collectors::CollectorOptions;
 use crate::config::Config;
-use crate::controllers::Controllers;
+use crate::controllers::{Controllers, keepers_command};
 use crate::session::{Sampler, Session};
+use crate::starter::{Words, fork_starter};
 
 /// What `ascard agent --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -92,6 +94,11 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if arguments.check {
         return ExitCode::SUCCESS;
     }
+    let parted = fork_starter(programs_of(&config))
+        .and_then(|()| ascar_privileges::reduce(&ascar_privileges::AGENT));
+    if let Err(error) = parted {
+        return say(Fault(format!("cannot give up rights: {error}")), 1);
+    }
     let stopped = match ending::on_signals() {
         Ok(stopped) => stopped,
         Err(fault) => return say(fault, 1),
@@ -100,6 +107,26 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(fault, 1),
     }
+}
+
+/// All that this agent may start.
+fn programs_of(config: &Config) -> Vec<Words> {
+    let listened_to = config.collectors.iter().filter_map(|it| match it {
+        CollectorOptions::Program { command, .. } => Some(Words {
+            command: command.clone(),
+            is_asked: false,
+        }),
+        _ => None,
+    });
+    let commands = config.programs.iter().map(|it| it.command.clone());
+    let keeper = keepers_command(config.state_directory.as_deref());
+    let keeper = Some(keeper).filter(|_| !config.knobs.is_empty());
+    let asked = commands.chain(keeper).filter(|_| !config.monitor_only);
+    let asked = asked.map(|command| Words {
+        command,
+        is_asked: true,
+    });
+    listened_to.chain(asked).collect()
 }
 
 /// Two samples, an interval apart, for rates need two.

@@ -3,7 +3,8 @@
 //!
 //! In flow order: [`config`] is the file; [`collectors`] read the machine into a [`sample`]; [`derive`] adds
 //! calendar and moving averages; [`clock`] says when; [`controllers`] set knobs, each through a process that puts
-//! everything back when we are gone; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it.
+//! everything back when we are gone; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it, after
+//! a [`starter`] that keeps the rights which the agent gives up.
 
 pub mod cli;
 pub mod clock;
@@ -11,7 +12,10 @@ pub mod collectors;
 pub mod config;
 pub mod controllers;
 pub mod derive;
+pub mod descriptors;
 pub mod footprint;
 pub mod glob;
+pub mod running;
 pub mod sample;
 pub mod session;
+pub mod starter;

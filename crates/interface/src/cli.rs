@@ -152,6 +152,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(fault) => say(fault, 2),
         };
     }
+    if let Err(error) = ascar_privileges::reduce(&ascar_privileges::INTERFACE) {
+        return say(Fault(format!("cannot give up rights: {error}")), 1);
+    }
     let stopped = match ending::on_signals() {
         Ok(stopped) => stopped,
         Err(fault) => return say(fault, 1),

@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ascar_arguments::{Arguments, Mistake, Word};
+use ascar_privileges as privileges;
 
-use crate::fault::{Fault, Kind, Result};
+use crate::fault::{Doing, Fault, Kind, Result};
+use crate::invoker::Invoker;
 use crate::journal;
 use crate::report::Report;
 use crate::restore;
 use crate::server;
 use crate::started::{GRACE_S_MAX, Started};
+use crate::sudo;
 
 const GRACE_S: f64 = 10.0;
 
@@ -26,7 +29,8 @@ Usage: ascard keeper [--user] [--hold] [--state-dir DIR]
 
 The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root,
 unless it is started with --user: then it changes the user's files, and nothing else, and keeps its journal in
-~/.local/state/ascar/journal.
+~/.local/state/ascar/journal. Through sudo it takes no options but --hold, --restore and --all, and refuses to run from a
+file that others than root may write; `sudo make install-keeper` installs one that only root may.
 Exit status: 0 done; 1 something could not be put back; 2 wrong arguments, or no root.
 
 Options:
@@ -40,9 +44,9 @@ Options:
   -h, --help       Print this help.
 
 Examples:
-  sudo ascard keeper --restore             Put back what a keeper that was killed has left changed.
-  sudo ascard keeper --restore --all       Undo also what `--hold` kept.
-  ascard keeper --user --restore           Put back the user's files, without root.
+  sudo /usr/libexec/ascar/ascard keeper --restore          Put back what a killed keeper has left changed.
+  sudo /usr/libexec/ascar/ascard keeper --restore --all    Undo also what `--hold` kept.
+  ascard keeper --user --restore                           Put back the user's files, without root.
 ";
 
 #[derive(Debug, Default, PartialEq)]
@@ -117,6 +121,19 @@ fn execute(arguments: &Options) -> Result<Report> {
     if arguments.help {
         print!("{HELP}");
         return Ok(Report::default());
+    }
+    let role = if arguments.user || arguments.end.is_some() {
+        privileges::USERS_KEEPER
+    } else {
+        privileges::KEEPER
+    };
+    privileges::reduce(&role).doing("give up rights")?;
+    if Invoker::discover().through_sudo {
+        sudo::check(&[
+            ("--user", arguments.user),
+            ("--end", arguments.end.is_some()),
+            ("--state-dir", arguments.state_directory.is_some()),
+        ])?;
     }
     if let Some(program) = &arguments.end {
         let grace = Duration::from_secs_f64(arguments.grace_s.unwrap_or(GRACE_S));

@@ -8,9 +8,10 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::stat::{major, minor};
 
-use crate::fault::{Doing, Fault, Result};
+use crate::fault::{Doing, Fault, Kind, Result};
 use crate::interrupt::Limit;
 use crate::mounts;
+use crate::place::check_roots_alone;
 use crate::program;
 
 /// The label of every file system we make.
@@ -53,9 +54,17 @@ pub fn claim(path: &Path, confirmed: bool, limit: &Limit) -> Result<Claimed> {
             "{path:?} would be overwritten: confirm it explicitly"
         )));
     }
-    let number = format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev()));
+    let directory = canonical.parent().unwrap_or(Path::new("/"));
+    check_roots_alone(directory, |it| it.uid() == 0).map_err(|fault| match fault.kind {
+        Kind::Refused => Fault::refused(format!(
+            "path = {path:?}: {} may be written by others than root: name the device under /dev",
+            fault.message
+        )),
+        _ => fault,
+    })?;
+    let number = device_number(metadata.rdev());
     let device = check_unused(&canonical, &number)?;
-    check_blank(&canonical, limit)?;
+    check_blank(&device, &canonical, limit)?;
     let size_bytes = size(&device)?;
     Ok(Claimed {
         path: canonical,
@@ -95,7 +104,13 @@ pub fn check_unused(path: &Path, number: &str) -> Result<File> {
         .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
         .open(path)
     {
-        Ok(device) => Ok(device),
+        Ok(device) => {
+            let opened = device.metadata().doing("look at a device")?.rdev();
+            if device_number(opened) != number {
+                return refused("became another device meanwhile".to_owned());
+            }
+            Ok(device)
+        }
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
             refused("is in use (the kernel refuses exclusive access)".to_owned())
         }
@@ -129,13 +144,10 @@ fn holders(number: &str) -> Vec<String> {
         .collect()
 }
 
-/// No signature that blkid knows, or our own.
-pub fn check_blank(path: &Path, limit: &Limit) -> Result<()> {
-    let arguments = ["-p", "-o", "export", "--"]
-        .map(Into::into)
-        .into_iter()
-        .chain([path.as_os_str().to_owned()]);
-    let finished = program::run("blkid", &arguments.collect::<Vec<_>>(), limit)?;
+/// No signature that blkid knows, or our own. It looks at what is open, whatever `path` leads to by now.
+pub fn check_blank(opened: &File, path: &Path, limit: &Limit) -> Result<()> {
+    let arguments = ["-p", "-o", "export", "--", program::STDIN];
+    let finished = program::run_on(opened, "blkid", &arguments, limit)?;
     let refused = |found: String| {
         Err(Fault::refused(format!(
             "{}: carries {found}: if nobody needs it, remove it with `wipefs -a {}`",

@@ -2,19 +2,19 @@
 //!
 //! A keeper that runs as the user makes these, and nothing else; the keeper that runs as root makes none of them.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::Metadata;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
 use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::interrupt::{Interrupt, Limit};
 use crate::journal::{Change, Entry, Journal};
+use crate::place::Place;
 use crate::program;
 use crate::report::{LeftAlone, Report};
 
@@ -37,7 +37,8 @@ pub fn replace(journal: &mut Journal, path: &Path, content: &Content) -> Result<
             content.0.len()
         )));
     }
-    let present = present(&target)?;
+    let place = Place::open(&target)?;
+    let present = present(&place)?;
     if present.as_ref().is_some_and(|it| it.content == *content) {
         return Ok(target);
     }
@@ -52,7 +53,7 @@ pub fn replace(journal: &mut Journal, path: &Path, content: &Content) -> Result<
         mode,
     }])?;
     write(
-        &target,
+        &place,
         content,
         mode,
         present.as_ref().map(|it| &it.metadata),
@@ -149,17 +150,13 @@ fn resolved(path: &Path) -> Result<PathBuf> {
     Ok(real.join(name))
 }
 
-fn present(target: &Path) -> Result<Option<Present>> {
+fn present(place: &Place) -> Result<Option<Present>> {
+    let target = place.path();
     let doing = format!("read {}", target.display());
-    let mut options = OpenOptions::new();
-    let opened = options
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(target);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Fault::input(format!("cannot {doing}: {error}"))),
+    let opened = place.read();
+    let opened = opened.map_err(|error| Fault::input(format!("cannot {doing}: {error}")))?;
+    let Some(file) = opened else {
+        return Ok(None);
     };
     let metadata = file.metadata().doing(&doing)?;
     if !metadata.is_file() {
@@ -191,20 +188,11 @@ fn present(target: &Path) -> Result<Option<Present>> {
 }
 
 /// Writes a file beside it and renames that, with the owner and the mode that it had.
-fn write(target: &Path, content: &Content, mode: u32, before: Option<&Metadata>) -> Result<()> {
-    let doing = format!("write {}", target.display());
-    let directory = target.parent().unwrap_or(Path::new("/"));
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let draft = directory.join(format!(".{name}.ascar-{}", std::process::id()));
-    let _ = std::fs::remove_file(&draft);
+fn write(place: &Place, content: &Content, mode: u32, before: Option<&Metadata>) -> Result<()> {
+    let draft = place.beside(".", &format!(".ascar-{}", std::process::id()))?;
+    let _ = draft.remove();
     let made = (|| {
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&draft)?;
+        let mut file = draft.make()?;
         file.write_all(&content.0)?;
         if let Some(before) = before
             && (before.uid(), before.gid()) != (geteuid().as_raw(), getegid().as_raw())
@@ -213,13 +201,12 @@ fn write(target: &Path, content: &Content, mode: u32, before: Option<&Metadata>)
         }
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         file.sync_all()?;
-        std::fs::rename(&draft, target)?;
-        File::open(directory)?.sync_all()
+        draft.rename_to(place)
     })();
     if made.is_err() {
-        let _ = std::fs::remove_file(&draft);
+        let _ = draft.remove();
     }
-    made.doing(doing)
+    made.doing(format!("write {}", place.path().display()))
 }
 
 fn put_back(
@@ -229,7 +216,13 @@ fn put_back(
     mode: u32,
     report: &mut Report,
 ) -> Result<()> {
-    let present = present(target)?;
+    let place = match Place::open(target) {
+        Ok(place) => place,
+        // A file that is gone with its directory is as it was.
+        Err(_) if old.is_none() && !target.exists() => return Ok(()),
+        Err(fault) => return Err(fault),
+    };
+    let present = present(&place)?;
     if present.as_ref().map(|it| &it.content) == old {
         return Ok(());
     }
@@ -243,8 +236,8 @@ fn put_back(
         return Ok(());
     }
     match old {
-        Some(old) => write(target, old, mode, present.as_ref().map(|it| &it.metadata))?,
-        None => std::fs::remove_file(target).doing(format!("remove {}", target.display()))?,
+        Some(old) => write(&place, old, mode, present.as_ref().map(|it| &it.metadata))?,
+        None => place.remove()?,
     }
     report.restored.push(format!("file {}", target.display()));
     Ok(())

@@ -1,22 +1,16 @@
 //! Image files: making, copying, removing.
 
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::fcntl::{
-    AtFlags, FallocateFlags, OFlag, PosixFadviseAdvice, copy_file_range, fallocate, openat,
-    posix_fadvise,
-};
+use nix::fcntl::{FallocateFlags, PosixFadviseAdvice, copy_file_range, fallocate, posix_fadvise};
 use nix::libc;
-use nix::sys::stat::{Mode, fstatat};
-use nix::unistd::{Whence, linkat, lseek, unlinkat};
+use nix::unistd::{Whence, lseek};
 use serde::Serialize;
 
 use crate::fault::{Doing, Fault, Result};
@@ -24,6 +18,7 @@ use crate::file_id::FileId;
 use crate::interrupt::Limit;
 use crate::invoker::Invoker;
 use crate::journal::{Change, Journal};
+use crate::place::Place;
 
 /// Smallest image: no file system fits into less.
 pub const SIZE_BYTES_MIN: u64 = 1 << 20;
@@ -40,6 +35,17 @@ pub struct Copied {
     method: &'static str,
 }
 
+/// An image file: where it is, and which file it is.
+#[derive(Debug)]
+pub struct Image {
+    /// Its name, in a directory that is held as long as the image: copies lie beside it, wherever its path leads by then.
+    pub place: Place,
+    /// Itself.
+    pub file: File,
+    /// Which file it is.
+    pub id: FileId,
+}
+
 /// Makes a sparse image file that only root may read or write, in a directory of the invoking user.
 ///
 /// The file gets its name only after it is in the journal: until then it has none, and is gone with us.
@@ -48,7 +54,7 @@ pub fn create(
     invoker: &Invoker,
     path: &Path,
     size_bytes: u64,
-) -> Result<(File, FileId)> {
+) -> Result<Image> {
     if !(SIZE_BYTES_MIN..=SIZE_BYTES_MAX).contains(&size_bytes) || !size_bytes.is_multiple_of(4096)
     {
         return Err(Fault::input(format!(
@@ -62,23 +68,28 @@ pub fn create(
     let file = place.nameless()?;
     file.set_len(size_bytes)
         .doing(format!("make {} {size_bytes} bytes long", path.display()))?;
-    place.name(journal, file)
+    named(journal, place, file)
 }
 
-/// Copies the image's data to a new file beside it.
+/// Copies the image's data to a new file beside it, whose name ends in `.` and this name.
 pub fn save(
     journal: &Mutex<Journal>,
-    image: &File,
-    to: &Path,
+    invoker: &Invoker,
+    image: &Image,
+    name: &str,
     limit: &Limit,
-) -> Result<(File, FileId, Copied)> {
+) -> Result<(Image, Copied)> {
     let started = Instant::now();
-    let place = Place::open(to)?;
+    let place = image.place.beside("", &format!(".{name}"))?;
+    let image = &image.file;
+    place.check_owner(invoker)?;
     place.check_absent()?;
     let metadata = image.metadata().doing("look at the image")?;
     let copy = place.nameless()?;
-    copy.set_len(metadata.len())
-        .doing(format!("make {} as long as the image", to.display()))?;
+    copy.set_len(metadata.len()).doing(format!(
+        "make {} as long as the image",
+        place.path().display()
+    ))?;
     let (method, copied_bytes) = match reflink(image, &copy) {
         Ok(()) => ("reflink", 0),
         Err(_) => {
@@ -88,13 +99,13 @@ pub fn save(
             ("copy", copy_data(image, &data, &copy, limit)?)
         }
     };
-    let (copy, id) = place.name(
+    let saved = named(
         &mut journal.lock().unwrap_or_else(PoisonError::into_inner),
+        place,
         copy,
     )?;
     Ok((
-        copy,
-        id,
+        saved,
         Copied {
             seconds: started.elapsed().as_secs_f64(),
             copied_bytes,
@@ -136,33 +147,62 @@ pub fn blank(image: &File) -> Result<()> {
     }
 }
 
+/// Journals a nameless file, then gives it its name. Comes back opened by that name, which the kernel remembers and
+/// shows to those who list loop devices.
+fn named(journal: &mut Journal, place: Place, file: File) -> Result<Image> {
+    let id = FileId::of(&file.metadata().doing("look at a new file")?);
+    let numbers = journal.record(vec![Change::File {
+        target: place.path().to_owned(),
+        expected: id,
+    }])?;
+    if let Err(fault) = place.name(&file) {
+        journal.undone(&numbers)?;
+        return Err(fault);
+    }
+    let file = place.open_file()?;
+    if FileId::of(&file.metadata().doing("look at a new file")?) != id {
+        return Err(Fault::failed(format!(
+            "{}: was replaced while it was made",
+            place.path().display()
+        )));
+    }
+    Ok(Image { place, file, id })
+}
+
 /// Removes a file of ours unless another one has taken its name. Returns what is left of it: giving its blocks
 /// back may take seconds, and happens when that is dropped.
 pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<Option<File>> {
-    let Ok(place) = Place::open(path) else {
-        return Ok(None);
-    };
+    match Place::open(path) {
+        Ok(place) => remove_at(&place, expected, rebooted),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The same in a directory that is held.
+pub fn remove_at(place: &Place, expected: &FileId, rebooted: bool) -> Result<Option<File>> {
     match place.present() {
         Some(file)
             if FileId::of(&file.metadata().doing("look at a file")?).is(expected, rebooted) =>
         {
-            let how = nix::unistd::UnlinkatFlags::NoRemoveDir;
-            unlinkat(&place.directory, place.name.as_os_str(), how)
-                .doing(format!("remove {}", path.display()))?;
+            place.remove()?;
             Ok(Some(file))
         }
         _ => Ok(None),
     }
 }
 
-/// Opens an existing image of ours for attaching.
-pub fn open(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
-    options.open(path).doing(format!("open {}", path.display()))
+/// Opens an existing image for attaching.
+pub fn open(path: &Path) -> Result<Image> {
+    let place = Place::open(path)?;
+    let file = place.open_file()?;
+    let metadata = file.metadata().doing("look at the image")?;
+    if !metadata.is_file() {
+        return Err(Fault::input(format!(
+            "path = {path:?}: is not a regular file"
+        )));
+    }
+    let id = FileId::of(&metadata);
+    Ok(Image { place, file, id })
 }
 
 /// Drops what the page cache has of a file. The kernel takes cached zeros of blocks that were never written for
@@ -223,155 +263,4 @@ fn write_back(file: &File, offset: i64, length: i64) {
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: integers only. An error shows at the fdatasync that follows.
     let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) };
-}
-
-/// A name in an open directory: what is checked is what is used.
-struct Place {
-    directory: File,
-    directory_path: PathBuf,
-    name: std::ffi::OsString,
-    path: PathBuf,
-}
-
-impl Place {
-    fn open(path: &Path) -> Result<Self> {
-        let wrong = || {
-            Fault::input(format!(
-                "path = {:?}: must be absolute and end in a file name",
-                path
-            ))
-        };
-        let name = path
-            .file_name()
-            .filter(|_| path.is_absolute())
-            .ok_or_else(wrong)?
-            .to_owned();
-        let directory_path = path.parent().ok_or_else(wrong)?.to_owned();
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let directory = options.open(&directory_path).map_err(|error| {
-            Fault::input(format!(
-                "path = {:?}: cannot open its directory: {error}: make it first",
-                path
-            ))
-        })?;
-        Ok(Self {
-            directory,
-            directory_path,
-            name,
-            path: path.to_owned(),
-        })
-    }
-
-    fn check_owner(&self, invoker: &Invoker) -> Result<()> {
-        let owner = self
-            .directory
-            .metadata()
-            .doing("look at a directory")?
-            .uid();
-        if invoker.uid == 0 || owner == invoker.uid {
-            return Ok(());
-        }
-        Err(Fault::refused(format!(
-            "path = {:?}: its directory belongs to user {owner}, not to you (user {}): use a directory of your own",
-            self.path, invoker.uid
-        )))
-    }
-
-    fn check_absent(&self) -> Result<()> {
-        match fstatat(
-            &self.directory,
-            self.name.as_os_str(),
-            AtFlags::AT_SYMLINK_NOFOLLOW,
-        ) {
-            Err(Errno::ENOENT) => Ok(()),
-            Ok(_) => Err(self.exists()),
-            Err(error) => Err(Fault::input(format!(
-                "path = {:?}: {error}: name another file",
-                self.path
-            ))),
-        }
-    }
-
-    fn exists(&self) -> Fault {
-        Fault::refused(format!(
-            "path = {:?}: exists already: name another file or remove it",
-            self.path
-        ))
-    }
-
-    fn check_space(&self, needed: u64) -> Result<()> {
-        let space = nix::sys::statvfs::fstatvfs(&self.directory).doing("ask for free space")?;
-        let available = space.blocks_available() as u64 * space.fragment_size() as u64;
-        if available >= needed {
-            return Ok(());
-        }
-        Err(Fault::refused(format!(
-            "path = {:?}: needs {needed} bytes, available are {available} in {}: free space, or ask for less",
-            self.path,
-            self.directory_path.display()
-        )))
-    }
-
-    fn nameless(&self) -> Result<File> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC);
-        let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
-        options.open(path).map_err(|error| {
-            Fault::failed(format!(
-                "cannot make {}: {error}: its directory must be writable and on a file system such as ext4, xfs, \
-                 btrfs or tmpfs",
-                self.path.display()
-            ))
-        })
-    }
-
-    /// Journals the nameless file, then gives it its name. Comes back opened by that name, which the kernel
-    /// remembers and shows to those who list loop devices.
-    fn name(&self, journal: &mut Journal, file: File) -> Result<(File, FileId)> {
-        let id = FileId::of(&file.metadata().doing("look at a new file")?);
-        let numbers = journal.record(vec![Change::File {
-            target: self.path.clone(),
-            expected: id,
-        }])?;
-        let empty: &OsStr = OsStr::new("");
-        let linked = linkat(
-            &file,
-            empty,
-            &self.directory,
-            self.name.as_os_str(),
-            AtFlags::AT_EMPTY_PATH,
-        );
-        if let Err(error) = linked {
-            journal.undone(&numbers)?;
-            return Err(match error {
-                Errno::EEXIST => self.exists(),
-                error => Fault::failed(format!("cannot name {}: {error}", self.path.display())),
-            });
-        }
-        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let named = openat(&self.directory, self.name.as_os_str(), flags, Mode::empty());
-        let named = File::from(named.doing(format!("open {}", self.path.display()))?);
-        if FileId::of(&named.metadata().doing("look at a new file")?) != id {
-            return Err(Fault::failed(format!(
-                "{}: was replaced while it was made",
-                self.path.display()
-            )));
-        }
-        Ok((named, id))
-    }
-
-    /// The file of this name, if there is one, without following a link or waiting for anything.
-    fn present(&self) -> Option<File> {
-        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())
-            .ok()
-            .map(File::from)
-    }
 }

@@ -15,6 +15,8 @@ pub struct Invoker {
     pub gid: u32,
     /// The client's process; None when it is gone already.
     pub client: Option<Client>,
+    /// Whether sudo started us for somebody who is not root.
+    pub through_sudo: bool,
 }
 
 /// The client's process.
@@ -27,10 +29,10 @@ pub struct Client {
 }
 
 impl Invoker {
-    /// Finds out who started us. `SUDO_UID` decides, unless the client itself runs as root (a root shell that
-    /// was once opened through sudo).
+    /// Finds out who started us. `SUDO_UID` decides where sudo is our parent, and elsewhere unless the client itself
+    /// runs as root (a root shell that was once opened through sudo).
     pub fn discover() -> Self {
-        let client = discover_client();
+        let (client, is_sudos) = discover_client();
         let environment = |name: &str| {
             std::env::var(name)
                 .ok()
@@ -41,15 +43,17 @@ impl Invoker {
             .as_ref()
             .is_some_and(|client| Process::read(client.pid).is_some_and(|it| it.uid == 0));
         match (environment("SUDO_UID"), environment("SUDO_GID")) {
-            (Some(uid), gid) if own == 0 && !client_is_root => Self {
+            (Some(uid), gid) if own == 0 && (is_sudos || !client_is_root) => Self {
                 uid,
                 gid: gid.unwrap_or(uid),
                 client,
+                through_sudo: uid != 0 && (is_sudos || std::env::var_os("SUDO_COMMAND").is_some()),
             },
             _ => Self {
                 uid: own,
                 gid: nix::unistd::getgid().as_raw(),
                 client,
+                through_sudo: false,
             },
         }
     }
@@ -79,20 +83,21 @@ impl Invoker {
     }
 }
 
-/// The nearest ancestor that is not sudo.
-fn discover_client() -> Option<Client> {
+/// The nearest ancestor that is not sudo, and whether sudo is between it and us.
+fn discover_client() -> (Option<Client>, bool) {
     let mut pid = getppid();
-    loop {
-        if pid.as_raw() <= 1 {
-            return None;
-        }
-        let ended = pidfd(pid.as_raw() as u32).ok()?;
-        let process = Process::read(pid)?;
+    let mut is_sudos = false;
+    while pid.as_raw() > 1 {
+        let (Ok(ended), Some(process)) = (pidfd(pid.as_raw() as u32), Process::read(pid)) else {
+            break;
+        };
         if !(process.name == "sudo" && process.effective_uid == 0) {
-            return Some(Client { pid, ended });
+            return (Some(Client { pid, ended }), is_sudos);
         }
+        is_sudos = true;
         pid = process.parent;
     }
+    (None, is_sudos)
 }
 
 /// What /proc says about a process.

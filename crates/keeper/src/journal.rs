@@ -14,8 +14,9 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
-use crate::fault::{Doing, Fault, Result};
+use crate::fault::{Doing, Fault, Kind, Result};
 use crate::file_id::FileId;
+use crate::place::check_roots_alone;
 
 /// Version of the journal's format.
 pub const SCHEMA: u64 = 2;
@@ -511,26 +512,16 @@ impl Alone {
     }
 }
 
-/// Nobody but root may write what root will undo: neither the directory nor one above it may be anybody
-/// else's, or open to others (a sticky one such as /tmp lets nobody replace what is root's).
+/// Nobody but root may write what root will undo.
 fn check_safe(directory: &Path) -> Result<()> {
-    let real = directory
-        .canonicalize()
-        .doing(format!("look at {}", directory.display()))?;
-    for (depth, place) in real.ancestors().enumerate() {
-        let metadata = place
-            .metadata()
-            .doing(format!("look at {}", place.display()))?;
-        let open = metadata.mode() & 0o022 != 0 && (depth == 0 || metadata.mode() & 0o1000 == 0);
-        if !is_own(&metadata) || open {
-            return Err(Fault::refused(format!(
-                "journal {}: {} may be written by others than root: use a directory that may not",
-                directory.display(),
-                place.display()
-            )));
-        }
-    }
-    Ok(())
+    check_roots_alone(directory, is_own).map_err(|fault| match fault.kind {
+        Kind::Refused => Fault::refused(format!(
+            "journal {}: {} may be written by others than root: use a directory that may not",
+            directory.display(),
+            fault.message
+        )),
+        _ => fault,
+    })
 }
 
 /// Root's, or (in tests, which need not be root) this user's.

@@ -6,9 +6,9 @@
 //! too, its journal lets the next one do it.
 //!
 //! In flow order: [`server`] reads lines and watches for the end; [`protocol`] checks their form; [`session`] does
-//! the work with [`knobs`] and their [`catalogue`], [`images`], [`loops`], [`devices`], [`format`],
+//! the work with [`knobs`] and their [`catalogue`], [`images`] in a [`place`], [`loops`], [`devices`], [`format`],
 //! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with
-//! [`files`]; [`locks`] keep sessions apart.
+//! [`files`]; [`locks`] keep sessions apart. What comes through [`sudo`] may do less.
 
 pub mod catalogue;
 pub mod cgroup;
@@ -30,6 +30,7 @@ pub mod locks;
 pub mod loops;
 pub mod mount_options;
 pub mod mounts;
+pub mod place;
 pub mod program;
 pub mod protocol;
 pub mod report;
@@ -37,4 +38,5 @@ pub mod restore;
 pub mod server;
 pub mod session;
 pub mod started;
+pub mod sudo;
 pub mod uninterruptible;

@@ -1,6 +1,7 @@
 //! Runs one external program: no shell, no inherited environment, bounded output, bounded time.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -19,6 +20,8 @@ use crate::interrupt::Limit;
 
 /// Where programs are looked for; the caller's PATH is not trusted.
 const DIRECTORIES: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// What a program's own standard input is called.
+pub const STDIN: &str = "/proc/self/fd/0";
 /// Bytes of output kept: the end, where programs say what went wrong.
 const TAIL_BYTES: usize = 16 * 1024;
 /// How long a killed program may take to die before it is given up.
@@ -52,6 +55,29 @@ pub fn find(program: &str) -> Option<PathBuf> {
 /// Input when it is not installed, timeout when it was killed at its deadline, failed when it could not be
 /// started or the session ended. A non-zero exit status is not an error here: see [`Finished::success`].
 pub fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A], limit: &Limit) -> Result<Finished> {
+    start(Stdio::null(), program, arguments, limit)
+}
+
+/// The same for a program that looks at a file which is open here: [`STDIN`] is its name among the arguments.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_on<A: AsRef<OsStr>>(
+    opened: &File,
+    program: &str,
+    arguments: &[A],
+    limit: &Limit,
+) -> Result<Finished> {
+    let stdin = opened.try_clone().doing("hand a file on")?;
+    start(stdin.into(), program, arguments, limit)
+}
+
+fn start<A: AsRef<OsStr>>(
+    stdin: Stdio,
+    program: &str,
+    arguments: &[A],
+    limit: &Limit,
+) -> Result<Finished> {
     let path = find(program).ok_or_else(|| not_installed(program))?;
     limit.check(program)?;
     let mut command = Command::new(path);
@@ -61,7 +87,7 @@ pub fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A], limit: &Limit) -> Re
         .env("PATH", DIRECTORIES.join(":"))
         .env("LC_ALL", "C")
         .current_dir("/")
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
@@ -170,7 +196,7 @@ pub fn pidfd(pid: u32) -> nix::Result<OwnedFd> {
 
 /// The last bytes of a pipe.
 struct Tail {
-    pipe: Option<std::fs::File>,
+    pipe: Option<File>,
     bytes: Vec<u8>,
 }
 

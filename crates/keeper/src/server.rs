@@ -37,7 +37,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub fn serve(state_directory: &Path, hold: bool, user: bool) -> Result<Report> {
     let signals = block_signals()?;
     outlive_others();
-    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let invoker = Arc::new(Invoker::discover());
     let stale = restore::restore_stale(state_directory, false)?;
     let started = SystemTime::now()

@@ -35,6 +35,8 @@ const INTERRUPTED: u8 = 130;
 /// # Errors
 /// Wrong input, or work that failed.
 pub fn command(command: &Command, out: &mut dyn Write) -> Result<u8, LoadError> {
+    ascar_privileges::reduce(&ascar_privileges::LOAD)
+        .map_err(|error| LoadError::Work(format!("cannot give up rights: {error}")))?;
     let mut output = Output(out);
     match command {
         Command::Help => {

@@ -193,11 +193,11 @@ class Keeper:
         Raises:
             Refused: the file exists, the directory is somebody else's, or the disk has not enough room.
         """
-        return self._ask(replies.Image, "image_create", {"path": str(path), "size_bytes": size_bytes})
+        return self._ask(replies.Image, "image_create", {"path": _real(path), "size_bytes": size_bytes})
 
     def image_attach(self, path: Path, *, direct_io: bool = False) -> replies.Attached:
         """Attaches an image to a loop device; `direct_io` goes past the page cache of the disk below."""
-        return self._ask(replies.Attached, "image_attach", {"path": str(path), "direct_io": direct_io})
+        return self._ask(replies.Attached, "image_attach", {"path": _real(path), "direct_io": direct_io})
 
     def image_detach(self, device: Path | None = None) -> None:
         """Detaches an image, and removes its saved copies; it can be attached again."""
@@ -412,12 +412,19 @@ def _restored(words: list[str]) -> RestoreReport:
     except msgspec.MsgspecError as error:
         said = " ".join(done.stderr.decode(errors="replace").split())
         if words[0].endswith("sudo") and said.startswith("sudo:"):
-            raise EnvironmentLacks(f"needs root: {said}: run this as root") from error
+            raise EnvironmentLacks(
+                f"needs root: {said}: run this as root, or be allowed to by `sudo make install-keeper`"
+            ) from error
         raise KeeperLost(f"restore: exit status {done.returncode}: {said}") from error
 
 
 def _state(directory: Path | None) -> tuple[str, ...]:
     return () if directory is None else ("--state-dir", str(directory.resolve()))
+
+
+def _real(path: Path) -> str:
+    """The path without the symbolic links on its way, of which the keeper follows none."""
+    return str(path.parent.resolve() / path.name if path.is_absolute() else path)
 
 
 def _on(device: Path | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, KeeperLost
 from ascar.nodes.local import LocalNode
-from ascar.program.node_binary import find_ascard
+from ascar.program.node_binary import check_roots_alone, find_ascard, find_keeper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,8 @@ def command(ascard: Path | None, *arguments: str, node: Node | None = None) -> l
     """The command that runs `ascard keeper` as root, or with `--user` as the user.
 
     Args:
-        ascard: the binary; found beside this Python or in PATH when None, and in a node's PATH.
+        ascard: the binary; None: beside this Python or in PATH, through sudo the installed one before these,
+            and on a node the one that its table names.
         arguments: of `ascard keeper`.
         node: where it is to run; None: here.
 
@@ -44,13 +45,14 @@ def command(ascard: Path | None, *arguments: str, node: Node | None = None) -> l
     if node is not None:
         words = [str(ascard or node.ascard), "keeper", *arguments]
         return words if "--user" in arguments or node.facts().uid == 0 else ["sudo", "-n", "--", *words]
-    words = [str(ascard or find_ascard()), "keeper", *arguments]
     if os.geteuid() == 0 or "--user" in arguments:
-        return words
+        return [str(ascard or find_ascard()), "keeper", *arguments]
     sudo = shutil.which("sudo")
     if sudo is None:
         raise EnvironmentLacks("needs root: sudo is not installed: run this as root")
-    return [sudo, "-n", "--", *words]
+    if ascard is not None:
+        check_roots_alone(ascard)
+    return [sudo, "-n", "--", str(ascard or find_keeper()), "keeper", *arguments]
 
 
 class KeeperProcess:
@@ -117,9 +119,8 @@ class KeeperProcess:
         """The error for a keeper that cannot be talked to any more, with its last words; ends it."""
         status = self.close()
         if self._words[0].endswith("sudo") and self._said.startswith("sudo:"):
-            allowed = " ".join(self._words[3:5])
             return EnvironmentLacks(
-                f"needs root: {self._said}: run this as root, or allow `{allowed}` in sudoers"
+                f"needs root: {self._said}: run this as root, or be allowed to by `sudo make install-keeper`"
             )
         said = self._said or "no message"
         return KeeperLost(f"keeper: {why} (exit status {status}): {said}: see `ascar restore`")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import EnvironmentLacks
 from ascar.program.node_binary import find_ascard
 from ascar.results.machine import Need
+from ascar.systems.keeper_process import command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,20 +50,19 @@ def text_of(path: Path) -> str:
 
 def _root(kinds: tuple[str, ...]) -> Need:
     found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else None
-    remedy = "run as root (sudo ascar ...), or allow this user sudo without a password; sqlite needs no root"
+    remedy = (
+        "run as root (sudo ascar ...), or be allowed to by `sudo make install-keeper`; sqlite needs no root"
+    )
     return Need("root", "format, mount, change kernel settings", found, kinds, remedy=remedy)
 
 
 def _sudo_works() -> bool:
-    """Whether sudo asks for no password: the keeper is started where nobody can type one."""
-    sudo = shutil.which("sudo")
-    if sudo is None:
-        return False
+    """Whether sudo starts the keeper, and asks for no password: nobody could type one. Nothing is started."""
     try:
-        return (
-            subprocess.run([sudo, "-n", "true"], capture_output=True, timeout=5, check=False).returncode == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        _sudo, *options, _end, keeper, role = command(None)
+        listed = [_sudo, *options, "--list", "--", keeper, role]
+        return subprocess.run(listed, capture_output=True, timeout=5, check=False).returncode == 0
+    except (EnvironmentLacks, OSError, subprocess.TimeoutExpired):
         return False
 
 

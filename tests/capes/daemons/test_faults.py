@@ -24,8 +24,9 @@ def set_knob(bus, value, number=1):
 
 
 def keeper_of(agent):
-    found = subprocess.run(["pgrep", "-P", str(agent.pid), "-f", "keeper"], capture_output=True, check=False)
-    return int(found.stdout)
+    starter = subprocess.run(["pgrep", "-P", str(agent.pid)], capture_output=True, text=True, check=True)
+    words = ["pgrep", "-P", starter.stdout.strip(), "-f", "ascard keeper"]
+    return int(subprocess.run(words, capture_output=True, check=True).stdout)
 
 
 def test_an_agent_that_is_killed_leaves_every_knob_as_it_was(system, sysctl, until):

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::heard::{Heard, Latest};
+use crate::starter::{self, Words};
 
 /// Longest line.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
@@ -38,12 +38,10 @@ fn follow(
     states: &BTreeMap<String, Vec<String>>,
     latest: &Latest,
 ) -> std::io::Result<()> {
-    let mut child = Command::new(&command[0])
-        .args(&command[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut lines = BufReader::with_capacity(4096, child.stdout.take().expect("stdout is piped"));
+    let (command, is_asked) = (command.to_vec(), false);
+    let words = Words { command, is_asked };
+    let running = starter::start(&words)?;
+    let mut lines = BufReader::with_capacity(4096, &running.stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -55,18 +53,16 @@ fn follow(
             break;
         }
         if count as u64 == LINE_BYTES_MAX {
-            let _ = child.kill();
-            let _ = child.wait();
+            running.kill();
             return Err(std::io::Error::other(format!(
                 "a line is longer than {LINE_BYTES_MAX} bytes"
             )));
         }
         take(&line, states, latest, Instant::now());
     }
-    let status = child.wait()?;
     Err(std::io::Error::other(format!(
-        "{} has ended: {status}",
-        command[0]
+        "{} has ended",
+        words.command[0]
     )))
 }
 

@@ -1,7 +1,7 @@
 //! Knobs of the machine, through `ascard keeper`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ascar_keeper::catalogue::{self, RULES};
@@ -15,6 +15,8 @@ use crate::collectors::short_of_lustre;
 
 /// How long a knob may take to be set; the kernel is at work.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Where `make install-keeper` puts the keeper that sudo starts.
+const INSTALLED: &str = "/usr/libexec/ascar/ascard";
 /// How often we look for devices that came or went.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -195,15 +197,7 @@ impl Keeper {
     }
 
     fn start(&mut self) -> Result<(), String> {
-        let own = std::env::current_exe().map_err(|error| format!("ascard: {error}"))?;
-        let mut command = vec![own.to_string_lossy().into_owned(), "keeper".to_owned()];
-        if !nix::unistd::geteuid().is_root() {
-            command.splice(0..0, ["sudo", "-n", "--"].map(str::to_owned));
-        }
-        if let Some(directory) = &self.state_directory {
-            command.push("--state-dir".to_owned());
-            command.push(directory.to_string_lossy().into_owned());
-        }
+        let command = command(self.state_directory.as_deref());
         let mut pipe =
             Pipe::start(&command).map_err(|error| format!("the keeper does not start: {error}"))?;
         let hello = json!({"id": 0, "op": "hello", "version": VERSION, "owner": "ascard agent"});
@@ -216,6 +210,33 @@ impl Keeper {
         self.pipe = Some(pipe);
         Ok(())
     }
+}
+
+/// What starts a keeper: this binary as root, else, through sudo, the one that only root may write.
+pub fn command(state_directory: Option<&Path>) -> Vec<String> {
+    let own = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
+    let own = own.unwrap_or_else(|_| "ascard".to_owned());
+    let mut command = if nix::unistd::geteuid().is_root() {
+        vec![own]
+    } else {
+        let is_installed = Path::new(INSTALLED).exists();
+        let keeper = if is_installed {
+            INSTALLED.to_owned()
+        } else {
+            own
+        };
+        ["sudo", "-n", "--"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([keeper])
+            .collect()
+    };
+    command.push("keeper".to_owned());
+    if let Some(directory) = state_directory {
+        command.push("--state-dir".to_owned());
+        command.push(directory.to_string_lossy().into_owned());
+    }
+    command
 }
 
 /// The values of a knob, where not a range says them: those of the node's choices that the knob has, or its own.

@@ -24,6 +24,11 @@ pub fn check_kept(knob: &Parameter) -> Result<(), Fault> {
     knob.check()
 }
 
+/// What starts the keeper of an agent.
+pub fn keepers_command(state_directory: Option<&std::path::Path>) -> Vec<String> {
+    keeper::command(state_directory)
+}
+
 /// `[[program]]` in the file: a program that sets knobs of its own.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
+
+use crate::running::Running;
+use crate::starter::{self, Words};
 
 /// Longest answer.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -15,41 +16,31 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// A running child.
 #[derive(Debug)]
 pub struct Pipe {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
+    running: Running,
     pending: Vec<u8>,
 }
 
 impl Pipe {
     /// Starts it, out of reach of the terminal's signals: it ends when its input does.
     pub fn start(command: &[String]) -> std::io::Result<Self> {
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().expect("stdout is piped");
+        let command = command.to_vec();
+        let is_asked = true;
         Ok(Self {
-            child,
-            stdin,
-            stdout,
+            running: starter::start(&Words { command, is_asked })?,
             pending: Vec::new(),
         })
     }
 
     /// Whether it still runs.
     pub fn alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        self.running.alive()
     }
 
     /// Sends a line and waits for the answer.
     pub fn ask(&mut self, request: &Value, patience: Duration) -> Result<Value, String> {
         let mut line = request.to_string();
         line.push('\n');
-        let stdin = self.stdin.as_mut().ok_or("has been closed")?;
+        let stdin = self.running.stdin.as_mut().ok_or("has been closed")?;
         stdin
             .write_all(line.as_bytes())
             .and_then(|()| stdin.flush())
@@ -74,7 +65,7 @@ impl Pipe {
             let timeout = PollTimeout::try_from(left.as_millis().min(60_000) as i32 + 1)
                 .unwrap_or(PollTimeout::MAX);
             match poll(
-                &mut [PollFd::new(self.stdout.as_fd(), PollFlags::POLLIN)],
+                &mut [PollFd::new(self.running.stdout.as_fd(), PollFlags::POLLIN)],
                 timeout,
             ) {
                 Ok(0) | Err(nix::Error::EINTR) => continue,
@@ -82,7 +73,7 @@ impl Pipe {
                 Err(error) => return Err(format!("cannot be waited for: {error}")),
             }
             let mut piece = [0; 4096];
-            match self.stdout.read(&mut piece) {
+            match self.running.stdout.read(&mut piece) {
                 Ok(0) | Err(_) => return Err("has ended".to_owned()),
                 Ok(count) => self.pending.extend_from_slice(&piece[..count]),
             }
@@ -91,13 +82,11 @@ impl Pipe {
 
     /// Closes its input and waits; kills it when it does not end.
     pub fn end(&mut self, patience: Duration) {
-        self.stdin = None;
+        self.running.stdin = None;
         let started = Instant::now();
         while self.alive() {
             if started.elapsed() > patience {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
+                return self.running.kill();
             }
             std::thread::sleep(Duration::from_millis(5));
         }

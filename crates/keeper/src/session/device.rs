@@ -1,21 +1,12 @@
 //! The devices and images of a session.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::devices;
 use crate::fault::{Fault, Result};
-use crate::file_id::FileId;
+use crate::images::Image;
 use crate::loops;
-
-/// An image file of this session.
-#[derive(Debug)]
-pub(super) struct Image {
-    pub(super) path: PathBuf,
-    pub(super) file: File,
-    pub(super) id: FileId,
-}
 
 /// A saved copy of an image, and the file system in it.
 #[derive(Debug)]

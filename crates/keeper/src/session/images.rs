@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::device::{Device, Image, Saved, base_name};
+use super::device::{Device, Saved, base_name};
 use super::{DEVICES_MAX, Session, reply};
 use crate::devices;
 use crate::fault::{Doing, Fault, Result};
-use crate::file_id::FileId;
-use crate::images;
+use crate::images::{self, Image};
 use crate::interrupt::Limit;
 use crate::journal::Change;
 use crate::loops;
@@ -22,9 +21,9 @@ impl Session {
                 "path = {path:?}: more than {DEVICES_MAX} images in one session"
             )));
         }
-        let (file, id) = images::create(&mut self.journal(), &self.invoker, &path, size_bytes)?;
+        let image = images::create(&mut self.journal(), &self.invoker, &path, size_bytes)?;
         let answer = json!({"path": path, "size_bytes": size_bytes});
-        self.images.insert(path.clone(), Image { path, file, id });
+        self.images.insert(path, image);
         Ok(answer)
     }
 
@@ -47,7 +46,7 @@ impl Session {
                 Ok(answer)
             }
             Err(fault) => {
-                self.images.insert(image.path.clone(), image);
+                self.images.insert(image.place.path().to_owned(), image);
                 Err(fault)
             }
         }
@@ -58,7 +57,7 @@ impl Session {
         if let Some(device) = self
             .devices
             .values()
-            .find(|it| it.image.as_ref().is_some_and(|it| it.path == path))
+            .find(|it| it.image.as_ref().is_some_and(|it| it.place.path() == path))
         {
             return Err(Fault::input(format!(
                 "path = {path:?}: is attached to {} already",
@@ -70,38 +69,28 @@ impl Session {
                 "path = {path:?}: this session has not made it: use image_create"
             )));
         }
-        if !path.is_absolute() {
-            return Err(Fault::input(format!("path = {path:?}: must be absolute")));
-        }
-        let file = images::open(&path)?;
-        let metadata = file.metadata().doing("look at the image")?;
-        if !metadata.is_file() {
-            return Err(Fault::input(format!(
-                "path = {path:?}: is not a regular file"
-            )));
-        }
-        devices::check_blank(&path, limit)?;
-        let id = FileId::of(&metadata);
-        if let Some(device) = loops::backed_by(&id).first() {
+        let image = images::open(&path)?;
+        devices::check_blank(&image.file, &path, limit)?;
+        if let Some(device) = loops::backed_by(&image.id).first() {
             return Err(Fault::refused(format!(
                 "path = {path:?}: is attached to {} already",
                 device.display()
             )));
         }
-        Ok(Image { path, file, id })
+        Ok(image)
     }
 
     pub(super) fn attach(&self, image: &Image, direct_io: bool) -> Result<(PathBuf, String)> {
         let mut journal = self.journal();
         let numbers = journal.record(vec![Change::Attach {
-            target: image.path.clone(),
+            target: image.place.path().to_owned(),
             expected: image.id,
         }])?;
         let attached = loops::attach(&image.file, direct_io).and_then(|device| {
             if direct_io && !loops::is_direct(&device) {
                 return Err(Fault::failed(format!(
                     "direct_io: the file system of {} cannot do it: leave it out",
-                    image.path.display()
+                    image.place.path().display()
                 )));
             }
             let number = std::fs::read_to_string(
@@ -142,14 +131,17 @@ impl Session {
             for saved in device.saved.into_values() {
                 self.remove_file(&saved.image)?;
             }
-            self.images
-                .extend(device.image.map(|image| (image.path.clone(), image)));
+            self.images.extend(
+                device
+                    .image
+                    .map(|image| (image.place.path().to_owned(), image)),
+            );
         }
         Ok(json!({}))
     }
 
     pub(super) fn remove_file(&self, image: &Image) -> Result<()> {
-        images::remove(&image.path, &image.id, false)?;
+        images::remove_at(&image.place, &image.id, false)?;
         self.journal()
             .undone_where(|it| matches!(it, Change::File { expected, .. } if *expected == image.id))
     }
@@ -160,7 +152,7 @@ impl Session {
         device: Option<PathBuf>,
         limit: &Limit,
     ) -> Result<Value> {
-        let journal = Arc::clone(&self.journal);
+        let (journal, invoker) = (Arc::clone(&self.journal), Arc::clone(&self.invoker));
         let device = self.device(device)?;
         check_copy_name(&name)?;
         let image = device.quiet_image()?;
@@ -174,14 +166,9 @@ impl Session {
                 "name = {name:?}: more than {DEVICES_MAX} copies of one image"
             )));
         }
-        let mut path = image.path.clone().into_os_string();
-        path.push(format!(".{name}"));
-        let path = PathBuf::from(path);
-        let (file, id, copied) = images::save(&journal, &image.file, &path, limit)?;
-        let saved = Saved {
-            image: Image { path, file, id },
-            fs: device.fs.clone(),
-        };
+        let (image, copied) = images::save(&journal, &invoker, image, &name, limit)?;
+        let fs = device.fs.clone();
+        let saved = Saved { image, fs };
         device.saved.insert(name, saved);
         reply(copied)
     }

@@ -14,12 +14,13 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::device::{Device, Image};
+use self::device::Device;
 use crate::catalogue;
 use crate::cgroup::Cgroup;
 use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::files;
+use crate::images::Image;
 use crate::interrupt::{Interrupt, Limit};
 use crate::invoker::Invoker;
 use crate::journal::Journal;
