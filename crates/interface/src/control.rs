@@ -8,7 +8,6 @@ use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
 use crate::config::Mode;
-use crate::fallback::{Event, Restore};
 use crate::history::Request;
 use crate::relay::Action;
 use crate::replay::Job;
@@ -58,6 +57,9 @@ impl Session {
         if op == "status" {
             return Ok(self.status());
         }
+        if op == "confirmation" {
+            return Ok(json!({"killed": self.switch.fallback.killed(), "kill": self.standing()}));
+        }
         let outcome = self.deed(&op, request)?;
         let mut detail = request.clone();
         if let Some(fields) = detail.as_object_mut() {
@@ -79,11 +81,11 @@ impl Session {
                         request["mode"]
                     )
                 })?;
-                self.mode = mode;
+                self.set_mode(mode)
+                    .map_err(|error| format!("mode = {:?}: state {error}", json!(mode)))?;
                 if mode != Mode::Approve {
                     self.waiting.clear();
                 }
-                self.remember();
                 self.event(json!({"event": "mode", "mode": mode}));
                 Ok(json!({"mode": mode}))
             }
@@ -102,16 +104,14 @@ impl Session {
                 Ok(self.refuse(&action, &format!("rejected: {}", text("why"))))
             }
             "kill" => {
-                if self.fallback.on(Event::Kill) == Restore::Initial {
-                    self.waiting.clear();
-                    self.restore_all("killed");
-                }
+                let by = format!("{}: {}", text("actor"), text("why"));
+                self.kill(&by);
                 self.event(json!({"event": "kill"}));
-                Ok(json!({}))
+                Ok(self.standing())
             }
             "revive" => {
-                self.fallback.on(Event::Revive);
-                self.remember();
+                self.revive()
+                    .map_err(|error| format!("the session stays killed: state {error}"))?;
                 self.event(json!({"event": "revive"}));
                 Ok(json!({}))
             }
@@ -163,7 +163,7 @@ impl Session {
             }
             "workload" => self.announce(&text("phase"), &text("name"), &text("job")),
             _ => Err(format!(
-                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, ceiling, workload, audit"
+                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, ceiling, workload, audit, confirmation"
             )),
         }
     }
@@ -224,7 +224,7 @@ impl Session {
             .take(1000)
             .map(|node| {
                 json!({
-                    "node": &*node.name, "here": node.here, "monitor_only": node.monitor_only,
+                    "node": &*node.name, "here": node.here, "monitor_only": node.monitor_only, "blocked": node.blocked,
                     "silent_ticks": if node.seen_tick == i64::MIN { Value::Null } else { json!(tick - node.seen_tick) },
                     "indicators": node.layout.as_ref().map_or(0, |layout| layout.names.len()),
                 })
@@ -250,8 +250,8 @@ impl Session {
         };
         let counters = &self.counters;
         json!({
-            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
-            "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
+            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.switch.mode(), "killed": self.switch.fallback.killed(), "kill": self.standing(),
+            "holding": self.switch.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
             "node_count": self.nodes.all().len(), "nodes": nodes, "knobs": knobs, "floors": limits(Side::Floor), "ceilings": limits(Side::Ceiling),
             "setting": self.setting.current(), "defaults": self.setting.initial(), "changed": self.setting.changed(),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),

@@ -7,6 +7,9 @@ use ascar_messaging::ParameterState;
 use ascar_wire::{Decoder, INDICATORS_MAX, Malformed};
 use serde::Deserialize;
 
+/// Most names of what does not answer on a node.
+const BLOCKED_MAX: usize = 32;
+
 /// A list of names, shared by all nodes that have the same.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -38,7 +41,10 @@ pub struct Hello {
     /// Its knobs.
     #[serde(default)]
     pub knobs: Vec<ParameterState>,
-    /// It ends, and has put everything back.
+    /// Of its collectors those that do not answer, and `knobs` where its controllers do not.
+    #[serde(default)]
+    pub blocked: Vec<String>,
+    /// It ends, and has put everything back unless it is touched.
     #[serde(default)]
     pub leaving: bool,
 }
@@ -54,6 +60,8 @@ pub struct Node {
     pub knobs: Vec<ParameterState>,
     /// Sets nothing.
     pub monitor_only: bool,
+    /// What does not answer there.
+    pub blocked: Vec<String>,
     /// The last tick that it sent.
     pub seen_tick: i64,
     /// Sends now.
@@ -122,6 +130,7 @@ impl Nodes {
             layout: None,
             knobs: Vec::new(),
             monitor_only: true,
+            blocked: Vec::new(),
             seen_tick: i64::MIN,
             here: false,
             asked_tick: i64::MIN,
@@ -175,6 +184,8 @@ impl Nodes {
         node.layout = Some(layout);
         node.knobs = hello.knobs;
         node.monitor_only = hello.monitor_only;
+        let blocked = hello.blocked.into_iter().take(BLOCKED_MAX);
+        node.blocked = blocked.map(|it| it.chars().take(64).collect()).collect();
         Ok(())
     }
 

@@ -5,6 +5,9 @@
 //! what comes into messages; [`link`] is the connection. [`file`] is what the files of agent and interface have in
 //! common; [`parameter`] says which values a parameter may have, and what is in force.
 
+// A line that cannot be written must not end a daemon.
+#![deny(clippy::print_stderr)]
+
 pub mod ending;
 pub mod file;
 pub mod link;

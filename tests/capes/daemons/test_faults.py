@@ -25,8 +25,13 @@ def set_knob(bus, value, number=1):
 
 
 def keeper_of(agent):
-    found = subprocess.run(["pgrep", "-P", str(agent.pid), "-f", "keeper"], capture_output=True, check=False)
-    return int(found.stdout)
+    """Behind the process that holds its lease."""
+
+    def child(pid):
+        found = subprocess.run(["pgrep", "-P", str(pid), "-f", "keeper"], capture_output=True, check=False)
+        return int(found.stdout)
+
+    return child(child(agent.pid))
 
 
 def test_an_agent_that_is_killed_leaves_every_knob_as_it_was(system, sysctl, until):

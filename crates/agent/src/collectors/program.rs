@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::heard::{Heard, Latest};
+use crate::LOG;
 
 /// Longest line.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
@@ -26,7 +27,7 @@ pub fn start(
     Heard::of(name, stale_s, move |latest| {
         loop {
             if let Err(error) = follow(&command, &states, latest) {
-                eprintln!("ascard agent: collector {label}: {error}");
+                LOG.line(format_args!("collector {label}: {error}"));
             }
             std::thread::sleep(PAUSE);
         }

@@ -1,13 +1,17 @@
-//! A child process that answers a line of JSON with a line of JSON.
+//! A child process that answers a line of JSON with a line of JSON. It works under the agent's lease: a holder stands
+//! before it and ends its input when the lease has run out.
 
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
+
+use crate::lease::{Lease, holder};
 
 /// Longest answer.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -23,13 +27,27 @@ pub struct Pipe {
 
 impl Pipe {
     /// Starts it, out of reach of the terminal's signals: it ends when its input does.
-    pub fn start(command: &[String]) -> std::io::Result<Self> {
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
+    pub fn start(command: &[String], lease: &Lease) -> std::io::Result<Self> {
+        let memory = lease.descriptor();
+        // Also where the file of this program was replaced meanwhile.
+        let mut holder = Command::new("/proc/self/exe");
+        holder
+            .arg0("ascard")
+            .args(["agent", "lease", "--memory", &memory.to_string()])
+            .args(["--series", &lease.series().to_string(), "--"])
+            .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        // SAFETY: fcntl may be called between fork and exec; the descriptor is open as long as the lease is.
+        unsafe {
+            holder.pre_exec(move || {
+                let memory = BorrowedFd::borrow_raw(memory);
+                fcntl(memory, FcntlArg::F_SETFD(FdFlag::empty()))?;
+                Ok(())
+            });
+        }
+        let mut child = holder.spawn()?;
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout is piped");
         Ok(Self {
@@ -106,6 +124,6 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        self.end(Duration::from_secs(10));
+        self.end(holder::GRACE + Duration::from_secs(2));
     }
 }

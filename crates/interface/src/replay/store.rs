@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -233,6 +234,7 @@ fn lock(path: &Path) -> Result<std::fs::File, String> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&name)
         .map_err(|error| format!("database {}: {error}", path.display()))?;
     // SAFETY: flock takes a descriptor, which is open as long as the file is.

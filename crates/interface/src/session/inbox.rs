@@ -104,6 +104,10 @@ impl Session {
             return;
         };
         if hello.leaving {
+            if let Some(kill) = self.switch.kill.as_mut().filter(|_| !hello.touched) {
+                kill.left(name);
+                self.unsaved = true;
+            }
             if self.nodes.all()[place].here {
                 self.nodes.node(place).here = false;
                 self.event(json!({"event": "node", "node": name, "state": "gone"}));
@@ -120,9 +124,16 @@ impl Session {
             .learn(name, &knobs, touched, self.checker.knobs());
         // Thousands may say hello at once.
         self.unsaved = true;
+        let monitor_only = self.nodes.all()[place].monitor_only;
+        if let Some(kill) = &mut self.switch.kill
+            && kill.heard(name, touched, monitor_only)
+        {
+            let order = json!({"op": "restore", "id": kill.id});
+            self.order(name, &order);
+        }
         // What is on its way has its own answers.
-        let may_set = self.mode != Mode::Observe
-            && !self.fallback.killed()
+        let may_set = self.switch.mode() != Mode::Observe
+            && !self.switch.fallback.killed()
             && !self.nodes.all()[place].monitor_only;
         if !behind.is_empty() && may_set && self.relay.busy().is_none() {
             self.serial += 1;
@@ -157,6 +168,10 @@ impl Session {
                 return;
             }
         };
+        if let Some(kill) = &mut self.switch.kill {
+            let fault = answer.as_ref().err().map(String::as_str);
+            self.unsaved |= kill.answered(name, id, fault);
+        }
         let end = self.relay.answered(name, id, answer, self.tick());
         self.finish(end);
     }

@@ -1,6 +1,10 @@
 //! What is published: ticks, orders, events, our own metrics.
 
 use super::*;
+use crate::LOG;
+
+/// With a beat so many nodes are asked by name; where more have not confirmed a kill, all are.
+const ASKED_MAX: usize = 32;
 
 impl Session {
     pub(super) fn send_orders(&mut self, orders: Vec<Order>) {
@@ -41,8 +45,8 @@ impl Session {
                 .map(|(name, value)| (name.to_string(), json!(value)))
                 .collect(),
             setting: (*setting).clone(),
-            mode: json!(self.mode),
-            holding: self.fallback.reason(number).map(str::to_owned),
+            mode: json!(self.switch.mode()),
+            holding: self.switch.fallback.reason(number).map(str::to_owned),
             workload: self.workload.as_ref().map(|it| it.name.as_str()),
         };
         let Some(link) = &self.link else {
@@ -59,7 +63,28 @@ impl Session {
         if Instant::now() >= self.beat_at {
             self.beat_at = Instant::now() + BEAT_EVERY;
             let tick = self.tick();
-            self.order_all(&json!({"op": "beat", "tick": tick}));
+            let killed = self.switch.fallback.killed();
+            self.order_all(&json!({"op": "beat", "tick": tick, "killed": killed}));
+            self.ask_again();
+        }
+    }
+
+    /// Messages may be lost, and orders may overtake each other: whoever has not confirmed a kill is asked again.
+    fn ask_again(&mut self) {
+        let Some(kill) = &self.switch.kill else {
+            return;
+        };
+        let order = json!({"op": "restore", "id": kill.id});
+        let nodes: Vec<String> = kill
+            .unconfirmed()
+            .take(ASKED_MAX + 1)
+            .map(str::to_owned)
+            .collect();
+        if nodes.len() > ASKED_MAX {
+            return self.order_all(&order);
+        }
+        for node in nodes {
+            self.order(&node, &order);
         }
     }
 
@@ -104,10 +129,10 @@ impl Session {
             return;
         };
         if payload.len() > link.payload_bytes_max() {
-            eprintln!(
-                "ascard interface: {subject}: a message of {} bytes is not sent",
+            LOG.line(format_args!(
+                "{subject}: a message of {} bytes is not sent",
                 payload.len()
-            );
+            ));
             return;
         }
         link.publish(subject, None, payload);
@@ -185,7 +210,9 @@ impl Session {
                 "ascar_capes_holding",
                 "gauge",
                 "1 when nothing may be changed",
-                f64::from(u8::from(self.fallback.state(self.tick()) != State::Tuning)),
+                f64::from(u8::from(
+                    self.switch.fallback.state(self.tick()) != State::Tuning,
+                )),
             ),
         ] {
             text.one(name, kind, help, value);
