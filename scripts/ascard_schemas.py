@@ -110,6 +110,29 @@ KNOB_RULE = message(
         "interval_ticks": about(COUNT, "fewest between two changes"),
     }
 )
+BLOCKED = about(items(TEXT), "collectors that do not answer, and `knobs`")
+KILL = message(
+    {
+        "why": about(TEXT, "who, and why; or what of the state cannot be read"),
+        "asked_s": about(NUMBER, "seconds since the nodes were asked"),
+        "confirmed": about(COUNT, "nodes that have put every knob back"),
+        "unconfirmed": about(COUNT, "nodes that have not said so"),
+        "nodes": about(
+            items(
+                message(
+                    {
+                        "node": NAME,
+                        "state": {"enum": ["asked", "failed", "unreachable"]},
+                        "error": about(maybe(TEXT), "its answer instead"),
+                        "silent_ticks": about(maybe(INTEGER), "null: never heard"),
+                    }
+                )
+            ),
+            "100 of the unconfirmed at most",
+        ),
+    },
+    not_stored=about(TEXT, "why a new start may not know of the kill"),
+)
 STATUS = message(
     {
         "version": VERSION,
@@ -117,6 +140,7 @@ STATUS = message(
         "interval_s": NUMBER,
         "mode": MODE,
         "killed": FLAG,
+        "kill": about(maybe(KILL), "null: the session is not killed"),
         "holding": about(maybe(TEXT), "why nothing may be changed now"),
         "workload": maybe(NAME),
         "database": TEXT,
@@ -127,6 +151,7 @@ STATUS = message(
                     "node": NAME,
                     "here": FLAG,
                     "monitor_only": FLAG,
+                    "blocked": BLOCKED,
                     "silent_ticks": about(maybe(INTEGER), "null: never heard"),
                     "indicators": COUNT,
                     "cut_off": about(maybe(TEXT), "the limit that it broke, if it is not listened to"),
@@ -208,6 +233,7 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                     "names": items(TEXT),
                     "monitor_only": FLAG,
                     "touched": about(FLAG, "knobs may differ from what they were before the agent"),
+                    "blocked": BLOCKED,
                     "knobs": items(
                         message(
                             {
@@ -222,7 +248,14 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                     ),
                 }
             ),
-            farewell=message({"version": VERSION, "node": NAME, "leaving": {"const": True}}),
+            farewell=message(
+                {
+                    "version": VERSION,
+                    "node": NAME,
+                    "leaving": {"const": True},
+                    "touched": about(FLAG, "not everything could be put back"),
+                }
+            ),
         ),
     ),
     "result": (
@@ -241,7 +274,11 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
             key=order("key"),
             hello=order("hello"),
             restore=order("restore", id=TEXT),
-            beat=order("beat", tick=TICK),
+            beat=order(
+                "beat",
+                tick=TICK,
+                killed=about(FLAG, "the session is killed: agents put back what is changed"),
+            ),
         ),
     ),
     "tick": (
@@ -370,6 +407,7 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
         "P.control: what people and job schedulers ask for.",
         one_of(
             status=deed("status"),
+            confirmation=deed("confirmation"),
             mode=deed("mode", mode=MODE),
             approve=deed("approve", id=ID),
             reject=deed("reject", id=ID),

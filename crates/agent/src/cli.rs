@@ -3,16 +3,21 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 use serde_json::json;
 
+use crate::LOG;
 use crate::collectors::CollectorOptions;
 use crate::config::Config;
 use crate::controllers::{Controllers, keepers_command};
-use crate::session::{Sampler, Session};
+use crate::footprint;
+use crate::lease::{self, Lease};
+use crate::sampler::Sampler;
+use crate::session::Session;
 use crate::starter::{Words, fork_starter};
 
 /// What `ascard agent --help` prints; its lines are the options.
@@ -22,7 +27,7 @@ Sample this node's indicators once a tick, and set its knobs when told.
 Usage: ascard agent --config FILE [--check | --once]
 
 The agent connects to the message server and listens nowhere. It ends on SIGTERM or Ctrl-C and then puts every
-knob back. Exit status: 0 ended as told; 1 a knob could not be put back; 2 wrong arguments or a wrong file.
+knob back. Its controllers work under `ascard agent lease`. Exit status: 0 ended as told; 1 a knob could not be put back; 2 wrong arguments or a wrong file.
 
 Options:
   --config FILE  Read from FILE (TOML) what to sample and what may be set.
@@ -63,9 +68,16 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options, Mistake> {
 /// Runs the subcommand. Exit status: 0 ended as told, 1 a knob could not be put back, 2 bad arguments or file.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let say = |fault: Fault, status: u8| {
-        eprintln!("ascard agent: {fault}");
+        LOG.line(format_args!("{fault}"));
         ExitCode::from(status)
     };
+    let mut arguments = arguments.peekable();
+    if arguments.next_if(|it| it == "lease").is_some() {
+        return match lease::cli::run(arguments) {
+            Ok(status) => status,
+            Err(fault) => say(fault, 2),
+        };
+    }
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(Mistake(text)) => return say(Fault(text), 2),
@@ -85,8 +97,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     if arguments.once {
         // Nobody is spoken to.
-        once(&config);
-        return ExitCode::SUCCESS;
+        return once(&config).map_or_else(|fault| say(fault, 1), |()| ExitCode::SUCCESS);
     }
     if let Err(fault) = config.options() {
         return say(fault, 2);
@@ -99,11 +110,12 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if let Err(error) = parted {
         return say(Fault(format!("cannot give up rights: {error}")), 1);
     }
+    footprint::share_heap();
     let stopped = match ending::on_signals() {
         Ok(stopped) => stopped,
         Err(fault) => return say(fault, 1),
     };
-    match Session::new(config, stopped).run() {
+    match Session::new(config, stopped).and_then(|mut session| session.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(fault, 1),
     }
@@ -130,12 +142,14 @@ fn programs_of(config: &Config) -> Vec<Words> {
 }
 
 /// Two samples, an interval apart, for rates need two.
-fn once(config: &Config) {
-    let mut controllers = Controllers::new(config.knobs.clone(), Vec::new(), None);
+fn once(config: &Config) -> Result<(), Fault> {
+    let lease = Lease::new().map_err(|error| Fault(format!("memory to share: {error}")))?;
+    let controllers = Controllers::new(config.knobs.clone(), Vec::new(), None, &Arc::new(lease));
     let mut sampler = Sampler::new(config);
-    sampler.take(&mut controllers);
+    sampler.begin();
     std::thread::sleep(config.interval());
-    sampler.take(&mut controllers);
+    sampler.begin();
+    sampler.finish(&controllers.levels());
     let sample = &sampler.sample;
     let values: serde_json::Map<String, serde_json::Value> = sample
         .names()
@@ -144,4 +158,5 @@ fn once(config: &Config) {
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
     println!("{}", json!({"node": config.node, "indicators": values}));
+    Ok(())
 }

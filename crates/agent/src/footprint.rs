@@ -1,5 +1,14 @@
 //! Memory: pages of the program that only the start needed are given back to the kernel.
 
+/// All threads share the main thread's heap: each of their own would take memory for little.
+pub fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt only stores a number of the allocator's; no other thread runs yet.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Unmaps the code of this process where it came from files; what runs on is mapped again from the page cache, page by
 /// page. Nothing is written and nothing is lost: code is never changed.
 pub fn give_back_start_up() {

@@ -4,18 +4,20 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::{ForkResult, fork};
 
 use crate::descriptors::{receive, send};
+use crate::lease::Lease;
 use crate::running::Running;
 
 /// Longest reason for a program that does not start.
@@ -69,11 +71,15 @@ pub fn fork_starter(allowed: Vec<Words>) -> io::Result<()> {
 
 /// Starts a program: by the starter, where there is one.
 ///
+/// # Arguments
+/// `lease`: under which the program works, behind a process that holds it.
+///
 /// # Errors
 /// Why it does not start.
-pub fn start(words: &Words) -> io::Result<Running> {
+pub fn start(words: &Words, lease: Option<&Lease>) -> io::Result<Running> {
     let Some(starter) = STARTER.get() else {
-        return spawn(words).map(|(running, _)| running);
+        let held = lease.map(|lease| (lease.memory(), lease.series()));
+        return spawn(words, held).map(|(running, _)| running);
     };
     let place = starter.allowed.iter().position(|it| it == words);
     let place = place.ok_or_else(|| io::Error::other("is not among the programs of this agent"))?;
@@ -81,7 +87,10 @@ pub fn start(words: &Words) -> io::Result<Running> {
         .socket
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    send(&socket, &(place as u32).to_le_bytes(), &[])?;
+    let series = lease.map_or(0, Lease::series);
+    let request = u128::from(series) << 32 | place as u128;
+    let memory = lease.map(|lease| lease.memory().as_raw_fd());
+    send(&socket, &request.to_le_bytes(), memory.as_slice())?;
     let mut answer = [0; REASON_BYTES_MAX];
     let (count, descriptors) = receive(&socket, &mut answer)?;
     match (
@@ -134,14 +143,17 @@ fn serve(socket: &OwnedFd, allowed: &[Words]) {
 
 /// Starts one program. Returns whether the agent still lives.
 fn serve_one(socket: &OwnedFd, allowed: &[Words], children: &mut Vec<(Child, OwnedFd)>) -> bool {
-    let mut request = [0; 4];
-    let Ok((4, _)) = receive(socket, &mut request) else {
+    let mut request = [0; 16];
+    let Ok((16, descriptors)) = receive(socket, &mut request) else {
         return false;
     };
-    let words = allowed.get(u32::from_le_bytes(request) as usize);
+    let request = u128::from_le_bytes(request);
+    let words = allowed.get(request as u32 as usize);
+    let series = (request >> 32) as u64;
+    let held = descriptors.first().map(|memory| (memory.as_fd(), series));
     let spawned = words
         .ok_or_else(|| io::Error::other("is not among the programs of this agent"))
-        .and_then(spawn)
+        .and_then(|words| spawn(words, held))
         .and_then(|(running, child)| Ok((running.ended.try_clone()?, running, child)));
     match spawned {
         Ok((ended, running, child)) => {
@@ -156,8 +168,21 @@ fn serve_one(socket: &OwnedFd, allowed: &[Words], children: &mut Vec<(Child, Own
     }
 }
 
-fn spawn(words: &Words) -> io::Result<(Running, Child)> {
-    let mut command = Command::new(&words.command[0]);
+/// `held`: the memory and the series of the lease that the program works under.
+fn spawn(words: &Words, held: Option<(BorrowedFd, u64)>) -> io::Result<(Running, Child)> {
+    let mut command = match held {
+        None => Command::new(&words.command[0]),
+        Some((memory, series)) => {
+            // Also where the file of this program was replaced meanwhile.
+            let mut holder = Command::new("/proc/self/exe");
+            holder
+                .arg0("ascard")
+                .args(["agent", "lease", "--memory", &memory.as_raw_fd().to_string()])
+                .args(["--series", &series.to_string(), "--", &words.command[0]]);
+            holder
+        }
+    };
+    let memory = held.map(|(memory, _)| memory.as_raw_fd());
     command.args(&words.command[1..]).stdout(Stdio::piped());
     if words.is_asked {
         command.stdin(Stdio::piped()).process_group(0);
@@ -166,8 +191,13 @@ fn spawn(words: &Words) -> io::Result<(Running, Child)> {
     }
     // SAFETY: only async-signal-safe calls between fork and exec.
     unsafe {
-        // The starter is deaf to what ends it; what it starts is not.
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            if let Some(memory) = memory {
+                // The descriptor is open as long as the caller borrows it.
+                let memory = BorrowedFd::borrow_raw(memory);
+                fcntl(memory, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            }
+            // The starter is deaf to what ends it; what it starts is not.
             Ok(sigprocmask(
                 SigmaskHow::SIG_SETMASK,
                 Some(&SigSet::empty()),

@@ -8,6 +8,7 @@ use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 
+use crate::LOG;
 use crate::checker::Checker;
 use crate::config::Config;
 use crate::merge::merge;
@@ -116,7 +117,7 @@ fn run_merge(words: impl Iterator<Item = OsString>) -> Result<(), Fault> {
 /// Runs the subcommand. Exit status: 0 ended as told, 1 the work failed, 2 bad arguments, file or database.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let say = |fault: Fault, status: u8| {
-        eprintln!("ascard interface: {fault}");
+        LOG.line(format_args!("{fault}"));
         ExitCode::from(status)
     };
     let mut arguments = arguments.peekable();

@@ -8,7 +8,6 @@ use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
 use crate::config::Mode;
-use crate::fallback::{Event, Restore};
 use crate::history::Request;
 use crate::relay::Action;
 use crate::replay::Job;
@@ -59,6 +58,9 @@ impl Session {
     }
 
     fn control(&mut self, user: &str, op: &str, request: &Value) -> Result<Value, String> {
+        if op == "confirmation" {
+            return Ok(json!({"killed": self.switch.fallback.killed(), "kill": self.standing()}));
+        }
         let outcome = self.deed(user, op, request)?;
         let mut detail = request.clone();
         if let Some(fields) = detail.as_object_mut() {
@@ -81,11 +83,11 @@ impl Session {
                         request["mode"]
                     )
                 })?;
-                self.mode = mode;
+                self.set_mode(mode)
+                    .map_err(|error| format!("mode = {:?}: state {error}", json!(mode)))?;
                 if mode != Mode::Approve {
                     self.waiting.clear();
                 }
-                self.remember();
                 self.event(json!({"event": "mode", "mode": mode}));
                 Ok(json!({"mode": mode}))
             }
@@ -104,16 +106,14 @@ impl Session {
                 Ok(self.refuse(&action, &format!("rejected: {}", text("why"))))
             }
             "kill" => {
-                if self.fallback.on(Event::Kill) == Restore::Initial {
-                    self.waiting.clear();
-                    self.restore_all("killed");
-                }
+                let by = format!("{}: {}", text("actor"), text("why"));
+                self.kill(&by);
                 self.event(json!({"event": "kill"}));
-                Ok(json!({}))
+                Ok(self.standing())
             }
             "revive" => {
-                self.fallback.on(Event::Revive);
-                self.remember();
+                self.revive()
+                    .map_err(|error| format!("the session stays killed: state {error}"))?;
                 self.event(json!({"event": "revive"}));
                 Ok(json!({}))
             }
@@ -164,7 +164,7 @@ impl Session {
             }
             "workload" => self.announce(&text("phase"), &text("name"), &text("job")),
             _ => Err(format!(
-                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, ceiling, workload, audit"
+                "op = {op:?}: allowed are status, mode, approve, reject, kill, revive, restore, set, floor, ceiling, workload, audit, confirmation"
             )),
         }
     }

@@ -4,7 +4,13 @@
 //! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames, [`standing`] says whom to
 //! listen to, [`stock`] how much is kept of all, [`layouts`] shares their lists of names; [`ticks`] gathers frames into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
 //! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`service_level`]
-//! knows the floors, [`fallback`] whether the setting may be changed; [`merge`] makes one database of several; [`control`] is for people and job schedulers, `status` what they see; [`pieces`] cuts what is too long for a message; [`session`] is the loop; [`cli`] starts it.
+//! knows the floors, [`fallback`] whether the setting may be changed, [`kill`] who has confirmed a kill; [`switch`] keeps the
+//! kill and the mode in a [`state`] on disk; [`merge`] makes one database of several; [`control`] is for people and job
+//! schedulers, `status` what they see; [`pieces`] cuts what is too long for a message; [`session`] is the loop; [`cli`] starts it.
+
+// A line that cannot be written must not end a daemon.
+#![deny(clippy::print_stderr)]
+
 
 pub mod checker;
 pub mod cli;
@@ -14,6 +20,7 @@ pub mod control;
 pub mod fallback;
 pub mod history;
 pub mod key;
+pub mod kill;
 pub mod layouts;
 pub mod live;
 pub mod merge;
@@ -27,6 +34,12 @@ pub mod schema;
 pub mod session;
 pub mod setting;
 pub mod standing;
+pub mod state;
 mod status;
 pub mod stock;
+pub mod switch;
 pub mod ticks;
+
+use ascar_log::Log;
+
+pub(crate) const LOG: Log = Log::of("ascard interface");

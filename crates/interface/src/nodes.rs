@@ -14,6 +14,8 @@ use crate::stock::Stock;
 /// Indicators, and streams, that every node may have; some have more.
 const INDICATORS_SHARE: usize = 128;
 const STREAMS_SHARE: usize = 64;
+/// Most names of what does not answer on a node.
+const BLOCKED_MAX: usize = 32;
 
 /// What an agent says of itself.
 #[derive(Debug, Deserialize)]
@@ -35,7 +37,10 @@ pub struct Hello {
     /// Its knobs.
     #[serde(default)]
     pub knobs: Vec<ParameterState>,
-    /// It ends, and has put everything back.
+    /// Of its collectors those that do not answer, and `knobs` where its controllers do not.
+    #[serde(default)]
+    pub blocked: Vec<String>,
+    /// It ends, and has put everything back unless it is touched.
     #[serde(default)]
     pub leaving: bool,
 }
@@ -51,6 +56,8 @@ pub struct Node {
     pub knobs: Vec<ParameterState>,
     /// Sets nothing.
     pub monitor_only: bool,
+    /// What does not answer there.
+    pub blocked: Vec<String>,
     /// The last tick that it sent.
     pub seen_tick: i64,
     /// Sends now.
@@ -133,6 +140,7 @@ impl Nodes {
             layout: None,
             knobs: Vec::new(),
             monitor_only: true,
+            blocked: Vec::new(),
             seen_tick: i64::MIN,
             here: false,
             standing: Standing::default(),
@@ -177,6 +185,8 @@ impl Nodes {
         if is_other {
             node.standing.take_layout(tick)?;
         }
+        let blocked = hello.blocked.into_iter().take(BLOCKED_MAX);
+        node.blocked = blocked.map(|it| it.chars().take(64).collect()).collect();
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! The replay database's form, in SQLite.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,6 +38,14 @@ CREATE TABLE audit(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, unix_s REAL NOT
 /// When it cannot be opened, is none, or is of a newer version.
 pub fn open(path: &Path) -> Result<Connection, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("database {}: {error}", path.display());
+    // SQLite gives its other files the rights of this one.
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| wrong(&error))?;
     let connection = Connection::open(path).map_err(|error| wrong(&error))?;
     let prepare = || -> rusqlite::Result<i64> {
         connection.busy_timeout(Duration::from_secs(5))?;

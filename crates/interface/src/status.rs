@@ -65,8 +65,8 @@ impl Session {
         };
         let counters = &self.counters;
         json!({
-            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.mode, "killed": self.fallback.killed(),
-            "holding": self.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
+            "version": 1, "tick": tick, "interval_s": self.config.interval_s, "mode": self.switch.mode(), "killed": self.switch.fallback.killed(), "kill": self.standing(),
+            "holding": self.switch.fallback.reason_unless_killed(tick), "workload": self.workload.as_ref().map(|it| &it.name), "database": self.database,
             "node_count": self.nodes.all().len(), "knobs": knobs, "floors": limits(Side::Floor), "ceilings": limits(Side::Ceiling),
             "metrics": self.metrics_now, "on_its_way": self.relay.status(),
             "counters": {
@@ -83,7 +83,7 @@ impl Session {
 fn state_of(node: &Node, tick: i64) -> Value {
     let silent_ticks = (node.seen_tick != i64::MIN).then(|| tick - node.seen_tick);
     json!({
-        "node": &*node.name, "here": node.here, "monitor_only": node.monitor_only, "silent_ticks": silent_ticks,
+        "node": &*node.name, "here": node.here, "monitor_only": node.monitor_only, "blocked": node.blocked, "silent_ticks": silent_ticks,
         "indicators": node.layout.as_ref().map_or(0, |layout| layout.names.len()), "cut_off": node.standing.reason(),
     })
 }

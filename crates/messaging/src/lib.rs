@@ -6,6 +6,9 @@
 //! common; [`parameter`] says which values a parameter may have, and what is in force; [`limits`] how much a node may say;
 //! [`waiting`] is for several connections.
 
+// A line that cannot be written must not end a daemon.
+#![deny(clippy::print_stderr)]
+
 pub mod ending;
 pub mod file;
 pub mod limits;

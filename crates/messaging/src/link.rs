@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use ascar_credentials::Credentials;
+use ascar_log::Log;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde_json::json;
@@ -204,7 +205,7 @@ impl Link {
                 Some(Event::Message(message)) => return Ok(Some(message)),
                 // Such as a subject that we may not use: said, and lived with.
                 Some(Event::Error(error)) if error.to_lowercase().contains("permissions") => {
-                    eprintln!("ascard: the server says: {error}");
+                    Log::of("ascard").line(format_args!("the server says: {error}"));
                 }
                 Some(Event::Error(error)) => {
                     return Err(Fault(format!("the server says: {error}")));

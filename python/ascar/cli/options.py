@@ -681,6 +681,15 @@ _FOLDER = _option("--folder", None, "DIR", "Keep the session's data, logs and le
 Folder = Annotated[Path | None, _FOLDER]
 _JOB = _option("--job", None, "ID", "Name the scheduler's job of the workload.")
 Job = Annotated[str, _JOB]
+_WAIT = _option(
+    "--wait",
+    None,
+    "SECONDS",
+    "With `kill`: wait this long until every node has confirmed that its knobs are back.",
+    min=0,
+    max=86400,
+)
+Wait = Annotated[float, _WAIT]
 _CONFIG = _option("--config", None, "FILE", "Read the learner's options from this file, in TOML.")
 Config = Annotated[Path, _CONFIG]
 _ONLY_HISTORY = _option(

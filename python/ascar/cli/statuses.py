@@ -29,6 +29,10 @@ WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     "ascar sweep": ("A limit ended the sweep before every configuration was measured.", "complete"),
     "ascar lab optimizers": ("The budget ended before all runs were made.", "runs_missing"),
     "ascar capes up": ("With --prove: the phases in turns show neither a gain nor a loss.", "proof.claim"),
+    "ascar capes control": (
+        "With `kill`: a node has not confirmed within --wait that its knobs are back; it is named.",
+        "answer.unconfirmed",
+    ),
     "ascar capes prove": ("The phases in turns show neither a gain nor a loss.", "claim"),
     "ascar sharp search": (
         "The rules that were found are neither shown to be better nor shown not to be.",

@@ -24,9 +24,13 @@ def set_knob(bus, value, number=1):
 
 
 def keeper_of(agent):
-    starter = subprocess.run(["pgrep", "-P", str(agent.pid)], capture_output=True, text=True, check=True)
-    words = ["pgrep", "-P", starter.stdout.strip(), "-f", "ascard keeper"]
-    return int(subprocess.run(words, capture_output=True, check=True).stdout)
+    """Behind the agent's starter, and behind the process that holds its lease."""
+
+    def child(pid, *words):
+        found = subprocess.run(["pgrep", "-P", str(pid), *words], capture_output=True, text=True, check=True)
+        return found.stdout.strip()
+
+    return int(child(child(child(agent.pid), "-f", "keeper"), "-f", "keeper"))
 
 
 def test_an_agent_that_is_killed_leaves_every_knob_as_it_was(system, sysctl, until):

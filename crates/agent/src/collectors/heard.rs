@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Collector;
+use crate::LOG;
 use crate::sample::Sample;
 
 /// Most names of one source.
@@ -78,7 +79,7 @@ impl Heard {
             .name(name.clone())
             .spawn(move || listen(&shared));
         if let Err(error) = started {
-            eprintln!("ascard agent: collector {name}: {error}");
+            LOG.line(format_args!("collector {name}: {error}"));
         }
         let stale = Duration::from_secs_f64(stale_s);
         Self {

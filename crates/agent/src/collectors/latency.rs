@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Collector;
 use super::heard::STACK_BYTES;
+use crate::LOG;
 use crate::sample::Sample;
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,7 +38,7 @@ impl Latency {
                     .name("latency".to_owned())
                     .spawn(ask);
                 if let Err(error) = started {
-                    eprintln!("ascard agent: latency of {server}: {error}");
+                    LOG.line(format_args!("latency of {server}: {error}"));
                 }
                 (server, latest)
             })

@@ -153,6 +153,23 @@ impl CollectorOptions {
         }
     }
 
+    /// Its name for people.
+    pub fn name(&self) -> String {
+        let kind = match self {
+            Self::Block { .. } => "block",
+            Self::Vm {} => "vm",
+            Self::Memory {} => "memory",
+            Self::Cpu {} => "cpu",
+            Self::Network { .. } => "network",
+            Self::Pressure {} => "pressure",
+            Self::FileSystems { .. } => "file-systems",
+            Self::Lustre { .. } => "lustre",
+            Self::Program { name, .. } | Self::Prometheus { name, .. } => name,
+            Self::Latency { .. } => "latency",
+        };
+        kind.to_owned()
+    }
+
     /// Starts it.
     pub fn start(self) -> Box<dyn Collector> {
         match self {

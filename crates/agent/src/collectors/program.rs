@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::heard::{Heard, Latest};
+use crate::LOG;
 use crate::starter::{self, Words};
 
 /// Longest line.
@@ -26,7 +27,7 @@ pub fn start(
     Heard::of(name, stale_s, move |latest| {
         loop {
             if let Err(error) = follow(&command, &states, latest) {
-                eprintln!("ascard agent: collector {label}: {error}");
+                LOG.line(format_args!("collector {label}: {error}"));
             }
             std::thread::sleep(PAUSE);
         }
@@ -40,7 +41,7 @@ fn follow(
 ) -> std::io::Result<()> {
     let (command, is_asked) = (command.to_vec(), false);
     let words = Words { command, is_asked };
-    let running = starter::start(&words)?;
+    let running = starter::start(&words, None)?;
     let mut lines = BufReader::with_capacity(4096, &running.stdout);
     let mut line = Vec::new();
     loop {

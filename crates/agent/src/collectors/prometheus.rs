@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ascar_messaging::Fault;
 
 use super::heard::{Heard, Latest};
+use crate::LOG;
 use crate::glob;
 
 /// Most of a page that is read.
@@ -97,10 +98,10 @@ pub fn start(name: String, address: Address, metrics: Vec<String>, stale_s: f64)
                 }
                 Err(error) if !said => {
                     said = true;
-                    eprintln!(
-                        "ascard agent: collector {label}: {}:{}: {error}",
+                    LOG.line(format_args!(
+                        "collector {label}: {}:{}: {error}",
                         address.host, address.port
-                    );
+                    ));
                 }
                 Err(_) => {}
             }

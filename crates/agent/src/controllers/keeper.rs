@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ascar_keeper::catalogue::{self, RULES};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::pipe::Pipe;
 use crate::collectors::short_of_lustre;
+use crate::lease::Lease;
 
 /// How long a knob may take to be set; the kernel is at work.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,7 +27,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 pub struct Keeper {
     knobs: Vec<Parameter>,
     state_directory: Option<PathBuf>,
+    lease: Arc<Lease>,
     pipe: Option<Pipe>,
+    /// A keeper is gone that may have left knobs changed, until the next one has put them back.
+    is_lost: bool,
     requests: u64,
     instances: std::cell::RefCell<Instances>,
 }
@@ -49,11 +54,13 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
 
 impl Keeper {
     /// Not started yet.
-    pub fn new(knobs: Vec<Parameter>, state_directory: Option<PathBuf>) -> Self {
+    pub fn new(knobs: Vec<Parameter>, state_directory: Option<PathBuf>, lease: Arc<Lease>) -> Self {
         Self {
             knobs,
             state_directory,
+            lease,
             pipe: None,
+            is_lost: false,
             requests: 0,
             instances: Default::default(),
         }
@@ -155,7 +162,7 @@ impl Keeper {
 
     /// Has everything put back.
     pub fn restore(&mut self) -> Result<Value, String> {
-        if self.pipe.is_none() {
+        if self.pipe.is_none() && !self.is_lost {
             return Ok(json!({}));
         }
         let report = self.ask(json!({"op": "restore"}))?;
@@ -171,10 +178,10 @@ impl Keeper {
         if pipe.alive() {
             return None;
         }
-        self.pipe = None;
+        self.lose();
         Some(match self.start() {
-            Ok(()) => "the keeper died: another one has put back its knobs".to_owned(),
-            Err(fault) => format!("the keeper died, and no other starts: {fault}"),
+            Ok(()) => "the keeper has ended: another one has put back its knobs".to_owned(),
+            Err(fault) => format!("the keeper has ended, and no other starts: {fault}"),
         })
     }
 
@@ -186,7 +193,7 @@ impl Keeper {
         request["id"] = json!(self.requests);
         let pipe = self.pipe.as_mut().ok_or("the keeper is gone")?;
         let answer = pipe.ask(&request, PATIENCE).map_err(|fault| {
-            self.pipe = None;
+            self.lose();
             format!("the keeper {fault}")
         })?;
         match (answer.get("ok"), answer["error"]["message"].as_str()) {
@@ -196,10 +203,15 @@ impl Keeper {
         }
     }
 
+    fn lose(&mut self) {
+        self.pipe = None;
+        self.is_lost = true;
+    }
+
     fn start(&mut self) -> Result<(), String> {
         let command = command(self.state_directory.as_deref());
-        let mut pipe =
-            Pipe::start(&command).map_err(|error| format!("the keeper does not start: {error}"))?;
+        let mut pipe = Pipe::start(&command, &self.lease)
+            .map_err(|error| format!("the keeper does not start: {error}"))?;
         let hello = json!({"id": 0, "op": "hello", "version": VERSION, "owner": "ascard agent"});
         let answer = pipe
             .ask(&hello, PATIENCE)
@@ -208,6 +220,7 @@ impl Keeper {
             return Err(message.to_owned());
         }
         self.pipe = Some(pipe);
+        self.is_lost = false;
         Ok(())
     }
 }

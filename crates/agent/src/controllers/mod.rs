@@ -4,8 +4,10 @@
 mod keeper;
 mod pipe;
 mod program;
+pub mod worker;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ascar_messaging::{Fault, Parameter, ParameterState};
 use serde::Deserialize;
@@ -13,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::keeper::Keeper;
 use self::program::Program;
-use crate::sample::Sample;
+use crate::lease::Lease;
 
 /// A `[[knob]]` in the file: a knob of the keeper's, no more of which may be set here than both allow.
 ///
@@ -84,10 +86,13 @@ impl Controllers {
         knobs: Vec<Parameter>,
         programs: Vec<ProgramOptions>,
         state_directory: Option<PathBuf>,
+        lease: &Arc<Lease>,
     ) -> Self {
+        let keeper = |knobs| Keeper::new(knobs, state_directory, Arc::clone(lease));
+        let program = |options| Program::new(options, Arc::clone(lease));
         Self {
-            keeper: (!knobs.is_empty()).then(|| Keeper::new(knobs, state_directory)),
-            programs: programs.into_iter().map(Program::new).collect(),
+            keeper: (!knobs.is_empty()).then(|| keeper(knobs)),
+            programs: programs.into_iter().map(program).collect(),
             touched: false,
         }
     }
@@ -189,8 +194,8 @@ impl Controllers {
                 faults.push(fault);
             }
         }
-        self.touched = false;
         if faults.is_empty() {
+            self.touched = false;
             Ok(report)
         } else {
             Err(faults.join("; "))
@@ -205,32 +210,32 @@ impl Controllers {
     }
 
     /// What is in force, as indicators: `knob.NAME`; a word's place among the choices is its number.
-    pub fn sample(&mut self, sample: &mut Sample) {
+    pub fn levels(&self) -> Vec<(String, f64)> {
+        let mut levels = Vec::new();
+        let mut level = |name: String, value: &Value, choices: &[Value]| {
+            levels.extend(number(value, choices).map(|number| (name, number)));
+        };
         // Programs are not asked every tick: what they set they said.
         for state in self.keeper.iter().flat_map(Keeper::states) {
             if state.streams.is_empty() {
-                sample_one(
-                    &format!("knob.{}", state.name),
-                    &state.value,
-                    &state.choices,
-                    sample,
-                );
+                level(format!("knob.{}", state.name), &state.value, &state.choices);
             }
             for (stream, value) in &state.streams {
                 let name = format!("knob.{}", state.name.replacen('*', stream, 1));
-                sample_one(&name, value, &state.choices, sample);
+                level(name, value, &state.choices);
             }
         }
         for program in &self.programs {
             for (knob, value) in program.known() {
-                sample_one(&format!("knob.{}", knob.name), value, &knob.choices, sample);
+                level(format!("knob.{}", knob.name), value, &knob.choices);
             }
         }
+        levels
     }
 }
 
-fn sample_one(name: &str, value: &Value, choices: &[Value], sample: &mut Sample) {
-    let number = match value {
+fn number(value: &Value, choices: &[Value]) -> Option<f64> {
+    match value {
         Value::Number(number) => number.as_f64(),
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
         Value::String(_) => choices
@@ -238,9 +243,6 @@ fn sample_one(name: &str, value: &Value, choices: &[Value], sample: &mut Sample)
             .position(|it| it == value)
             .map(|it| it as f64),
         _ => None,
-    };
-    if let Some(number) = number {
-        sample.level(name, number);
     }
 }
 
@@ -262,6 +264,10 @@ fn split(key: &str) -> (&str, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lease() -> Arc<Lease> {
+        Arc::new(Lease::new().unwrap())
+    }
 
     #[test]
     fn keys_name_a_stream_or_none() {
@@ -307,7 +313,7 @@ mod tests {
             name: "vm.swappiness".to_owned(),
             ..Parameter::default()
         };
-        let mut controllers = Controllers::new(vec![options], vec![], None);
+        let mut controllers = Controllers::new(vec![options], vec![], None, &lease());
         let settings = Map::from_iter([("vm.swappines".to_owned(), json!(1))]);
         let fault = controllers.set(&settings).unwrap_err();
         assert!(
@@ -325,7 +331,7 @@ mod tests {
             maximum: Some(90.0),
             choices: vec![],
         };
-        let mut controllers = Controllers::new(vec![options], vec![], None);
+        let mut controllers = Controllers::new(vec![options], vec![], None, &lease());
         for wrong in [
             json!(9),
             json!(91),
@@ -347,7 +353,7 @@ mod tests {
             choices: vec![json!(10), json!(60)],
             ..Parameter::default()
         };
-        let mut controllers = Controllers::new(vec![options], vec![], None);
+        let mut controllers = Controllers::new(vec![options], vec![], None, &lease());
         for wrong in [json!(11), json!("x"), json!(true)] {
             let settings = Map::from_iter([("vm.swappiness".to_owned(), wrong)]);
             let fault = controllers.set(&settings).unwrap_err();

@@ -1,4 +1,5 @@
-//! A child process that answers a line of JSON with a line of JSON.
+//! A child process that answers a line of JSON with a line of JSON. It works under the agent's lease: a holder stands
+//! before it and ends its input when the lease has run out.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
 
+use crate::lease::{Lease, holder};
 use crate::running::Running;
 use crate::starter::{self, Words};
 
@@ -22,11 +24,11 @@ pub struct Pipe {
 
 impl Pipe {
     /// Starts it, out of reach of the terminal's signals: it ends when its input does.
-    pub fn start(command: &[String]) -> std::io::Result<Self> {
+    pub fn start(command: &[String], lease: &Lease) -> std::io::Result<Self> {
         let command = command.to_vec();
         let is_asked = true;
         Ok(Self {
-            running: starter::start(&Words { command, is_asked })?,
+            running: starter::start(&Words { command, is_asked }, Some(lease))?,
             pending: Vec::new(),
         })
     }
@@ -95,6 +97,6 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        self.end(Duration::from_secs(10));
+        self.end(holder::GRACE + Duration::from_secs(2));
     }
 }

@@ -3,6 +3,7 @@
 //! input ends.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ascar_messaging::{Parameter, ParameterState};
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::ProgramOptions;
 use super::pipe::Pipe;
+use crate::lease::Lease;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -17,16 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Program {
     options: ProgramOptions,
+    lease: Arc<Lease>,
     pipe: Option<Pipe>,
+    /// It ended, and nobody knows whether it put everything back.
+    is_lost: bool,
     /// What it said is in force.
     values: Map<String, Value>,
 }
 
 impl Program {
-    pub fn new(options: ProgramOptions) -> Self {
+    pub fn new(options: ProgramOptions, lease: Arc<Lease>) -> Self {
         Self {
             options,
+            lease,
             pipe: None,
+            is_lost: false,
             values: Map::new(),
         }
     }
@@ -71,10 +78,12 @@ impl Program {
     }
 
     pub fn restore(&mut self) -> Result<(), String> {
-        if self.pipe.is_none() {
+        if self.pipe.is_none() && !self.is_lost {
             return Ok(());
         }
-        self.ask(&json!({"restore": true})).map(|_| ())
+        self.ask(&json!({"restore": true}))?;
+        self.is_lost = false;
+        Ok(())
     }
 
     /// A program that died is started again when it is next needed.
@@ -83,20 +92,25 @@ impl Program {
         if pipe.alive() {
             return None;
         }
-        self.pipe = None;
+        self.lose();
         Some(format!("program {} has ended", self.options.command[0]))
     }
 
+    fn lose(&mut self) {
+        self.pipe = None;
+        self.is_lost = true;
+    }
+
     fn ask(&mut self, request: &Value) -> Result<Value, String> {
-        let name = &self.options.command[0];
+        let name = self.options.command[0].clone();
         if self.pipe.is_none() {
-            let pipe = Pipe::start(&self.options.command)
+            let pipe = Pipe::start(&self.options.command, &self.lease)
                 .map_err(|error| format!("program {name}: {error}"))?;
             self.pipe = Some(pipe);
         }
         let pipe = self.pipe.as_mut().ok_or("is gone")?;
         let answer = pipe.ask(request, PATIENCE).map_err(|fault| {
-            self.pipe = None;
+            self.lose();
             format!("program {name} {fault}")
         })?;
         match (answer.get("ok"), answer["error"].as_str()) {

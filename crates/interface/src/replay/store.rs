@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
 use super::{Job, Limits, Record};
+use crate::LOG;
 use crate::history::STORED_BYTES_MAX;
 use crate::layouts::Layout;
 use crate::schema;
@@ -36,11 +38,11 @@ impl Store {
             .query_row(&sql, [], |row| row.get(0))
             .unwrap_or(0);
         if over > 0 {
-            eprintln!(
-                "ascard interface: {}: {over} lists of indicators have more than {STORED_BYTES_MAX} bytes: \
+            LOG.line(format_args!(
+                "{}: {over} lists of indicators have more than {STORED_BYTES_MAX} bytes: \
                  their ticks are passed over",
                 path.display()
-            );
+            ));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -250,6 +252,7 @@ fn lock(path: &Path) -> Result<std::fs::File, String> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&name)
         .map_err(|error| format!("database {}: {error}", path.display()))?;
     // SAFETY: flock takes a descriptor, which is open as long as the file is.

@@ -1,6 +1,12 @@
 //! Judging actions, carrying them out, putting them back.
 
 use super::*;
+use crate::LOG;
+use crate::clock::unix_s;
+use crate::kill::Reach;
+
+/// How long the orders of a kill may take to leave.
+const FLUSH: Duration = Duration::from_millis(500);
 
 impl Session {
     /// Judges an action and begins it where that is right. Returns the verdict as it is told.
@@ -31,7 +37,10 @@ impl Session {
         if action.set.is_empty() {
             return Ok("accepted");
         }
-        match (self.fallback.state(tick), self.fallback.reason(tick)) {
+        match (
+            self.switch.fallback.state(tick),
+            self.switch.fallback.reason(tick),
+        ) {
             (State::Killed, _) => {
                 return Err("killed: the kill switch is on: revive first".to_owned());
             }
@@ -42,7 +51,7 @@ impl Session {
             return Err(format!("busy: {id} is on its way"));
         }
         self.checker.check(&action.set, &self.situation(tick))?;
-        match self.mode {
+        match self.switch.mode() {
             Mode::Observe => Ok("observed"),
             Mode::Approve if approved => Ok("accepted"),
             Mode::Approve if self.waiting.len() >= WAITING_MAX => {
@@ -136,7 +145,7 @@ impl Session {
     /// A floor or a ceiling was violated: the last good setting comes back, or what was in force before the session.
     pub(super) fn fall_back(&mut self, tick: i64, violation: &Violation) {
         let why = violation.to_string();
-        eprintln!("ascard interface: {why}: back to the last good setting");
+        LOG.line(format_args!("{why}: back to the last good setting"));
         let Violation { limit, mean } = violation;
         let (_, bound) = limit.side.keys();
         self.event(
@@ -147,7 +156,7 @@ impl Session {
             hold_ticks: limit.hold_ticks,
             why: why.clone(),
         };
-        let restore = self.fallback.on(violated);
+        let restore = self.switch.fallback.on(violated);
         let end = self.relay.fail(format!("breach: {why}"));
         self.finish(end);
         if restore == Restore::LastGood {
@@ -179,15 +188,83 @@ impl Session {
 
     /// Puts every knob back, everywhere.
     pub(crate) fn restore_all(&mut self, why: &str) {
+        self.serial += 1;
+        self.restore_with(why, &format!("restore-{}", self.serial));
+        self.remember();
+    }
+
+    fn restore_with(&mut self, why: &str, id: &str) {
         let end = self.relay.fail(why.to_owned());
         self.finish(end);
-        self.serial += 1;
-        self.order_all(&json!({"op": "restore", "id": format!("restore-{}", self.serial)}));
-        // Before anything is written down: of many nodes that is much.
-        self.control.flush(CONTROL_PATIENCE);
+        self.order_all(&json!({"op": "restore", "id": id}));
         self.setting.restored();
         self.service_level.changed(self.tick());
+    }
+
+    /// The kill switch: every node is asked to put everything back, before anything is written.
+    pub(crate) fn kill(&mut self, why: &str) {
+        self.waiting.clear();
+        let kill = self.new_kill(why);
+        let id = kill.id.clone();
+        self.switch.kill(kill);
+        self.restore_with("killed", &id);
+        // Of many nodes there is much to write.
+        self.control.flush(FLUSH);
         self.remember();
+    }
+
+    /// Ends a kill.
+    ///
+    /// # Errors
+    /// Why the session stays killed.
+    pub(crate) fn revive(&mut self) -> Result<(), String> {
+        let before = self.switch.fault().map(str::to_owned);
+        let revived = self.switch.revive(&self.rest());
+        self.say_state(before.as_deref());
+        revived?;
+        // Before anything is set again: an agent puts back what is set while it takes the session for killed.
+        self.beat_at = Instant::now();
+        self.beat();
+        Ok(())
+    }
+
+    /// Sets the mode.
+    ///
+    /// # Errors
+    /// Why a less careful one is not in force.
+    pub(crate) fn set_mode(&mut self, mode: Mode) -> Result<(), String> {
+        let before = self.switch.fault().map(str::to_owned);
+        let set = self.switch.set_mode(mode, &self.rest());
+        self.say_state(before.as_deref());
+        if self.switch.mode() == mode {
+            Ok(())
+        } else {
+            set
+        }
+    }
+
+    /// How far the kill has come; none where the session is not killed.
+    pub(crate) fn standing(&self) -> Value {
+        let tick = self.tick();
+        let reach = |name: &str| match self.nodes.find(name) {
+            None => Reach {
+                here: false,
+                silent_ticks: None,
+            },
+            Some(node) => Reach {
+                here: node.here,
+                silent_ticks: (node.seen_tick != i64::MIN).then(|| tick - node.seen_tick),
+            },
+        };
+        let mut standing = self
+            .switch
+            .kill
+            .as_ref()
+            .map_or(Value::Null, |kill| kill.standing(unix_s(), reach));
+        if let (Some(fault), Some(fields)) = (self.switch.fault(), standing.as_object_mut()) {
+            fields.insert("not_stored".to_owned(), json!(fault));
+        }
+        standing
     }
 
     pub(super) fn record(

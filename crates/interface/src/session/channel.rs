@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, Link, Message};
 
+use crate::LOG;
 use crate::config::Config;
 
 /// Between attempts to connect.
@@ -89,10 +90,10 @@ impl Channel {
             return;
         };
         if payload.len() > link.payload_bytes_max() {
-            eprintln!(
-                "ascard interface: {subject}: a message of {} bytes is not sent",
+            LOG.line(format_args!(
+                "{subject}: a message of {} bytes is not sent",
                 payload.len()
-            );
+            ));
             return;
         }
         link.publish(subject, None, payload);
@@ -108,7 +109,7 @@ impl Channel {
     fn lose(&mut self, fault: &Fault) {
         // Once, not twice a second.
         if self.last_error != fault.0 {
-            eprintln!("ascard interface: {fault}");
+            LOG.line(format_args!("{fault}"));
             self.last_error.clone_from(&fault.0);
         }
         self.link = None;

@@ -3,6 +3,7 @@
 use ascar_messaging::Link;
 
 use super::*;
+use crate::LOG;
 use crate::standing::{Hearing, Standing};
 
 /// Requests that are taken one after the other.
@@ -126,9 +127,9 @@ impl Session {
         self.counters.cut_off += 1;
         let name = Arc::clone(&self.nodes.all()[place].name);
         if self.nodes.cut_off(place, reason.clone(), self.tick()) {
-            eprintln!(
-                "ascard interface: node {name} is cut off: {reason}: look at what its agent sends"
-            );
+            LOG.line(format_args!(
+                "node {name} is cut off: {reason}: look at what its agent sends"
+            ));
         }
         self.setting.forget_node(&name, self.checker.knobs());
         self.event(json!({"event": "node", "node": &*name, "state": "cut off", "reason": reason}));
@@ -178,6 +179,10 @@ impl Session {
         };
         let name = Arc::clone(&self.nodes.all()[place].name);
         if hello.leaving {
+            if let Some(kill) = self.switch.kill.as_mut().filter(|_| !hello.touched) {
+                kill.left(&name);
+                self.unsaved = true;
+            }
             if self.nodes.all()[place].here {
                 self.nodes.node(place).here = false;
                 self.event(json!({"event": "node", "node": &*name, "state": "gone"}));
@@ -195,9 +200,16 @@ impl Session {
             .learn(&name, &knobs, touched, self.checker.knobs());
         // Thousands may say hello at once.
         self.unsaved = true;
+        let monitor_only = self.nodes.all()[place].monitor_only;
+        if let Some(kill) = &mut self.switch.kill
+            && kill.heard(&name, touched, monitor_only)
+        {
+            let order = json!({"op": "restore", "id": kill.id});
+            self.order(&name, &order);
+        }
         // What is on its way has its own answers.
-        let may_set = self.mode != Mode::Observe
-            && !self.fallback.killed()
+        let may_set = self.switch.mode() != Mode::Observe
+            && !self.switch.fallback.killed()
             && !self.nodes.all()[place].monitor_only;
         if !behind.is_empty() && may_set && self.relay.busy().is_none() {
             self.serial += 1;
@@ -245,6 +257,10 @@ impl Session {
                 return Ok(());
             }
         };
+        if let Some(kill) = &mut self.switch.kill {
+            let fault = answer.as_ref().err().map(String::as_str);
+            self.unsaved |= kill.answered(&name, id, fault);
+        }
         let end = self.relay.answered(&name, id, answer, self.tick());
         self.finish(end);
         Ok(())

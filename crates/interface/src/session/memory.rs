@@ -1,73 +1,104 @@
-//! What a new start of the interface must know, in a file of its own.
+//! What a new start of the interface must know, in files of their own: beside the database, for its disk may be full.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
 use super::{Announced, Session};
-use crate::config::Mode;
-use crate::fallback::Event;
+use crate::LOG;
+use crate::clock::unix_s;
+use crate::kill::Kill;
 use crate::replay::Job;
 use crate::setting::Setting;
+use crate::state::{Content, Files, read};
+use crate::switch::Found;
+
+/// The parts of the state that are the session's.
+pub(super) fn parts(rest: &Value) -> Option<(Setting, Option<Announced>)> {
+    let part = |key: &str| rest.get(key).cloned();
+    let setting = serde_json::from_value(part("setting")?).ok()?;
+    let workload = serde_json::from_value(part("workload")?).ok()?;
+    Some((setting, workload))
+}
+
+/// The state of an earlier version: one file, without generation and checksum.
+pub(super) fn former(files: &Files) -> Option<Result<String, String>> {
+    let name = files.former().display();
+    match read(files.former()) {
+        Content::Missing => None,
+        Content::Unreadable(why) => Some(Err(format!("{name}: {why}"))),
+        Content::Bytes(bytes) => {
+            Some(String::from_utf8(bytes).map_err(|_| format!("{name}: is damaged")))
+        }
+    }
+}
 
 impl Session {
-    /// What a new start must know: beside the database, for the disk may be full.
+    /// What is written beside the switch and the mode.
+    pub(crate) fn rest(&self) -> Value {
+        json!({"setting": self.setting, "workload": self.workload})
+    }
+
+    /// Writes what a new start must know. What cannot be written is said, once.
     pub(crate) fn remember(&mut self) {
+        let before = self.switch.fault().map(str::to_owned);
+        let _ = self.switch.keep(&self.rest());
+        self.say_state(before.as_deref());
+    }
+
+    /// Says what of the state could not be written; `before`: what was said already.
+    pub(crate) fn say_state(&mut self, before: Option<&str>) {
         self.unsaved = false;
         self.saved_at = Instant::now();
-        let state = json!({"version": 1, "setting": self.setting, "killed": self.fallback.killed(), "mode": self.mode,
-            "workload": self.workload});
-        let path = self.state_path();
-        let draft = path.with_extension("draft");
-        let written =
-            std::fs::write(&draft, state.to_string()).and_then(|()| std::fs::rename(&draft, &path));
-        if let Err(error) = written {
-            eprintln!("ascard interface: {}: {error}", path.display());
+        match self.switch.fault() {
+            Some(fault) if before != Some(fault) => LOG.line(format_args!("state {fault}")),
+            _ => {}
         }
     }
 
-    pub(super) fn recall(&mut self) {
-        let Ok(text) = std::fs::read(self.state_path()) else {
-            return;
-        };
-        let Ok(state) = serde_json::from_slice::<Value>(&text) else {
-            eprintln!(
-                "ascard interface: {}: is damaged and passed over",
-                self.state_path().display()
-            );
-            return;
-        };
-        if state["killed"] == json!(true) {
-            self.fallback.on(Event::Kill);
-        }
-        // Of the file's mode and the one that somebody chose the more careful one.
-        if let Ok(mode) = serde_json::from_value::<Mode>(state["mode"].clone()) {
-            self.mode = self.mode.min(mode);
-        }
-        if let Ok(setting) = serde_json::from_value::<Setting>(state["setting"].clone()) {
+    /// Takes up what was found.
+    pub(super) fn recall(&mut self, found: &Found) {
+        if let Some((setting, workload)) = parts(&found.rest) {
             let (setting, wrong) = setting.within_limits();
             if let Some((count, first)) = wrong {
-                eprintln!(
-                    "ascard interface: {}: {count} entries of the setting are over the limits and left out: {first}",
-                    self.state_path().display()
-                );
+                LOG.line(format_args!(
+                    "{count} entries of the stored setting are over the limits and left out: {first}"
+                ));
             }
             self.setting = setting;
+            // A job goes on while the interface is begun anew; its end will be announced.
+            let known = workload.filter(|it| check_name("name", &it.name).is_ok());
+            if let Some(known) = known {
+                self.writer.send(Job::Open(self.database_of(Some(&known))));
+                self.workload = Some(known);
+            }
         }
-        // A job goes on while the interface is begun anew; its end will be announced.
-        let known: Option<Announced> =
-            serde_json::from_value(state["workload"].clone()).unwrap_or(None);
-        if let Some(known) = known.filter(|it| check_name("name", &it.name).is_ok()) {
-            self.writer.send(Job::Open(self.database_of(Some(&known))));
-            self.workload = Some(known);
+        if let Some(damage) = &found.damage {
+            let why = format!(
+                "the state cannot be read ({damage}): the session is killed until `ascar capes control revive`"
+            );
+            LOG.line(&why);
+            self.audit("interface", "kill", &why, json!({}));
+            let kill = self.new_kill(&why);
+            self.switch.kill(kill);
+            self.setting.restored();
+        } else if self.switch.killed() && self.switch.kill.is_none() {
+            self.switch.kill = Some(self.new_kill("killed before the interface was started"));
+        }
+        self.remember();
+        if self.switch.fault().is_none() {
+            Files::beside(&self.config.database).forget_former();
         }
     }
 
-    fn state_path(&self) -> PathBuf {
-        let mut name = self.config.database.as_os_str().to_owned();
-        name.push(".state");
-        PathBuf::from(name)
+    /// A kill that asks every node that can set something.
+    pub(crate) fn new_kill(&mut self, why: &str) -> Kill {
+        self.serial += 1;
+        let now = unix_s();
+        // Another start counts from one again.
+        let id = format!("kill-{:x}-{}", (now * 1e6) as u64, self.serial);
+        let nodes = self.nodes.all().iter().filter(|node| !node.monitor_only);
+        Kill::new(id, why, now, nodes.map(|node| node.name.to_string()))
     }
 }

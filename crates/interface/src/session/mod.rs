@@ -22,10 +22,11 @@ use serde_json::{Value, json};
 use channel::Channel;
 use told::Told;
 
+use crate::LOG;
 use crate::checker::{Checker, Situation};
 use crate::clock::{Clock, local};
 use crate::config::{Config, Mode};
-use crate::fallback::{Event, Fallback, Restore, State};
+use crate::fallback::{Event, Restore, State};
 use crate::history::Reader;
 use crate::live;
 use crate::metrics::Metrics;
@@ -34,6 +35,8 @@ use crate::prometheus::{Page, Text};
 use crate::relay::{Action, End, Order, Relay};
 use crate::replay::{Job, Record, Report, Writer};
 use crate::setting::{Setting, Values};
+use crate::state::Files;
+use crate::switch::Switch;
 use crate::ticks::{Row, Taken, Tick, Ticks};
 
 /// A node that sent nothing for so many ticks, and so long, is gone.
@@ -98,7 +101,6 @@ pub struct Counters {
 pub struct Session {
     pub(crate) config: Config,
     pub(crate) prefix: String,
-    pub(crate) mode: Mode,
     pub(crate) nodes: Nodes,
     ticks: Ticks,
     metrics: Metrics,
@@ -112,7 +114,7 @@ pub struct Session {
     pub(crate) checker: Checker,
     pub(crate) relay: Relay,
     pub(crate) service_level: ServiceLevel,
-    pub(crate) fallback: Fallback,
+    pub(crate) switch: Switch<Files>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     clock: Clock,
@@ -142,6 +144,10 @@ impl Session {
     pub fn new(config: Config, stopped: fn() -> bool) -> Result<Self, Fault> {
         let checker = Checker::new(&config)?;
         let (writer, last) = Writer::start(&config.database, config.limits()).map_err(Fault)?;
+        let files = Files::beside(&config.database);
+        let former = memory::former(&files);
+        let is_right = |rest: &Value| memory::parts(rest).is_some();
+        let (switch, found) = Switch::start(files, config.mode, former, is_right);
         let interval = Duration::from_secs_f64(config.interval_s);
         let clock = Clock::start(interval, last);
         let now = Instant::now();
@@ -158,7 +164,6 @@ impl Session {
         let patience_ticks = (config.action_timeout_s / config.interval_s).ceil() as i64;
         let mut session = Self {
             prefix: format!("ascar.capes.{}", config.session),
-            mode: config.mode,
             nodes: Nodes::new(config.nodes_max),
             ticks,
             metrics: Metrics::new(config.metrics.clone()),
@@ -174,7 +179,7 @@ impl Session {
             checker,
             relay: Relay::new(config.rollout.clone(), patience_ticks),
             service_level: ServiceLevel::new(config.guard().limits()),
-            fallback: Fallback::default(),
+            switch,
             writer,
             reader: Reader::start().map_err(Fault)?,
             clock,
@@ -193,7 +198,7 @@ impl Session {
             config,
             stopped,
         };
-        session.recall();
+        session.recall(&found);
         Ok(session)
     }
 
@@ -233,6 +238,8 @@ impl Session {
             // What nodes say to that must be heard.
             self.data.flush(CONTROL_PATIENCE);
             self.order_all(&json!({"op": "hello"}));
+            self.beat_at = Instant::now();
+            self.beat();
         }
     }
 
@@ -262,9 +269,9 @@ impl Session {
                 }
                 Report::Lost(count) => {
                     self.counters.ticks_lost += count as u64;
-                    eprintln!(
-                        "ascard interface: the disk takes nothing: {count} ticks are given up"
-                    );
+                    LOG.line(format_args!(
+                        "the disk takes nothing: {count} ticks are given up"
+                    ));
                 }
                 Report::Opened(path, last) => {
                     self.database = path;
@@ -277,7 +284,7 @@ impl Session {
                         .send(Job::Setting(self.tick(), self.told.whole()));
                 }
                 Report::Refused(path, error) => {
-                    eprintln!("ascard interface: {error}");
+                    LOG.line(format_args!("{error}"));
                     self.event(json!({"event": "storage", "stored": true, "refused": path, "error": error}));
                 }
             }
@@ -293,16 +300,17 @@ impl Session {
     }
 
     fn set_storage_fault(&mut self, fault: Option<String>) {
-        if fault.is_none() != self.fallback.stored() {
+        if fault.is_none() != self.switch.fallback.stored() {
             if let Some(error) = &fault {
-                eprintln!(
-                    "ascard interface: cannot write {}: {error}",
+                LOG.line(format_args!(
+                    "cannot write {}: {error}",
                     self.database.display()
-                );
+                ));
             }
             self.event(json!({"event": "storage", "stored": fault.is_none(), "error": fault}));
         }
-        self.fallback
+        self.switch
+            .fallback
             .on(fault.map_or(Event::Stored, Event::Unstored));
     }
 

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// With a beat so many nodes are asked by name; where more have not confirmed a kill, all are.
+const ASKED_MAX: usize = 32;
+
 /// Values of the setting in force that are shown as metrics of our own.
 const KEYS_SHOWN_MAX: usize = 10_000;
 
@@ -52,8 +55,8 @@ impl Session {
                 .map(|(name, value)| (name.to_string(), json!(value)))
                 .collect(),
             setting: self.told.for_tick(&setting, number),
-            mode: json!(self.mode),
-            holding: self.fallback.reason(number).map(str::to_owned),
+            mode: json!(self.switch.mode()),
+            holding: self.switch.fallback.reason(number).map(str::to_owned),
             workload: self.workload.as_ref().map(|it| it.name.as_str()),
         };
         let messages = live::messages(&common, rows, self.data.payload_bytes_max());
@@ -75,7 +78,28 @@ impl Session {
         if Instant::now() >= self.beat_at {
             self.beat_at = Instant::now() + BEAT_EVERY;
             let tick = self.tick();
-            self.order_all(&json!({"op": "beat", "tick": tick}));
+            let killed = self.switch.fallback.killed();
+            self.order_all(&json!({"op": "beat", "tick": tick, "killed": killed}));
+            self.ask_again();
+        }
+    }
+
+    /// Messages may be lost, and orders may overtake each other: whoever has not confirmed a kill is asked again.
+    fn ask_again(&mut self) {
+        let Some(kill) = &self.switch.kill else {
+            return;
+        };
+        let order = json!({"op": "restore", "id": kill.id});
+        let nodes: Vec<String> = kill
+            .unconfirmed()
+            .take(ASKED_MAX + 1)
+            .map(str::to_owned)
+            .collect();
+        if nodes.len() > ASKED_MAX {
+            return self.order_all(&order);
+        }
+        for node in nodes {
+            self.order(&node, &order);
         }
     }
 
@@ -195,7 +219,9 @@ impl Session {
                 "ascar_capes_holding",
                 "gauge",
                 "1 when nothing may be changed",
-                f64::from(u8::from(self.fallback.state(self.tick()) != State::Tuning)),
+                f64::from(u8::from(
+                    self.switch.fallback.state(self.tick()) != State::Tuning,
+                )),
             ),
         ] {
             text.one(name, kind, help, value);

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from ascar.capes.session.processes import last_words
+from ascar.capes.session.processes import last_words, private_log
 from ascar.errors import InputError, Refused, WorkError
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def detach(folder: Folder, words: Sequence[str]) -> Path:
         raise Refused(f"session {folder.path.name!r}: runs already, process {running.pid}")
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = folder.path / "up.log"
-    with log.open("wb") as file:
+    log.unlink(missing_ok=True)
+    with private_log(log) as file:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "ascar", *words],
             stdin=subprocess.DEVNULL,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ascar.errors import EnvironmentLacks, InputError, WorkError
 from ascar.messaging import bound
@@ -119,7 +120,7 @@ class ManagedProcess:
         if self.log.exists() and self.log.stat().st_size > _LOG_BYTES_MAX:
             self.log.replace(self.log.with_suffix(".log.1"))
         try:
-            with self.log.open("ab") as log:
+            with private_log(self.log) as log:
                 self._process = subprocess.Popen(
                     bound(self._words, signal.SIGTERM),
                     cwd=self._folder,
@@ -176,6 +177,11 @@ class ManagedProcess:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise EnvironmentLacks(f"{self.name}: cannot be run: {error}") from None
+
+
+def private_log(path: Path) -> IO[bytes]:
+    """A log, opened to add to it, that only its owner may read; one that is there keeps its rights."""
+    return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def last_words(log: Path) -> str:

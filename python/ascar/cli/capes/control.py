@@ -8,7 +8,7 @@ import typer
 
 from ascar.cli.capes.where import session_at
 from ascar.cli.epilog import examples
-from ascar.cli.options import Connection, Job, Json, Quiet, Session, Why
+from ascar.cli.options import Connection, Job, Json, Quiet, Session, Wait, Why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "ascar capes control kill --why 'disk replaced'      every knob back at once; nothing more until revive",
+    "ascar capes control kill --wait 60                  who has not confirmed it after a minute",
     "ascar capes control mode approve                    or observe, automatic",
     "ascar capes control waiting                         what waits for approval",
     "ascar capes control approve learner-5f2c-17         or reject",
@@ -46,6 +47,7 @@ def control(
     connection: Connection = None,
     why: Why = "",
     job: Job = "",
+    wait: Wait = 10.0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -53,36 +55,46 @@ def control(
 
     The interface judges it, and writes it down with who asked and why.
 
-    Exit status: 0 done, 1 refused or nobody answers, 2 bad input.
+    After `kill` it waits until every node has confirmed that its knobs are back, and names the others.
+
+    Exit status: 0 done, 1 refused or nobody answers, 2 bad input, 3 a node has not confirmed the kill.
     """
+    from ascar.capes.messages.confirmation import KillConfirmation
     from ascar.capes.messages.control_requests import control_request_of
     from ascar.cli.output import emit, people
-    from ascar.cli.statuses import DONE, FAILED
+    from ascar.cli.statuses import DONE, FAILED, decided
     from ascar.messaging import run_interruptible
 
     order = control_request_of(operation, words or (), job=job)
     name, settings = session_at(session, connection, "operator")
-    answer = run_interruptible(_asked(settings(), name, order, why))
+    answer = run_interruptible(_asked(settings(), name, order, why, wait))
     refused = answer.get("verdict") in ("refused", "failed")
     # What was rejected is refused because it was asked for.
     refused = refused and order.op != "reject"
+    kill = KillConfirmation.of(answer) if order.op == "kill" else None
+    is_complete = kill is None or kill.is_complete
     if json:
         from ascar.results.capes import CapesControlResult
 
         result = CapesControlResult(session=name, operation=order.op, asked=order.keys, answer=answer)
         emit("capes-control", result)
-    elif not quiet or refused:
+    elif not quiet or refused or not is_complete:
         for line in _lines(name, order, answer):
             people().print(line, markup=False, highlight=False, soft_wrap=True)
-    return FAILED if refused else DONE
+    return FAILED if refused else DONE if is_complete else decided(False)
 
 
-async def _asked(settings: Settings, session: str, order: ControlRequest, why: str) -> dict[str, Any]:
+async def _asked(
+    settings: Settings, session: str, order: ControlRequest, why: str, wait_s: float
+) -> dict[str, Any]:
     from ascar.capes.messages.bus import Bus
+    from ascar.capes.messages.confirmation import kill_confirmation
 
     async with await Bus.open(settings, session, name="ascar capes control") as bus:
         op = "status" if order.op == "waiting" else order.op
         found = await bus.control(op, why=why, person=_person(), **order.keys)
+        if op == "kill":
+            found = await kill_confirmation(bus, found, wait_s)
     answer = cast("dict[str, Any]", found) if isinstance(found, dict) else {"answer": found}
     return {"waiting": answer.get("waiting", [])} if order.op == "waiting" else answer
 
@@ -111,6 +123,10 @@ def _lines(session: str, order: ControlRequest, answer: Mapping[str, Any]) -> li
         return [_plain(f"{one.get('id')}  {_setting(one.get('set'))}") for one in waiting] or [
             "nothing waits"
         ]
+    if order.op == "kill":
+        from ascar.capes.messages.confirmation import KillConfirmation
+
+        return [_plain(f"{session}: {line}") for line in KillConfirmation.of(answer).lines()]
     if "verdict" in answer:
         reason = f": {answer['reason']}" if answer.get("reason") else ""
         return [_plain(f"{session}: {answer['verdict']}{reason}")]
