@@ -49,6 +49,14 @@ pub const USERS_KEEPER: Role = Role {
 /// An agent's starter: it starts the keeper, by sudo where it is not root, and programs of its user.
 pub const STARTER: Role = USERS_KEEPER;
 
+/// The holder of an agent's lease, once what it holds has started: it passes bytes on.
+pub const HOLDER: Role = Role {
+    capabilities: Some(&[]),
+    has_privileged_children: false,
+    may_gain: false,
+    umask: None,
+};
+
 /// An agent, which reads messages of others and what root alone may read; what it starts, its starter starts.
 pub const AGENT: Role = Role {
     capabilities: Some(&[DacReadSearch]),

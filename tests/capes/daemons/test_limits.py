@@ -52,11 +52,13 @@ def test_a_name_of_a_megabyte_silences_nobody(system, until):
     # What an older interface has stored of such a node is left out at the next start.
     interface.terminate()
     assert interface.wait(100) == 0
-    state = system.folder / "replay.sqlite.state"
-    stored = json.loads(state.read_text())
-    assert state.stat().st_size < 10_000
-    stored["setting"]["current"] = {f"d.*.x@bad1/{'x' * 1_000_000}": 1, "d.*.x@good/a": 2}
-    state.write_text(json.dumps(stored))
+    for slot in system.folder.glob("replay.sqlite.state.*"):
+        assert slot.stat().st_size < 10_000
+        slot.unlink()
+    current = {f"d.*.x@bad1/{'x' * 1_000_000}": 1, "d.*.x@good/a": 2}
+    setting = {"current": current, "defaults": {}, "changed": []}
+    state = {"version": 1, "setting": setting, "killed": False, "mode": "automatic", "workload": None}
+    (system.folder / "replay.sqlite.state").write_text(json.dumps(state))
     system.interface(KNOB)
     until(lambda: "1 entries of the setting are over the limits" in system.log("interface"), "its name")
     bus.json("ticks", lambda it: "node1" in it["nodes"] and it["tick"] > tick + 6)

@@ -24,6 +24,7 @@ CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, NET_ADMIN = 0, 1, 2, 3, 5, 1
 SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, SYSLOG = 19, 21, 24, 34
 KEPT = {
     "agent": {DAC_READ_SEARCH},
+    "holder": set(),
     "interface": {DAC_OVERRIDE},
     "load": {DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SYS_RESOURCE},
     "keeper": {
@@ -113,10 +114,12 @@ def test_processes_that_root_starts_keep_what_they_need(system, sysctl, until, l
     (starter,) = children(agent.pid)
     until(lambda: len(children(starter)) == 2, "a collector's program and a keeper")
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children(starter)}
-    (keeper,) = [pid for pid, words in commands.items() if b"keeper" in words]
-    (program,) = commands.keys() - {keeper}
+    (holder,) = [pid for pid, words in commands.items() if b"keeper" in words]
+    (program,) = commands.keys() - {holder}
+    (keeper,) = children(holder)
     check(agent.pid, "agent")
     check(interface.pid, "interface")
+    check(holder, "holder")
     check(keeper, "keeper")
     check(load(), "load")
     # What its user wants to run is run as before: with this user's rights, and deaf to nothing.

@@ -52,6 +52,7 @@ impl Holder {
             .args(&self.command[1..])
             .stdin(Stdio::piped())
             .spawn()?;
+        ascar_privileges::reduce(&ascar_privileges::HOLDER)?;
         let mut pipe = child.stdin.take().expect("stdin is piped");
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let end = self.pass_on(&mut pipe)?;

@@ -63,7 +63,7 @@ impl Session {
             let (setting, wrong) = setting.within_limits();
             if let Some((count, first)) = wrong {
                 LOG.line(format_args!(
-                    "{count} entries of the stored setting are over the limits and left out: {first}"
+                    "{count} entries of the setting are over the limits and left out: {first}"
                 ));
             }
             self.setting = setting;
