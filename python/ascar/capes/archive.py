@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 _BYTES_MAX: Final = 4 << 30
 _HEADER: Final = "header"
+# A member may claim to hold more than there is memory.
+_DAMAGES: Final = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    AttributeError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
 
 
 def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -68,7 +78,7 @@ def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any
             if sizes > _BYTES_MAX:
                 raise refused(path, f"would unpack to {sizes} bytes")
             arrays = {name: np.asarray(file[name]) for name in file.files}
-    except (ValueError, OSError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as problem:
+    except _DAMAGES as problem:
         raise refused(path, "is damaged, or no such file at all") from problem
     return _header(path, arrays, form, version_max), arrays
 
