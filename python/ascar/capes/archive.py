@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.errors import InputError, WorkError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _header(path: Path, arrays: Mapping[str, NDArray[Any]], form: str, version_m
     if raw is None or raw.dtype != np.uint8:
         raise refused(path, "has no header")
     try:
-        about = msgspec.json.decode(raw.tobytes(), type=dict[str, Any])
+        about = typed.decode(raw.tobytes(), dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise refused(path, "its header is damaged") from problem
     if about.get("format") != form:

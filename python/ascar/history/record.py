@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import InputError
 from ascar.history import codec
 from ascar.history.conclusion import check_conclusion, check_outcome
@@ -198,7 +199,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     if version < _PRESENT_NAMES_SINCE and has_old_names(table.get("space")):
         table = _with_present_names(table)
     try:
-        run = msgspec.convert(table, RunRecord, strict=False)
+        run = typed.convert(table, RunRecord, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise InputError(f"{where}: {error}; export it again") from error
     if not _NAME.fullmatch(run.name):
