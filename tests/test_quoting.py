@@ -1,4 +1,4 @@
-"""What is exported says one value, whatever the value: read back by a shell, or by the rules of its format."""
+"""What is exported says one value, whatever it is: read back by a shell, or by the rules of its format."""
 
 from __future__ import annotations
 
