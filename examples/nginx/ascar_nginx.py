@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.quoting import comment, shell_line
 from ascar.results.machine import AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Space, boolean, integer, ordinal
@@ -145,8 +146,8 @@ class Nginx(Target):
         return {"target": "nginx", "config": str(self.config)}
 
     def commands(self, configuration, chosen):
-        lines = [f"# in {self.config}: {name} {word(configuration[name])};" for name in chosen]
-        return {"shell": [*lines, " ".join(self._command("-s", "reload"))] if lines else []}
+        lines = [comment(f"in {self.config}: {name} {word(configuration[name])};") for name in chosen]
+        return {"shell": [*lines, shell_line(self._command("-s", "reload"))] if lines else []}
 
     @classmethod
     def placement(cls, options, space, configuration, place):

@@ -10,6 +10,7 @@ from ascar.errors import Refused
 from ascar.systems import Adopting, open_target, options_of, system_of
 from ascar.systems.adapter import in_force
 from ascar.systems.asking import apply_checked, entering
+from ascar.systems.catalogue import check_known
 from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import describe_machine
@@ -38,9 +39,11 @@ def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
 
     Raises:
         EnvironmentLacks: the package of the system cannot be imported.
+        InputError: the system does not have a parameter, or does not take its value.
         Refused: a study that is running holds a knob, so what is in force now is a trial's.
     """
     options = run.study.target
+    check_known(options, run.space, configuration)
     found = system_of(options).placement(options_of(options), run.space, configuration, place)
     _refuse_held(found.settings)
     settings = tuple(one for one in found.settings if one.before != one.after)

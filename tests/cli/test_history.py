@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ascar.history import History
+from ascar.history.seal import seal_runs
 from ascar.results.outcome import Outcome
 from ascar.results.trial import Failure, Purpose, TrialState
 from ascar.results.verdict import Verdict
@@ -290,6 +291,8 @@ def test_a_label_of_a_value_that_a_parameter_does_not_have_is_passed_over(ascar,
         (mode,) = [one for one in space["parameters"] if one["name"] == "mode"]
         mode["weaker"]["journal"] = "integrity"
         connection.execute("UPDATE run SET space = ? WHERE id = 1", [json.dumps(space)])
+    with History() as history, history._database.write() as writing:
+        seal_runs(writing, [1])
     assert ascar("history", "show", "1").status == 0
 
 

@@ -87,6 +87,8 @@ def test_a_history_is_brought_up_to_date(path, clock, kept):
                 )
         connection.execute("UPDATE trial SET configuration_key = 'old'")
         connection.execute("UPDATE run SET digest = 'old', state = 'interrupted'")
+        for table, column in (("run", "checksum"), ("trial", "checksum"), ("trial", "readings_checksum")):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 4")
         old = "".join(connection.execute("SELECT text || space || outcome FROM run").fetchone())
         assert '"read_ahead_kb"' in old
@@ -124,6 +126,8 @@ def test_a_parameter_of_ones_own_keeps_its_name(path, clock, study, space, confi
     with History(path, clock.moment()) as history, history.begin(study, space, {}) as run:
         run.finish_trial(make.complete(1, configuration))
     with sqlite3.connect(path) as connection:
+        for table, column in (("run", "checksum"), ("trial", "checksum"), ("trial", "readings_checksum")):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 4")
     connection.close()
     with History(path) as history:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from explorer_page import Explorer, explored, serving
+from explorer_page import TOKEN, Explorer, explored, serving
 
 from ascar.web import Fixed
 
@@ -61,6 +61,7 @@ def window(browser: Browser) -> Iterator[BrowserContext]:
     """Of all pages; what they show is in their addresses alone."""
     context = browser.new_context(viewport={"width": 1500, "height": 1000}, accept_downloads=True)
     context.set_default_timeout(200_000)
+    context.add_cookies([{"name": TOKEN.cookie, "value": TOKEN.text, "domain": "127.0.0.1", "path": "/"}])
     yield context
     context.close()
 

@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ascar.web import Exploration, Roles, application, bound, of_table
+from ascar.web import AccessToken, Exploration, Roles, application, bound, of_table
 from ascar.web.serving import Server
 
 if TYPE_CHECKING:
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
     from ascar.web import Subject
 
+TOKEN = AccessToken.random()
+"""What the servers of these tests ask for; their browser has it."""
+
 
 @contextmanager
-def serving(subject: Subject, port: int = 0, poll_s: float = 0.05) -> Generator[str]:
-    """Serve on 127.0.0.1; yields the address."""
+def serving(
+    subject: Subject, port: int = 0, poll_s: float = 0.05, token: AccessToken = TOKEN
+) -> Generator[str]:
+    """Serve on 127.0.0.1; yields the address without the token."""
     listener = bound("127.0.0.1", port)
-    server = Server(application(subject, poll_s=poll_s))
+    server = Server(application(subject, token, poll_s=poll_s))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.client
 import json
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import polars as pl
 import pytest
+from explorer_page import TOKEN, explored, serving
 
 from ascar.errors import InputError, Refused
-from ascar.web import application, bound
+from ascar.web import AccessToken, Fixed, application, bound
 from ascar.web.application import PAGE
 from ascar.web.guard import HEADERS, RequestGuard
 
@@ -27,7 +29,8 @@ def ask(served):
 
     def ask(path, method="GET", body=None, **headers):
         with closing(http.client.HTTPConnection(address, timeout=30)) as connection:
-            names = {name.replace("_", "-"): value for name, value in headers.items()}
+            names = {"Cookie": f"{TOKEN.cookie}={TOKEN.text}"}
+            names |= {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, names)
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
@@ -58,6 +61,62 @@ def test_a_name_that_is_not_ours_is_refused(ask, host):
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:80", "127.0.0.9"])
 def test_names_of_this_machine_are_answered(ask, host):
     assert ask("/api/table", Host=host)[0] == 200
+
+
+ROUTES = ["/", "/explore.js", "/api/table", "/api/metric?name=throughput", "/api/events", "/nothing"]
+
+
+@pytest.mark.parametrize("cookie", ["", "{0.cookie}=x", "ascar=;=\x01", "other={0.text}"])
+@pytest.mark.parametrize("path", ROUTES)
+def test_without_the_token_nothing_is_answered(ask, path, cookie):
+    cookie = cookie.format(TOKEN)
+    for query in ("", "token=", "token=x", "token=\xff", f"other={TOKEN.text}"):
+        address = f"{path}{'&' if '?' in path else '?'}{quote(query, '=')}"
+        status, headers, content = ask(address, Cookie=cookie)
+        assert (status, headers["Set-Cookie"]) == (403, None), address
+        assert b"refused: carries no token of this server" in content
+    for posted in ("/api/inspect", "/api/explore"):
+        assert ask(posted, "POST", b"mode,throughput\na,1\nb,2\n", Cookie=cookie)[0] == 403
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"}
+    assert ask(path, Cookie=cookie, Sec_WebSocket_Key="MTIzNDU2Nzg5MDEyMzQ1Ng==", **upgrade)[0] == 403
+
+
+def test_a_websocket_is_closed_before_it_is_accepted():
+    """Whichever server runs the application: uvicorn's own support of WebSockets is turned off."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/", "query_string": b"", "headers": [(b"host", b"127.0.0.1")]}
+    asyncio.run(application(Fixed(explored(FRAME)), TOKEN)(scope, None, send))
+    assert [message["type"] for message in sent] == ["websocket.close"]
+
+
+def test_the_address_gives_the_cookie_and_the_token_leaves_it(ask):
+    status, headers, content = ask(f"/?token={TOKEN.text}", Cookie="")
+    assert (status, headers["Cache-Control"]) == (200, "no-cache")
+    given, *attributes = headers["Set-Cookie"].split("; ")
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
+    assert b"url=./" in content
+    assert TOKEN.text.encode() not in content
+    assert ask("/", Cookie=f"other=1; {given}")[0] == 200
+    assert ask(f"/api/metric?name=throughput&token={TOKEN.text}", Cookie="")[0] == 200  # for programs
+
+
+def test_a_browser_arrives_by_the_printed_address_and_stays_out_of_another_server(browser):
+    """Its window has no cookie yet; a server that was started anew has another token."""
+    with closing(browser.new_context()) as context, serving(Fixed(explored(FRAME))) as url:
+        context.set_default_timeout(200_000)
+        page = context.new_page()
+        assert page.goto(url).status == 403
+        page.goto(TOKEN.in_address(url))
+        page.wait_for_url(url)
+        page.locator(".bar").first.wait_for()
+        page.reload()
+        page.locator(".bar").first.wait_for()
+        with serving(Fixed(explored(FRAME)), token=AccessToken.random()) as other:
+            assert page.goto(other).status == 403
 
 
 def test_other_pages_cannot_send_anything(ask):

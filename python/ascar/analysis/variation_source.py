@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ascar import typed
 from ascar.analysis.variation_latency import is_latency
 from ascar.analysis.variation_runs import FrameLayout
 from ascar.analysis.variation_study import SOURCE
@@ -95,11 +96,10 @@ def table_source(
 def _with_records(
     frame: pl.DataFrame, layout: FrameLayout, asked: str | None
 ) -> tuple[pl.DataFrame, FrameLayout]:
-    decoder = msgspec.json.Decoder(_Record)
     records: list[_Record] = []
     for row, text in enumerate(frame[_RECORD]):
         try:
-            records.append(_Record() if text is None else decoder.decode(text))
+            records.append(_Record() if text is None else typed.decode(text, _Record))
         except (msgspec.MsgspecError, RecursionError) as error:
             raise InputError(
                 f"row {row + 1}, {_RECORD}: {error}; export the run again, or drop the column"
@@ -140,7 +140,7 @@ def _lazily(frame: pl.DataFrame) -> bool | None:
     """False where the study that the table brings along initialises nothing lazily."""
     texts = frame[_RUN].drop_nulls() if _RUN in frame.columns and frame[_RUN].dtype == pl.String else ()
     try:
-        kinds = [initialises_lazily(Study.parse(msgspec.json.decode(text, type=_Run).text)) for text in texts]
+        kinds = [initialises_lazily(Study.parse(typed.decode(text, _Run).text)) for text in texts]
     except (AscarError, msgspec.MsgspecError, RecursionError):
         return None
     return False if kinds and all(kind is False for kind in kinds) else None

@@ -7,6 +7,8 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ascar.render import visible
+
 if TYPE_CHECKING:
     from ascar.events import Event, Listener
     from ascar.objective import Objective
@@ -56,7 +58,7 @@ class ProgressLines:
         if self._display is not None:
             self._change(line)
         elif self._prints:
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"{visible(line)}\n")
             sys.stderr.flush()
 
     def _change(self, line: str) -> None:

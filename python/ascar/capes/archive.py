@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.errors import InputError, WorkError
 
 if TYPE_CHECKING:
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 
 _BYTES_MAX: Final = 4 << 30
 _HEADER: Final = "header"
+# A member may claim to hold more than there is memory.
+_DAMAGES: Final = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    AttributeError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
 
 
 def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -68,7 +79,7 @@ def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any
             if sizes > _BYTES_MAX:
                 raise refused(path, f"would unpack to {sizes} bytes")
             arrays = {name: np.asarray(file[name]) for name in file.files}
-    except (ValueError, OSError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as problem:
+    except _DAMAGES as problem:
         raise refused(path, "is damaged, or no such file at all") from problem
     return _header(path, arrays, form, version_max), arrays
 
@@ -83,7 +94,7 @@ def _header(path: Path, arrays: Mapping[str, NDArray[Any]], form: str, version_m
     if raw is None or raw.dtype != np.uint8:
         raise refused(path, "has no header")
     try:
-        about = msgspec.json.decode(raw.tobytes(), type=dict[str, Any])
+        about = typed.decode(raw.tobytes(), dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise refused(path, "its header is damaged") from problem
     if about.get("format") != form:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from ascar import typed
 from ascar.space import ChangeCost
 
 __all__ = ["DEVICE_MARK", "KernelSetting", "kernel_setting", "linux"]
@@ -89,7 +90,7 @@ class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def linux() -> dict[str, KernelSetting]:
     """The kernel's settings by name."""
     text = Path(__file__).with_name("linux.toml").read_text("utf-8")
-    found = msgspec.convert(tomllib.loads(text), _List)
+    found = typed.convert(tomllib.loads(text), _List)
     return {one.name: one for one in found.knob}
 
 

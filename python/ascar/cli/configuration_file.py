@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import typed
 from ascar.cli.output import say
 from ascar.small_file import SmallFile
 
@@ -34,7 +35,7 @@ def read_configuration(path: Path, space: Space) -> Configuration:
     where = f"--configuration = {str(path)!r}"
     file = SmallFile(path, where, _BYTES_MAX, "save one in `ascar explore`")
     try:
-        found = msgspec.json.decode(file.content(), type=_File)
+        found = typed.decode(file.content(), _File)
     except (ValueError, RecursionError) as error:
         raise file.refused(f"is not a configuration: {error}") from error
     if found.schema != SCHEMA:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +27,8 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from ascar.web import Exploration, RowSource, Subject
 
 EXAMPLES = examples(
@@ -61,12 +63,13 @@ def explore(
 ) -> int:
     """Explore studies, tables, running studies and sessions of online tuning in the browser, until ^C.
 
-    The page only reads. It is served to this machine alone unless --host names another address; whoever can
-    reach that address can then read what was measured.
+    The page only reads. The printed address holds a token, without which nothing is answered. The page is
+    served to this machine alone unless --host names another address; whoever knows the printed address, or
+    can listen to that network, can then read what was measured.
     """
     from ascar.cli.output import say
     from ascar.errors import InputError
-    from ascar.web import application, bound, serve
+    from ascar.web import AccessToken, application, bound, serve
 
     if capes is not None and (runs or table):
         raise InputError(f"--session = {capes!r}: cannot be shown with studies or tables; leave them out")
@@ -85,18 +88,16 @@ def explore(
         whole = _first(subject)
         listener = stack.enter_context(bound(host, port))
         address = listener.getsockname()
-        url = (
-            f"http://[{address[0]}]:{address[1]}/"
-            if ":" in address[0]
-            else f"http://{address[0]}:{address[1]}/"
-        )
+        name = f"[{address[0]}]" if ":" in address[0] else address[0]
+        token = AccessToken.random()
+        url = token.in_address(f"http://{name}:{address[1]}/")
         _announce(url, whole, as_json=json)
         if address[0] not in ("127.0.0.1", "::1"):
-            say(f"warning: --host = {host!r}: whoever reaches this address can read what was measured")
+            say(f"warning: --host = {host!r}: whoever listens to that network learns the token")
         if browser and not json:
-            _open(url)
+            stack.enter_context(_opened(url))
         with suppress(KeyboardInterrupt):
-            serve(application(subject, host), listener)
+            serve(application(subject, token, host), listener)
     return 0
 
 
@@ -214,10 +215,21 @@ def _part(path: Path, asked: _Asked) -> RowSource:
     return of_table(frame, str(path), roles)
 
 
-def _open(url: str) -> None:
-    """In the user's browser, where there is a display; without, the address was printed."""
+@contextmanager
+def _opened(url: str) -> Generator[None]:
+    """In the user's browser, where there is a display; without, the address was printed.
+
+    The browser is given a file that only the user reads: all users can see the arguments of a process.
+    """
     import os
+    import tempfile
     import webbrowser
 
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        webbrowser.open(url)
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        yield
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="ascar-", suffix=".html", encoding="ascii") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><title>ascar</title>')
+        file.flush()
+        webbrowser.open(Path(file.name).as_uri())
+        yield

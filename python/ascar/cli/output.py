@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _WIDTH_PIPED = 160
+_UNESCAPED = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _own_stdout: list[int] = []
 
 
@@ -65,7 +67,9 @@ def document_text(document: msgspec.Struct, *, line: bool = False) -> str:
     from ascar.results.encode import json_ready
 
     indent = None if line else 2
-    return json.dumps(json_ready(document), indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(json_ready(document), indent=indent, ensure_ascii=False, allow_nan=False)
+    # JSON itself escapes only the first 32; terminals act on others, too.
+    return _UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def people() -> Console:
@@ -80,17 +84,19 @@ def notes() -> Console:
 
 def say(line: str) -> None:
     """One plain line on stderr; a stderr that is gone (a closed terminal) must not stop the clean-up."""
+    from ascar.render import visible
+
     try:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{visible(line)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass
 
 
 def _console(*, stderr: bool) -> Console:
-    from rich.console import Console
+    from ascar.cli.console import VisibleConsole
 
     stream = sys.stderr if stderr else sys.stdout
     # Where nobody's window sets the width, a table must not be folded to 80 columns.
     width = None if stream.isatty() else _WIDTH_PIPED
-    return Console(stderr=stderr, width=width, highlight=False)
+    return VisibleConsole(stderr=stderr, width=width, highlight=False)

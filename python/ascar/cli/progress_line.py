@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ascar.cli.output import say
+from ascar.render import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -40,7 +41,7 @@ def progress_line(
             return
         due_s = now_s + every_s
         if terminal:
-            sys.stderr.write(f"\r\033[K{words(standing)}")
+            sys.stderr.write(f"\r\033[K{visible(words(standing))}")
             sys.stderr.flush()
         else:
             say(words(standing))

@@ -8,6 +8,7 @@ import polars as pl
 
 from ascar.errors import InputError
 from ascar.features.trace import Trace, TraceOperation
+from ascar.tables import is_packed
 
 OPERATIONS = {
     "read": TraceOperation.READ,
@@ -43,6 +44,8 @@ def parse_load_record(content: bytes) -> Trace:
     Raises:
         InputError: it is not a record, or holds no operation.
     """
+    if is_packed(content[:4]):
+        raise InputError("not a record of `ascard load --record`: is compressed; unpack it first")
     try:
         frame = pl.read_csv(io.BytesIO(content), schema=_SCHEMA, null_values=[])
     except (pl.exceptions.PolarsError, ValueError) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.errors import HistoryError
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
@@ -55,7 +56,7 @@ def decode(value: Any, kind: Any, where: str) -> Any:
         HistoryError: the value is of another shape.
     """
     try:
-        return msgspec.convert(value, kind, strict=False)
+        return typed.convert(value, kind, strict=False)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
         raise HistoryError(f"{where}: {error}; put back a copy of the history, or export it again") from error
 

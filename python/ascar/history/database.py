@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from ascar.errors import EnvironmentLacks, HistoryError
 from ascar.history.migration import MIGRATIONS
+from ascar.history.read_only import read_only_url
 from ascar.history.schema import SCHEMA_VERSION, metadata, schema_version
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ class Database:
             self.file = Path(location)
             self.name = text
             url = sa.URL.create("sqlite", database=text)
+        readable = None if self.file is None else read_only_url(self.file)
+        self._is_read_only = readable is not None
+        url = readable or url
         with self._translated():
             if self.file is not None:
                 self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,7 +69,9 @@ class Database:
                     f"history {self.name}: needs the Python package {error.name!r}, which is not installed; "
                     f"install {error.name} beside ascar, or name a file in ASCAR_HISTORY"
                 ) from error
-            if url.get_backend_name() == "sqlite":
+            if self._is_read_only:
+                event.listen(self._engine, "begin", _begin_reading)
+            elif url.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _prepare_sqlite)
                 event.listen(self._engine, "begin", _begin_sqlite)
         try:
@@ -100,8 +106,14 @@ class Database:
     def _prepare_schema(self) -> None:
         """Create the tables, or bring older ones up to date; all of it or nothing."""
         with self.read() as connection:
-            if _version(connection) == SCHEMA_VERSION:
+            version = _version(connection)
+            if version == SCHEMA_VERSION:
                 return
+            if self._is_read_only and 0 < version < SCHEMA_VERSION:
+                raise HistoryError(
+                    f"history {self.name}: has schema version {version} and is read-only; copy it to where "
+                    "it can be written, and name the copy in ASCAR_HISTORY"
+                )
         with self.write() as connection:  # two processes may get here at once: look again, holding the lock
             version = _version(connection)
             if version == 0:
@@ -186,6 +198,10 @@ def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
 def _begin_sqlite(connection: sa.Connection) -> None:
     writes = connection.get_execution_options().get("ascar_writes", True)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _begin_reading(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
 
 
 def _version(connection: sa.Connection) -> int:

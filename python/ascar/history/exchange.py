@@ -19,6 +19,7 @@ from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.history.record import FORMAT, FORMAT_VERSION, trial_record
 from ascar.history.table import RECORD_COLUMN, RUN_COLUMN, trials_table
+from ascar.tables import TableLimits, TableSource, json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from ascar.results.trial import Trial
 
-_FILE_BYTES_MAX = 4 * 2**30
+_LIMITS = TableLimits(columns_max=20_000)
 _SUFFIXES = (".json", ".parquet", ".csv")
 
 
@@ -77,22 +78,20 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     """
     path = located(path)
     suffix, where = suffix_of(path), f"file {str(path)!r}"
+    columns = (RUN_COLUMN, RECORD_COLUMN)
     try:
-        if path.stat().st_size > _FILE_BYTES_MAX:
+        if suffix != ".json":
+            return _runs_of(TableSource(path, where, _LIMITS).read(columns=columns, typed=False), where)
+        if path.stat().st_size > _LIMITS.file_bytes_max:
             raise InputError(
-                f"{where}: is larger than {_FILE_BYTES_MAX} bytes; export fewer runs, or no readings"
+                f"{where}: is larger than {_LIMITS.file_bytes_max} bytes; export fewer runs, or no readings"
             )
-        if suffix == ".json":
-            runs = _mapping(json.loads(path.read_bytes()), where).get("runs")
-            if not isinstance(runs, list):
-                raise InputError(f"{where}: is not an export of a history; `ascar history export` makes one")
-            return [_mapping(run, where) for run in cast("list[Any]", runs)]
-        columns = [RUN_COLUMN, RECORD_COLUMN]
-        if suffix == ".parquet":
-            frame = pl.read_parquet(path, columns=columns)
-        else:
-            frame = pl.read_csv(path, columns=columns, infer_schema=False)
-        return _runs_of(frame, where)
+        content = path.read_bytes()
+        _check_size(json_bytes(content), where)
+        runs = _mapping(json.loads(content), where).get("runs")
+        if not isinstance(runs, list):
+            raise InputError(f"{where}: is not an export of a history; `ascar history export` makes one")
+        return [_mapping(run, where) for run in cast("list[Any]", runs)]
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError, PolarsError) as error:
@@ -100,6 +99,14 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         raise InputError(
             f"{where}: is not an export of a history ({reason}); `ascar history export` makes one"
         ) from error
+
+
+def _check_size(size: int, where: str) -> None:
+    if size > _LIMITS.decoded_bytes_max:
+        raise InputError(
+            f"{where}: would take {size} bytes in memory, at most {_LIMITS.decoded_bytes_max} are allowed; "
+            "export fewer runs, or no readings"
+        )
 
 
 def _document(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: bool) -> dict[str, Any]:
@@ -132,7 +139,10 @@ def _table(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: 
 
 def _runs_of(frame: pl.DataFrame, where: str) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
+    size = 0
     for run, record in frame.select(RUN_COLUMN, RECORD_COLUMN).cast(pl.String).iter_rows():
+        size += json_bytes(run or "") + json_bytes(record or "")
+        _check_size(size, where)
         if run:
             runs.append({**_mapping(json.loads(run), where), "trials": []})
         if record:

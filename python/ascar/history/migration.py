@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from ascar.history import codec
+from ascar.history.seal import seal_everything
 from ascar.space import Configuration
 from ascar.space.renamed import has_old_names, study_with_present_names, with_present_names
 from ascar.study import study_digest, study_table
@@ -90,6 +91,13 @@ def _rename_in_trials(connection: sa.Connection, run_id: int) -> None:
         connection.execute(sa.text(statement), new)
 
 
+def _checksums(connection: sa.Connection) -> None:
+    """5 -> 6: runs, trials and readings get checksums; what was damaged before is not found by them."""
+    for table, column in (("run", "checksum"), ("trial", "checksum"), ("trial", "readings_checksum")):
+        connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column} TEXT"))
+    seal_everything(connection)
+
+
 def _with_present_names(text: str | None) -> str | None:
     return None if text is None else codec.dump(with_present_names(json.loads(text)))
 
@@ -99,5 +107,6 @@ MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {
     2: _abandonment_as_column,
     3: _runs_of_several_kinds,
     4: _present_names,
+    5: _checksums,
 }
 """From a version to the step that leads to the next one."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.errors import InputError
+from ascar import typed
+from ascar.errors import InputError, StudyError
 from ascar.history import codec
 from ascar.history.conclusion import check_conclusion, check_outcome
 from ascar.objective import Objective
@@ -16,7 +17,8 @@ from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
 from ascar.space.document import space_from_document
 from ascar.space.renamed import has_old_names, study_with_present_names, with_present_names
-from ascar.study import study_digest, study_table
+from ascar.study import Study, study_digest, study_table
+from ascar.systems.catalogue import check_where_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,6 +179,22 @@ def _with_present_names(table: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _check_target(text: str, space: Space, where: str) -> None:
+    """Refuse a space that the target of the study does not have.
+
+    Raises:
+        InputError: it does not.
+    """
+    try:
+        target = Study.parse(text).target
+    except StudyError:  # which this version reads differently, and neither exports nor applies
+        return
+    try:
+        check_where_known(target, space)
+    except InputError as error:
+        raise InputError(f"{where}: {error.message}") from error
+
+
 def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, list[Trial]]:
     """A run from outside, checked in every part.
 
@@ -198,7 +216,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     if version < _PRESENT_NAMES_SINCE and has_old_names(table.get("space")):
         table = _with_present_names(table)
     try:
-        run = msgspec.convert(table, RunRecord, strict=False)
+        run = typed.convert(table, RunRecord, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise InputError(f"{where}: {error}; export it again") from error
     if not _NAME.fullmatch(run.name):
@@ -206,6 +224,7 @@ def run_record(table: Mapping[str, Any], where: str) -> tuple[RunRecord, Space, 
     space = space_from_document(run.space)
     if run.kind == "study":
         Objective.parse(run.objective)
+        _check_target(run.text, space, where)
         if run.outcome is not None:
             check_outcome(run.outcome, space, where)
     elif run.outcome is not None:

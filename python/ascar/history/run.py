@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
+from ascar.history.checksum import see
 from ascar.history.conclusion import conclusion_of, conclusion_text, outcome_of, outcome_so_far, outcome_text
+from ascar.history.seal import checksum_of_run, seal_runs
 from ascar.history.trials import RunTrials
 from ascar.objective import Objective
 from ascar.results.trial import Failure, Purpose, TrialState
@@ -337,9 +339,10 @@ class Run:
 
     def _column(self, column: sa.Column[Any]) -> Any:
         with self._database.read() as connection:
-            found = connection.execute(sa.select(column).where(_run.c.id == self.id)).all()
-        if not found:
-            raise HistoryError(f"{self._where}: is no longer in the history; it was purged")
+            found = connection.execute(sa.select(column, _run.c.checksum).where(_run.c.id == self.id)).all()
+            if not found:
+                raise HistoryError(f"{self._where}: is no longer in the history; it was purged")
+            see(found[0].checksum, checksum_of_run(connection, self.id), self._where)
         return found[0][0]
 
     def _assert_owned(self) -> None:
@@ -352,6 +355,7 @@ class Run:
         if outcome is not None:
             ended["outcome"] = outcome
         connection.execute(_run.update().where(_run.c.id == self.id).values(**ended))
+        seal_runs(connection, [self.id])
 
     def _interrupt(self) -> None:
         """End what is still running."""
@@ -376,6 +380,7 @@ class Run:
             self._set_state(connection, RunState.RUNNING, finished_at="")
             if changed:
                 connection.execute(_run.update().where(_run.c.id == self.id).values(**changed))
+                seal_runs(connection, [self.id])
         self.text = changed.get("text", self.text)
 
     def _end_running(self, connection: sa.Connection) -> None:

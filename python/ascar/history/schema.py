@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 metadata = MetaData()
 
@@ -50,6 +50,8 @@ run = Table(
     Column("outcome", Text),
     # Since version 4: "study", "session" or "search"; earlier ones kept studies only.
     Column("kind", Text, nullable=False, server_default="study"),
+    # Since version 6: of all other columns and of the machine's description; see checksum.py.
+    Column("checksum", Text),
     sqlite_autoincrement=True,
 )
 
@@ -78,6 +80,9 @@ trial = Table(
     # Since version 4: who proposed the configuration, NULL where that was not kept; and why.
     Column("origin", Text),
     Column("reason", Text, nullable=False, server_default=""),
+    # Since version 6: of all other columns and the metrics, and of the readings.
+    Column("checksum", Text),
+    Column("readings_checksum", Text),
     Index("trial_by_configuration", "run_id", "configuration_key"),
     Index("trial_by_score", "run_id", "state", "number", "purpose", "score", "duration_s"),
 )

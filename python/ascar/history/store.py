@@ -17,12 +17,14 @@ import sqlalchemy as sa
 from ascar import __version__
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
+from ascar.history.checksum import see
 from ascar.history.conclusion import verdict_of
 from ascar.history.database import Database
 from ascar.history.latest import Latest
 from ascar.history.lock import RunLock, holder, lock_name
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
 from ascar.history.run import Run, RunKind, RunState, WriteContext
+from ascar.history.seal import checksum_of_run, damaged, seal_runs
 from ascar.history.trials import RunTrials
 from ascar.results.machine_difference import machine_difference
 from ascar.results.trial import Purpose, TrialState
@@ -248,7 +250,9 @@ class History:
                     same == (begun.name if begun.kind is RunKind.STUDY else begun.digest),
                     _run.c.state == RunState.RUNNING.value,
                 )
+                ids = connection.execute(sa.select(_run.c.id).where(left)).scalars().all()
                 connection.execute(_run.update().where(left).values(state=RunState.INTERRUPTED.value))
+                seal_runs(connection, ids)
                 row = {
                     "kind": begun.kind.value,
                     "name": begun.name,
@@ -265,6 +269,7 @@ class History:
                 }
                 inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
+                seal_runs(connection, [inserted[0]])
             return self._open(inserted[0], lock)
         except BaseException:
             lock.release()
@@ -368,6 +373,15 @@ class History:
             )
         return run
 
+    def damaged(self) -> list[str]:
+        """What is not as it was written, in words; empty where everything is.
+
+        Raises:
+            HistoryError: the file cannot be read at all.
+        """
+        with self._database.read() as connection:
+            return damaged(connection)
+
     def purge(self, ids: Iterable[int]) -> int:
         """Remove runs with all their trials and readings, for good; returns how many there were.
 
@@ -454,6 +468,7 @@ class History:
                 inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])
+                seal_runs(connection, ids[-1:])
                 rows = RunTrials(inserted[0], where)
                 for trial in trials:
                     rows.put(connection, trial, "")
@@ -530,6 +545,8 @@ class History:
                 .select_from(_run.join(_machine))
                 .where(_run.c.id == run_id)
             ).one()
+            where = f"history {self._database.name}: run {run_id}"
+            see(row.checksum, checksum_of_run(connection, run_id), where)
         run = Run(
             self._database,
             row,

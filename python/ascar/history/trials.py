@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from ascar.history import codec, schema
+from ascar.history.checksum import readings_checksum, see, trial_checksum
 
 if TYPE_CHECKING:
     from ascar.results.measurement import Series
@@ -35,15 +36,28 @@ class RunTrials:
 
     def start(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial that is about to begin; its number must be new."""
-        connection.execute(_trial.insert().values(run_id=self.run_id, **codec.trial_row(trial, boot_id)))
+        self._insert(connection, trial, boot_id, [], [])
 
     def put(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial with its metrics and readings, in place of what was there under its number."""
         connection.execute(_trial.delete().where(self.mine, _trial.c.number == trial.number))
-        self.start(connection, trial, boot_id)
-        for table, rows in ((_metric, codec.metric_rows(trial)), (_reading, codec.reading_rows(trial))):
+        metrics, readings = codec.metric_rows(trial), codec.reading_rows(trial)
+        self._insert(connection, trial, boot_id, metrics, readings)
+        for table, rows in ((_metric, metrics), (_reading, readings)):
             if rows:
                 connection.execute(table.insert(), [{"run_id": self.run_id, **row} for row in rows])
+
+    def _insert(
+        self,
+        connection: sa.Connection,
+        trial: Trial,
+        boot_id: str,
+        metrics: list[dict[str, Any]],
+        readings: list[dict[str, Any]],
+    ) -> None:
+        row = {"run_id": self.run_id, **codec.trial_row(trial, boot_id)}
+        row |= {"checksum": trial_checksum(row, metrics), "readings_checksum": readings_checksum(readings)}
+        connection.execute(_trial.insert().values(**row))
 
     def read(
         self, connection: sa.Connection, condition: sa.ColumnElement[bool], *, readings: bool
@@ -51,11 +65,12 @@ class RunTrials:
         """Trials that meet a condition on `trial`, by number.
 
         Raises:
-            HistoryError: a row holds what no version of ascar wrote.
+            HistoryError: a row is damaged, or holds what no version of ascar wrote.
         """
         wanted = self.mine & condition
         rows = connection.execute(sa.select(_trial).where(wanted).order_by(_trial.c.number)).all()
         metrics: dict[int, dict[str, float]] = {}
+        self._see(connection, rows, wanted, readings=readings)
         for row in _belonging(connection, _metric, wanted):
             metrics.setdefault(row.number, {})[row.name] = float("nan") if row.value is None else row.value
         series: dict[int, dict[str, Series]] = {}
@@ -71,6 +86,31 @@ class RunTrials:
             )
             for row in rows
         ]
+
+    def _see(
+        self, connection: sa.Connection, rows: Any, wanted: sa.ColumnElement[bool], *, readings: bool
+    ) -> None:
+        """See that trials are as they were written.
+
+        Raises:
+            HistoryError: one is damaged.
+        """
+        metrics = _by_number(_belonging(connection, _metric, wanted))
+        series = _by_number(_belonging(connection, _reading, wanted)) if readings else {}
+        for row in rows:
+            where = f"{self.where}: trial {row.number}"
+            see(row.checksum, trial_checksum(row._mapping, metrics.get(row.number, [])), where)
+            if readings:
+                see(
+                    row.readings_checksum, readings_checksum(series.get(row.number, [])), f"{where}: readings"
+                )
+
+
+def _by_number(rows: Any) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.number, []).append(row._mapping)
+    return found
 
 
 def _belonging(connection: sa.Connection, table: sa.Table, wanted: sa.ColumnElement[bool]) -> Any:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import InputError, Refused, WorkError
 from ascar.library.entries import (
     Entry,
@@ -269,7 +270,7 @@ class Library:
     def _version(self, line: bytes) -> int:
         """The version of the format, from the first line."""
         try:
-            head = msgspec.json.decode(line, type=_Head)
+            head = typed.decode(line, _Head)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(1, str(error)) from None
         if head.format not in (_FORMAT, _FORMAT_1) or head.version < 1:
@@ -284,9 +285,9 @@ class Library:
     def _entry(self, line: bytes, number: int, version: int) -> Entry:
         try:
             if version == 1:
-                entry = upgraded(msgspec.json.decode(line, type=WorkloadEntry | RulesEntry1 | GainEntry1))
+                entry = upgraded(typed.decode(line, WorkloadEntry | RulesEntry1 | GainEntry1))
             else:
-                entry = msgspec.json.decode(line, type=Entry)
+                entry = typed.decode(line, Entry)
             entry.check()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(number, str(error)) from None

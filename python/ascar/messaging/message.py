@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def decode(payload: bytes, kind: type[Kind] | UnionType) -> Any:
     if len(payload) > MESSAGE_BYTES_MAX:
         raise MessagingError(f"message of {len(payload)} bytes: at most {MESSAGE_BYTES_MAX} are read")
     try:
-        return msgspec.json.decode(payload, type=kind, strict=True)
+        return typed.decode(payload, kind)
     except (
         msgspec.DecodeError,
         UnicodeDecodeError,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import InputError
 from ascar.small_file import SmallFile
 from ascar.toml import toml_text
@@ -137,7 +138,7 @@ def read_settings(path: Path) -> Settings:
     what = f"connection file {str(path)!r}"
     table = SmallFile(path, what, _BYTES_MAX).toml()
     try:
-        settings = msgspec.convert(table, Settings)
+        settings = typed.convert(table, Settings)
     except msgspec.ValidationError as error:
         raise InputError(f"{what}: {str(error)[:300]}; allowed keys: {_keys()}") from None
     secret = settings.password is not None or settings.token is not None

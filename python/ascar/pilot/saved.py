@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import InputError
 from ascar.pilot.analysis import analyze
 from ascar.results.machine import MachineRecord  # noqa: TC001 - msgspec reads the annotations
@@ -142,7 +143,7 @@ def read_saved(path: Path, column: str | None = None) -> list[SavedResult]:
             "update it"
         )
     try:
-        found = msgspec.json.decode(content, type=_KINDS[kind])
+        found = typed.decode(content, _KINDS[kind])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{shown}: is damaged: {str(error)[:200]}; measure again") from error
     if isinstance(found, _Compare):

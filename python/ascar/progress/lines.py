@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
+from ascar import typed
 from ascar.render import count, duration, p_value, percentage, score, seconds
 from ascar.results.trial import TrialState
 
@@ -75,7 +76,7 @@ def _reducing(event: Event) -> str:
 
 
 def _compared(progress: StudyProgress, event: Event) -> str:
-    known = msgspec.convert(event.data, _Compared)
+    known = typed.convert(event.data, _Compared)
     gain, limits = progress.objective.gained(known), progress.objective.gained_between(known)
     if not gain:
         return ""

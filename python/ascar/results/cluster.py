@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
+from ascar import typed
 from ascar.results.measurement import Count
 
 
@@ -171,7 +172,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str) -> ClusterOutcome:
         """The outcome that the simulator wrote."""
-        return _DECODER.decode(text)
+        return typed.decode(text, cls)
 
     def figure(self, name: str) -> float:
         """One of `FIGURES`."""
@@ -181,9 +182,6 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         """All of `FIGURES` by name."""
         return {name: self.figure(name) for name in FIGURES}
 
-
-_DECODER = msgspec.json.Decoder(ClusterOutcome)
-"""Made once, here: msgspec must not learn a type in two threads at the same time."""
 
 _ALIASES = {"stdev_mb_per_s": "stdev_pooled_mb_per_s"}
 

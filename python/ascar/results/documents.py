@@ -30,6 +30,7 @@ DOCUMENTS = {
     "history-import": "history:HistoryImportResult",
     "history-ls": "history:HistoryLsResult",
     "history-pareto": "history:HistoryParetoResult",
+    "history-check": "history:HistoryCheckResult",
     "history-purge": "history:HistoryPurgeResult",
     "history-show": "history:HistoryShowResult",
     "importance": "importance:ImportanceResult",

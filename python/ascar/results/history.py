@@ -186,3 +186,19 @@ class HistoryPurgeResult(
 
     runs: tuple[Count, ...]
     removed: Count
+
+
+class HistoryCheckResult(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/history-check/1",
+):
+    """What of the history is not as it was written.
+
+    Attributes:
+        damaged: the damaged runs, trials and readings, and what the database itself finds.
+    """
+
+    damaged: tuple[str, ...]

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from ascar.quoting import comment, shell_line, shell_word
 from ascar.results.measurement import Count
 from ascar.space import Configuration
 
@@ -162,10 +163,10 @@ class AppliedSetting(msgspec.Struct, frozen=True):
     def command(self) -> str:
         """The command that an administrator would type."""
         if self.knob.startswith("vm."):
-            return f"sysctl -w {self.knob}={self.after}"
+            return shell_line(["sysctl", "-w", f"{self.knob}={self.after}"])
         if self.path.startswith(("/proc/", "/sys/")):
-            return f"echo {self.after} > {self.path}"
-        return f"# in {self.path}: {self.knob} {self.after}"
+            return f"{shell_line(['echo', self.after])} > {shell_word(self.path)}"
+        return comment(f"in {self.path}: {self.knob} {self.after}")
 
 
 class LeftToUser(msgspec.Struct, frozen=True):

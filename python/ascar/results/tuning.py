@@ -55,7 +55,7 @@ class ExploreResult(
     """Where the page is served, and what it shows; printed before the first request is answered.
 
     Attributes:
-        url: the address of the page.
+        url: the address of the page, with the token that it asks for.
         name: the name of what the page shows; null before the first measurement.
         rows: the number of rows.
         configurations: the number of different configurations among the rows.

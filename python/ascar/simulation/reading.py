@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ascar import _core
+from ascar import _core, typed
 from ascar.errors import ScenarioError
 from ascar.simulation.explanation import explain, shown
 from ascar.simulation.scenario import Scenario
@@ -67,7 +67,7 @@ def scenario_of(table: Mapping[str, Any]) -> Scenario:
             the value and what is allowed.
     """
     try:
-        scenario = msgspec.convert(dict(table), Scenario)
+        scenario = typed.convert(dict(table), Scenario)
     except msgspec.ValidationError as error:
         raise ScenarioError(explain(str(error), table, Scenario)) from error
     check(scenario)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union
 
 import msgspec
 
-from ascar import _core
+from ascar import _core, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ def _struct(section: Mapping[str, Any], tag: str | None = None) -> Any:
         fields: list[Any] = []
         for key in section["keys"]:
             kind = _type(key["kind"])
-            given = () if key["required"] else (msgspec.convert(key["default"], kind),)
+            given = () if key["required"] else (typed.convert(key["default"], kind),)
             fields.append((key["name"], kind, *given))
         globals()[name] = msgspec.defstruct(
             name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.expression import Expression, parse
 from ascar.units import parse_duration
@@ -105,7 +106,7 @@ def convert(table: Mapping[str, Any], kind: type[_T], section: str = "") -> _T:
         StudyError: one line naming the key, the value and what is allowed.
     """
     try:
-        return msgspec.convert(dict(table), kind)
+        return typed.convert(dict(table), kind)
     except msgspec.ValidationError as error:
         raise StudyError(_explain(str(error), table, kind, section)) from error
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_c
 
 from ascar.extension import load
 from ascar.space import ChangeCost
+from ascar.systems.catalogue import check_known
 from ascar.systems.placement import Placement
 from ascar.systems.starter import Starter
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ascar.results.machine import Need
     from ascar.results.trial import Change
     from ascar.space import Configuration, Space, Value
+    from ascar.systems.catalogue import KnownParameter
     from ascar.systems.place import Place
     from ascar.workspace import Workspace
 
@@ -100,6 +102,17 @@ class System(Protocol):
     def needs(cls) -> tuple[Need, ...]:
         """Programs, rights and facilities of the kernel that this kind needs, found or not."""
         return ()
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter] | None:  # noqa: ARG003
+        """What it has, by parameter, told without looking at the machine; None: what a study gives it.
+
+        A history from elsewhere is held against it before anything is exported or put in force.
+
+        Args:
+            options: the `[target]` table without its kind.
+        """
+        return None
 
     @classmethod
     def offers(cls) -> Mapping[str, KernelSetting]:
@@ -291,8 +304,10 @@ def commands_of(
 
     Raises:
         StudyError: unknown kind, or a key of the table is wrong.
+        InputError: the system has no such parameter, or a value cannot be written so that it stays one.
         EnvironmentLacks: the machine lacks what the system needs.
     """
+    check_known(options, space, configuration)
     system = open_target(options)
     if isinstance(system, Adopting):
         system.adopt(space)

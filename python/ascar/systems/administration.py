@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ascar.quoting import (
+    fstab_field,
+    mount_option,
+    shell_line,
+    shell_word,
+    sysctl_line,
+    tuned_line,
+    udev_assignment,
+)
 from ascar.space import ChangeCost
 from ascar.systems.recipe import recipe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ascar.space import Configuration, Space
     from ascar.systems.recipe import Recipe
@@ -64,7 +73,9 @@ def command_lines(
     return {
         "shell": [*_making(recipe, costs), *_settings(recipe)],
         "fstab": [_fstab(recipe)] if ChangeCost.REFORMAT_RESTORE in costs or _options(recipe) else [],
-        "sysctl": [f"{knob} = {value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")],
+        "sysctl": [
+            sysctl_line(knob, value) for knob, value in recipe.knobs.items() if knob.startswith("vm.")
+        ],
         "udev": _udev(recipe),
         "tuned": _tuned(recipe),
     }
@@ -72,10 +83,11 @@ def command_lines(
 
 def _mkfs(recipe: Recipe) -> str:
     words = [
-        _WORDS[recipe.fs][name].format(value, int(value) // MIB if isinstance(value, int) else value)
+        word.format(value, int(value) // MIB if isinstance(value, int) else value)
         for name, value in recipe.format.items()
+        for word in _WORDS[recipe.fs][name].split()
     ]
-    return " ".join([f"mkfs.{recipe.fs}", *words, DEVICE])
+    return shell_line([f"mkfs.{recipe.fs}", *words, DEVICE])
 
 
 def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
@@ -83,10 +95,10 @@ def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
     if ChangeCost.REFORMAT_RESTORE in costs:
         return [_mkfs(recipe), _mount(recipe)]
     if ChangeCost.UMOUNT_MOUNT in costs:
-        return [f"umount {MOUNTPOINT}", _mount(recipe)]
+        return [shell_line(["umount", MOUNTPOINT]), _mount(recipe)]
     if ChangeCost.REMOUNT in costs:
         return [
-            f"mount -o {','.join(('remount', *recipe.remount))} {MOUNTPOINT}",
+            shell_line(["mount", "-o", _joined(("remount", *recipe.remount)), MOUNTPOINT]),
             *_mounted_settings(recipe),
         ]
     return _mounted_settings(recipe)
@@ -95,7 +107,7 @@ def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
 def _mounted_settings(recipe: Recipe) -> list[str]:
     """What the mounted file system has files for."""
     return [
-        f"echo {value} > /sys/fs/{knob.replace('.DEV.', '/DEVICE/')}"
+        _echo(value, f"/sys/fs/{knob.replace('.DEV.', '/DEVICE/')}")
         for knob, value in recipe.mounted_knobs.items()
     ]
 
@@ -107,17 +119,26 @@ def _options(recipe: Recipe) -> str:
         for knob, value in recipe.mounted_knobs.items()
         if knob.endswith(".inode_readahead_blks")
     ]
-    return ",".join([*recipe.mount, *later])
+    return _joined((*recipe.mount, *later))
+
+
+def _joined(options: Iterable[str]) -> str:
+    return ",".join(mount_option(one) for one in options)
 
 
 def _mount(recipe: Recipe) -> str:
     options = _options(recipe)
-    return " ".join(["mount", "-t", recipe.fs, *(["-o", options] if options else []), DEVICE, MOUNTPOINT])
+    return shell_line(["mount", "-t", recipe.fs, *(["-o", options] if options else []), DEVICE, MOUNTPOINT])
+
+
+def _echo(value: int | str, path: str) -> str:
+    return f"{shell_line(['echo', value])} > {shell_word(path)}"
 
 
 def _fstab(recipe: Recipe) -> str:
     check = 0 if recipe.fs in ("xfs", "btrfs") else 2
-    return f"{DEVICE} {MOUNTPOINT} {recipe.fs} {_options(recipe) or 'defaults'} 0 {check}"
+    fields = [DEVICE, MOUNTPOINT, recipe.fs, _options(recipe) or "defaults", 0, check]
+    return " ".join(fstab_field(field) for field in fields)
 
 
 def _queue(recipe: Recipe) -> dict[str, int | str]:
@@ -129,15 +150,16 @@ def _queue(recipe: Recipe) -> dict[str, int | str]:
 
 
 def _settings(recipe: Recipe) -> list[str]:
-    vm = [f"sysctl -w {knob}={value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")]
-    return [
-        *(f"echo {value} > /sys/block/DEVICE/queue/{name}" for name, value in _queue(recipe).items()),
-        *vm,
+    vm = [
+        shell_line(["sysctl", "-w", f"{knob}={value}"])
+        for knob, value in recipe.knobs.items()
+        if knob.startswith("vm.")
     ]
+    return [*(_echo(value, f"/sys/block/DEVICE/queue/{name}") for name, value in _queue(recipe).items()), *vm]
 
 
 def _udev(recipe: Recipe) -> list[str]:
-    settings = [f'ATTR{{queue/{name}}}="{value}"' for name, value in _queue(recipe).items()]
+    settings = [udev_assignment(f"queue/{name}", value) for name, value in _queue(recipe).items()]
     if not settings:
         return []
     return [", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', 'KERNEL=="DEVICE"', *settings])]
@@ -148,9 +170,12 @@ def _tuned(recipe: Recipe) -> list[str]:
     if not recipe.knobs:
         return []
     lines = ["[main]", "summary=Storage settings found by ascar"]
-    if vm := [f"{knob}={value}" for knob, value in recipe.knobs.items() if knob.startswith("vm.")]:
+    if vm := [tuned_line(knob, value) for knob, value in recipe.knobs.items() if knob.startswith("vm.")]:
         lines += ["[sysctl]", *vm]
     if queue:
         # The order counts: a new scheduler resets block_nr_requests.
-        lines += ["[sysfs]", *(f"/sys/block/DEVICE/queue/{name}={value}" for name, value in queue.items())]
+        lines += [
+            "[sysfs]",
+            *(tuned_line(f"/sys/block/DEVICE/queue/{name}", value) for name, value in queue.items()),
+        ]
     return lines

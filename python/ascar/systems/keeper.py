@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
 from ascar.results.machine import RestoreReport
 from ascar.systems import keeper_replies as replies
@@ -337,7 +338,7 @@ class Keeper:
                 process.send(msgspec.json.encode(request))
                 answer = self._answer(process, self._last_id, time.monotonic() + timeout_s + GRACE_S)
                 if answer.error is None:
-                    return msgspec.json.decode(answer.ok, type=reply, dec_hook=_decode)
+                    return typed.decode(answer.ok, reply, hook=_decode)
             except msgspec.MsgspecError as error:
                 self._process = None
                 raise process.lost(f"its reply to {operation} cannot be understood: {error}") from error
@@ -350,7 +351,7 @@ class Keeper:
     def _answer(process: KeeperProcess, request_id: int, deadline: float) -> _Answer:
         """The answer to this request; those to requests that were given up (^C) are passed over."""
         while True:
-            answer = msgspec.json.decode(process.receive(deadline), type=_Answer)
+            answer = typed.decode(process.receive(deadline), _Answer)
             if answer.id == request_id or (answer.id is None and answer.error is not None):
                 return answer
 
@@ -408,7 +409,7 @@ def _restored(words: list[str]) -> RestoreReport:
     except subprocess.TimeoutExpired as error:
         raise KeeperLost(f"restore: not done within {STAGE_TIMEOUT_S:.0f} s: try again") from error
     try:
-        return msgspec.json.decode(done.stdout, type=RestoreReport)
+        return typed.decode(done.stdout, RestoreReport)
     except msgspec.MsgspecError as error:
         said = " ".join(done.stderr.decode(errors="replace").split())
         if words[0].endswith("sudo") and said.startswith("sudo:"):

@@ -24,11 +24,13 @@ from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.expression import Expression, parse
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
+from ascar.quoting import sysctl_line
 from ascar.results.machine import AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Parameter, Space, categorical, identifier, integer, ordinal
 from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
+from ascar.systems.catalogue import KnownParameter
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper
 from ascar.systems.kernel_files import KernelFiles
@@ -210,12 +212,23 @@ class Linux(Target):
         machine = describe_machine() if self._node is None else _described(self._node)
         return {"target": "linux", **machine, "device": {"name": self.options.device}}
 
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
+        """The settings that the study names, as the list of the kernel's settings has them."""
+        chosen = convert(options, LinuxOptions, "target")
+        settings = {identifier(name): known_setting(name) for name in chosen.settings}
+        return {
+            name: KnownParameter(numbers=not one.listed, words=one.listed) for name, one in settings.items()
+        }
+
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """Commands that set the chosen settings; those of `/proc/sys` also as lines of sysctl.d."""
         wanted = [one for one in self._settings(configuration) if one.parameter in chosen]
         return {
             "shell": [one.command for one in wanted],
-            "sysctl": [f"{one.knob} = {one.after}" for one in wanted if one.path.startswith("/proc/sys/")],
+            "sysctl": [
+                sysctl_line(one.knob, one.after) for one in wanted if one.path.startswith("/proc/sys/")
+            ],
         }
 
     @classmethod

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed
 from ascar.program.node_binary import find_ascard
 from ascar.results.trial import Change
-from ascar.space import ChangeCost
+from ascar.space import ChangeCost, preset
 from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
+from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, restore_all
 from ascar.systems.localfs_cycles import cycle_s
@@ -338,6 +339,11 @@ class LocalFileSystem(Target):
         """What results are valid for."""
         assert self._memory is not None, "a target is entered before it is used"
         return localfs_description(self.settings, self.space, self._entered().name, self._memory)
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+        """All of the preset, whatever this machine has of it."""
+        return catalogue_of(preset("storage-v5").parameters)
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The chosen part of a configuration in an administrator's words, for a device of his own."""

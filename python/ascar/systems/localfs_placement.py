@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from ascar.catalogues import DEVICE_MARK, kernel_setting
+from ascar.quoting import comment, fstab_field, shell_word
 from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
@@ -13,7 +13,7 @@ from ascar.systems.placement import Placement
 from ascar.systems.recipe import KNOBS, recipe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ascar.space import Configuration, Space
@@ -91,10 +91,9 @@ def _left(
     shell = command_lines(configuration, space, named)["shell"]
     lasting = (*named, "ext4_inode_readahead_blks") if named else ()
     fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
-    where = "" if place.mountpoint is None else str(place.mountpoint)
     commands = (
-        *(_here(line, place, shlex.quote(where)) for line in shell),
-        *(f"# /etc/fstab: {_here(line, place, _in_fstab(where))}" for line in fstab),
+        *(_here(line, place, shell_word) for line in shell),
+        *(comment(f"/etc/fstab: {_here(line, place, fstab_field)}") for line in fstab),
     )
     if by_cost[ChangeCost.REFORMAT_RESTORE]:
         why = "a new file system: everything on the device is lost; back up first, restore afterwards"
@@ -107,16 +106,11 @@ def _left(
         yield LeftToUser(named, "remount", commands)
 
 
-def _here(line: str, place: Place, where: str) -> str:
+def _here(line: str, place: Place, quoted: Callable[[object], str]) -> str:
     """A line with the places that were named in it."""
     if place.device is not None:
-        line = line.replace(DEVICE, place.device)
-    return line.replace(MOUNTPOINT, where) if place.mountpoint is not None else line
-
-
-def _in_fstab(path: str) -> str:
-    """As fstab(5) writes a path."""
-    return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\" else letter for letter in path)
+        line = line.replace(DEVICE, quoted(place.device))
+    return line if place.mountpoint is None else line.replace(MOUNTPOINT, quoted(place.mountpoint))
 
 
 def _warnings(recipe: Recipe, place: Place) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
 from ascar.systems.recording_columns import TableColumns, ended, name_of, own_space, roles_of
+from ascar.tables import TableLimits, TableSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,23 +196,10 @@ class MeasurementTable:
 def _frame(path: Path) -> pl.DataFrame:
     """The file as a frame; no two of its columns have the same name in formulas."""
     shown = f"table {str(path)!r}"
-    try:
-        if not path.is_file():
-            reason = "is not a file" if path.exists() else "no such file"
-            raise StudyError(f"{shown}: {reason}; give the path of a CSV or Parquet file")
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise StudyError(f"{shown}: larger than {FILE_BYTES_MAX} bytes; keep the columns that are needed")
-        if path.suffix.lower() in (".parquet", ".pq"):
-            frame = pl.read_parquet(path)
-        else:
-            frame = pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StudyError(f"{shown}: cannot be read: {reason}; it must be a CSV or Parquet file") from error
+    limits = TableLimits(columns_max=_COLUMNS_MAX, file_bytes_max=FILE_BYTES_MAX)
+    frame = TableSource(path, shown, limits, StudyError).read()
     if frame.height == 0 or frame.width == 0:
         raise StudyError(f"{shown}: has no rows; give a table of measurements")
-    if frame.width > _COLUMNS_MAX:
-        raise StudyError(f"{shown}: has {frame.width} columns; at most {_COLUMNS_MAX}")
     renamed = {column: name_of(column) for column in frame.columns}
     if len(set(renamed.values())) < len(renamed):
         twice = [column for column, name in renamed.items() if list(renamed.values()).count(name) > 1]

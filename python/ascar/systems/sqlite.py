@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.errors import StageFailed, StudyError
+from ascar.quoting import sql_word
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, ordinal
 from ascar.study import convert
 from ascar.systems import Sample, Target, sqlite_log
+from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.dirty_pages import write_back_cycle_s
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
@@ -347,6 +349,11 @@ class SqliteDatabase(Target):
             "exclusive": self.options.exclusive,
         }
 
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+        """The pragmas, those that need a database of its own among them."""
+        return catalogue_of(sqlite_space(exclusive=True).parameters)
+
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The pragmas to give on every connection, for the sqlite3 shell or an application."""
         kept = {name: value for name, value in configuration.items() if name in chosen}
@@ -392,5 +399,5 @@ def _in_force(database: sqlite3.Connection, name: str, wanted: Value) -> Value:
 
 def _pragma(name: str, value: Value) -> str:
     if name == "cache_size_kib":
-        return f"cache_size = -{value}"  # negative: KiB instead of pages
-    return f"{_NATIVE[name]} = {int(value) if isinstance(value, bool) else value}"
+        return f"cache_size = -{sql_word(value)}"  # negative: KiB instead of pages
+    return f"{_NATIVE[name]} = {sql_word(int(value) if isinstance(value, bool) else value)}"

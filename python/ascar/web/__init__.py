@@ -6,8 +6,10 @@ from ascar.web.part import Roles, RowSource, of_run, of_table
 from ascar.web.serving import bound, serve
 from ascar.web.session import OnlineSubject
 from ascar.web.subject import Fixed, HistorySubject, Subject
+from ascar.web.token import AccessToken
 
 __all__ = [
+    "AccessToken",
     "Dimension",
     "Exploration",
     "Fixed",

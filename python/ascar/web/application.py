@@ -22,6 +22,7 @@ from ascar.web.dropped import FILE_BYTES_MAX, explored, inspected
 from ascar.web.exploration import NothingYet
 from ascar.web.guard import RequestGuard
 from ascar.web.payload import MEDIA_TYPE, metric_payload, payload
+from ascar.web.token import AccessToken, TokenCheck
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -37,8 +38,10 @@ _SILENCE_S = 15.0
 _LOOK_S = 0.2
 
 
-def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL_S) -> Starlette:
-    """A read-only server about one subject.
+def application(
+    subject: Subject, token: AccessToken, host: str = "127.0.0.1", poll_s: float = _POLL_S
+) -> Starlette:
+    """A read-only server about one subject, for whoever has its token.
 
     Routes:
         GET /                   the page
@@ -50,6 +53,7 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
 
     Args:
         subject: the tables or runs that the server shows.
+        token: what every request must carry.
         host: the address that is listened on; it decides which names requests may call it by.
         poll_s: the time between two looks at a run.
     """
@@ -87,7 +91,7 @@ def application(subject: Subject, host: str = "127.0.0.1", poll_s: float = _POLL
             Route("/api/explore", explore, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False)),
         ],
-        middleware=[Middleware(RequestGuard, host=host)],
+        middleware=[Middleware(RequestGuard, host=host), Middleware(TokenCheck, token=token)],
         exception_handlers={HTTPException: _http_error},
     )
 

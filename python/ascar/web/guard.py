@@ -2,7 +2,8 @@
 
 A page from elsewhere may make its own name point at this machine (DNS rebinding): its requests then carry
 that name, so a request is only answered when its Host is an address, or a name of this machine. It may also
-send requests blindly: those that carry a body must come from this page.
+send requests blindly: those that carry a body must come from this page. Other users of this machine are kept
+out by the token (`ascar.web.token`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program import STDIN_BYTES_MAX, Program, check, run_program
 from ascar.program.node_binary import find_ascard
@@ -162,7 +163,7 @@ class Filebench:
         """What the workload is, and whether `ascard load` understands it."""
         answer = self._ask("load", *self._source(), "--describe")
         try:
-            return msgspec.json.decode(answer, type=Description)
+            return typed.decode(answer, Description)
         except msgspec.DecodeError as error:
             raise EnvironmentLacks(
                 f"{self._ascard}: describes a workload in an unknown form ({error}): run `make setup`"

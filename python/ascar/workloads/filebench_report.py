@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import typed
 from ascar.results.measurement import Series
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class Description(msgspec.Struct, frozen=True, tag_field="kind", tag="descriptio
     groups: list[dict[str, Any]]
 
 
+_Line = Reading | FilebenchSummary | FillLine
+
+
 class Lines:
     """Splits the output into lines and keeps what they say.
 
@@ -116,7 +120,6 @@ class Lines:
         self.summary: FilebenchSummary | None = None
         self.fill: FillLine | None = None
         self._rest = b""
-        self._decoder = msgspec.json.Decoder(Reading | FilebenchSummary | FillLine)
 
     def feed(self, chunk: bytes) -> bool:
         """Take in a piece of output; True when it brought a reading."""
@@ -129,7 +132,7 @@ class Lines:
 
     def _take(self, line: bytes) -> None:
         try:
-            report = self._decoder.decode(line)
+            report = typed.decode(line, _Line)
         except msgspec.DecodeError:  # a line cut off by a kill, or of a kind that is not read here
             return
         if isinstance(report, FilebenchSummary):

@@ -4,6 +4,9 @@ import { html, replace } from "../dom";
 import { type Run, runParts } from "./run";
 import { type Session, sessionParts } from "./session";
 
+const SILENT = "The server does not answer; trying again.";
+const REFUSED = "The server was started anew; open the address that it printed.";
+
 interface Told {
   readonly version?: number;
   readonly run?: Run | null;
@@ -26,12 +29,19 @@ export class LiveView {
   listen(): void {
     this.source = new EventSource("api/events");
     this.source.addEventListener("standing", (event) => this.heard(JSON.parse((event as MessageEvent<string>).data) as Told));
-    this.source.addEventListener("error", () => this.place.classList.add("lost"));
+    this.source.addEventListener("error", () => this.lost());
   }
 
   leave(): void {
     this.source?.close();
     this.place.hidden = true;
+  }
+
+  /** The browser tries again, unless it was refused: by a server that was started anew, with another token. */
+  private lost(): void {
+    this.place.classList.add("lost");
+    const gone = this.place.querySelector(".gone");
+    if (this.source?.readyState === EventSource.CLOSED && gone !== null) gone.textContent = REFUSED;
   }
 
   private heard(told: Told): void {
@@ -57,6 +67,6 @@ export class LiveView {
   private draw(kind: "run" | "session", parts: Node[]): void {
     this.place.hidden = false;
     this.place.dataset["kind"] = kind;
-    replace(this.place, html("p", { class: "gone" }, "The server does not answer; trying again."), ...parts);
+    replace(this.place, html("p", { class: "gone" }, SILENT), ...parts);
   }
 }

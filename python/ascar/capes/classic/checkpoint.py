@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.capes.archive import read_archive, refused, write_archive
 from ascar.capes.classic.hyperparameters import DeepQHyperparameters  # noqa: TC001  (msgspec reads it at run time)
 from ascar.capes.classic.steps import leaves_of, with_leaves
@@ -139,6 +140,6 @@ def restore(path: Path, learner: Classic) -> Header:
 def _read(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
     about, arrays = read_archive(path, _FORMAT, _VERSION)
     try:
-        return msgspec.convert(about, Header, strict=False), arrays
+        return typed.convert(about, Header, strict=False), arrays
     except (msgspec.ValidationError, InputError) as problem:
         raise refused(path, f"its header is wrong: {problem}") from problem

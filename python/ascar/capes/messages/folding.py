@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from ascar import typed
 from ascar.errors import ExpressionError, InputError
 from ascar.objective import Objective
 from ascar.results.session import (
@@ -317,6 +318,6 @@ def _whole(found: object) -> int | None:
 def _proof(told: object) -> Proof | None:
     """The proof in a message; None without one, or where it is of another form."""
     try:
-        return None if told is None else msgspec.convert(told, Proof)
+        return None if told is None else typed.convert(told, Proof)
     except msgspec.ValidationError:
         return None

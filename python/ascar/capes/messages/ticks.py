@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import ExpressionError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def performance_of(objective: Objective, metrics: Mapping[str, float | None]) ->
 
 def _read(document: Mapping[str, Any]) -> _Part | None:
     try:
-        part = msgspec.convert(document, _Part)
+        part = typed.convert(document, _Part)
     except msgspec.ValidationError:
         return None
     right = part.version <= _VERSION and 0 <= part.tick < _TICK_MAX

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from ascar import typed
 from ascar.capes.process.setting_keys import position, values_of
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class ActionQueue:
         """
         in_flight, target = self._in_flight, self.target
         try:
-            outcome = msgspec.convert(document, _Outcome)
+            outcome = typed.convert(document, _Outcome)
         except msgspec.ValidationError:
             return None
         if in_flight is None or target is None or outcome.id != in_flight.id:

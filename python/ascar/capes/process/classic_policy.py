@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import typed
 from ascar.capes.classic.checkpoint import Header, leaves_into, parts_of
 from ascar.capes.classic.learner import Classic
 from ascar.errors import InputError
@@ -101,7 +102,7 @@ class ClassicPolicy:
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """See `LearningPolicy`."""
         try:
-            about = msgspec.convert(dict(header), Header, strict=False)
+            about = typed.convert(dict(header), Header, strict=False)
         except (msgspec.ValidationError, InputError) as problem:
             raise InputError(f"its header is wrong: {problem}") from problem
         leaves_into(self.classic, about, arrays)

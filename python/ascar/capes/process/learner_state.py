@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.capes.archive import read_archive, refused, write_archive
 from ascar.errors import InputError
 
@@ -72,7 +73,7 @@ def read_state(path: Path) -> tuple[LearnerState, dict[str, NDArray[Any]]] | Non
         return None
     about, arrays = read_archive(path, _FORMAT, _VERSION)
     try:
-        state = msgspec.convert(about, LearnerState)
+        state = typed.convert(about, LearnerState)
     except msgspec.ValidationError as problem:
         raise refused(path, f"its header is wrong: {problem}") from problem
     usual = arrays.get("usual")

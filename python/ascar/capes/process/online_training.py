@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from ascar import typed
 from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.ticks import Assembler
 from ascar.capes.process.discovery import Discovery, starting_report
@@ -329,7 +330,7 @@ class _Process:
         if status is None:
             return
         try:
-            ids = [one.id for one in msgspec.convert(status, _Underway).all()]
+            ids = [one.id for one in typed.convert(status, _Underway).all()]
         except msgspec.ValidationError:
             return
         if late not in ids:

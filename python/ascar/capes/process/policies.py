@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from ascar import typed
 from ascar.capes.axes import units
 from ascar.capes.modern.learner import Modern
 from ascar.capes.modern.stored_models import StoredModels, put_back, taken_from
@@ -209,8 +210,8 @@ class ModernPolicy:
     def read(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """See `LearningPolicy`."""
         try:
-            memory = msgspec.convert(header.get("memory"), StoredModels)
-            error = msgspec.convert(header.get("error"), float | None)
+            memory = typed.convert(header.get("memory"), StoredModels)
+            error = typed.convert(header.get("error"), float | None)
         except msgspec.ValidationError as problem:
             raise InputError(f"its header is wrong: {problem}") from problem
         put_back(self.modern, memory, arrays)

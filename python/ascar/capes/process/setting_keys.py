@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar import typed
 from ascar.capes.axes import Axis
 from ascar.errors import InputError
 
@@ -95,7 +96,7 @@ def rules_of(status: Mapping[str, Any]) -> tuple[InterfaceParameter, ...]:
         InputError: they cannot be read.
     """
     try:
-        return msgspec.convert(status.get("knobs"), tuple[InterfaceParameter, ...], strict=False)
+        return typed.convert(status.get("knobs"), tuple[InterfaceParameter, ...], strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"the interface's knobs: {error}; is it of this version?") from None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from ascar import typed
 from ascar.capes.session.files import write_private
 from ascar.errors import EnvironmentLacks, InputError, Refused
 from ascar.messaging import read_settings, token
@@ -117,7 +118,7 @@ class Folder:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             try:
-                return msgspec.json.decode(content, type=Running)
+                return typed.decode(content, Running)
             except msgspec.DecodeError:
                 return None
         else:

@@ -2,7 +2,7 @@
 
 import typer
 
-from ascar.cli.history import exchange, ls, pareto, purge, show
+from ascar.cli.history import check, exchange, ls, pareto, purge, show
 
 __all__ = ["app"]
 
@@ -14,4 +14,5 @@ app.command("pareto", epilog=pareto.EXAMPLES, short_help="Show what several obje
 )
 app.command("export", epilog=exchange.EXPORT_EXAMPLES, short_help="Write runs to a file.")(exchange.export)
 app.command("import", epilog=exchange.IMPORT_EXAMPLES, short_help="Add a file's runs.")(exchange.import_)
+app.command("check", epilog=check.EXAMPLES, short_help="Find what is damaged.")(check.check)
 app.command("purge", epilog=purge.EXAMPLES, short_help="Remove runs for good.")(purge.purge)

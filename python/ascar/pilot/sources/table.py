@@ -8,6 +8,7 @@ import polars as pl
 
 from ascar.errors import InputError
 from ascar.pilot.sources.recorded import RecordedSeries, number, pick, readings
+from ascar.tables import is_packed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,9 @@ def text_frame(path: Path, **options: Any) -> pl.DataFrame:
     Raises:
         InputError: it is no such file.
     """
+    with path.open("rb") as file:
+        if is_packed(file.read(4)):
+            raise InputError(f"{str(path)!r}: is compressed; unpack it first")
     try:
         return pl.read_csv(path, infer_schema=False, glob=False, **options)
     except pl.exceptions.NoDataError:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import WorkError
 from ascar.messaging import token
 
@@ -46,7 +47,7 @@ class Roster:
         path = self._path(workload)
         try:
             with path.open("rb") as file:
-                found = msgspec.json.decode(file.read(_BYTES_MAX), type=ExpectedDeployment)
+                found = typed.decode(file.read(_BYTES_MAX), ExpectedDeployment)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return found if found.version == 1 else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
-from ascar import __version__
+from ascar import __version__, typed
 from ascar.errors import InputError, Refused, WorkError
 from ascar.rules import RuleSet
 from ascar.sharp.trials.bench import RuleRun, RuleTrial
@@ -179,13 +179,13 @@ class Journal:
 
     def _check(self, line: bytes, about: About) -> None:
         try:
-            version = msgspec.json.decode(line, type=_Version)
+            version = typed.decode(line, _Version)
             if version.format == _FORMAT and version.version > VERSION:
                 raise InputError(
                     f"journal {str(self._path)!r}: has version {version.version}; this ascar reads up to "
                     f"{VERSION}: use the one that wrote it, or begin anew with another --out"
                 )
-            head = msgspec.json.decode(line, type=_Head)
+            head = typed.decode(line, _Head)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(1, str(error)) from None
         if head.format != _FORMAT or head.version != VERSION:
@@ -200,7 +200,7 @@ class Journal:
 
     def _recall(self, line: bytes, number: int) -> None:
         try:
-            entry = msgspec.json.decode(line, type=_Entry)
+            entry = typed.decode(line, _Entry)
             rules = None if entry.observed is None else RuleSet.parse(entry.observed)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(number, str(error)) from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ascar.errors import AscarError
+from ascar.quoting import comment, shell_line
 from ascar.results.machine import AppliedSetting, LeftToUser
 from ascar.systems import Placement
 from ascar.systems.program.files import SettingsFile, files_of
@@ -40,10 +40,10 @@ def lines_of(
     else:
         way = None if cost is None else restart_of(cost, options)
         if way is not None and way[0] == "restart":
-            lines.append(shlex.join(command_of(options.restart[way[1]], values)))
+            lines.append(shell_line(command_of(options.restart[way[1]], values)))
         elif way is not None:
             user = ["--user"] if options.service_of == "user" else []
-            lines.append(shlex.join(["systemctl", *user, way[1], options.service]))
+            lines.append(shell_line(["systemctl", *user, way[1], options.service]))
     return [*lines, *_apply_lines(options, wiring, space, (values, named))]
 
 
@@ -51,7 +51,7 @@ def start_line(options: ProgramOptions, values: Mapping[str, str]) -> str:
     """The command that starts the program, with its variables."""
     variables = {name: filled(text, values) for name, text in options.environment.items()}
     before = [f"{name}={text}" for name, text in variables.items() if text is not None]
-    return shlex.join([*(["env", *before] if before else []), *command_of(options.start, values)])
+    return shell_line([*(["env", *before] if before else []), *command_of(options.start, values)])
 
 
 def placement_of(options: ProgramOptions, space: Space, configuration: Configuration) -> Placement:
@@ -91,10 +91,11 @@ def _file_lines(options: ProgramOptions, values: Mapping[str, str], named: Colle
         path = file.path.replace("{directory}", _DIRECTORY, 1)
         for key, template in file.keys.items():
             if names_in(str(template)) & set(named) and (text := filled(str(template), values)) is not None:
-                yield f"# in {path}: {key} = {text}"
+                yield comment(f"in {path}: {key} = {text}")
         told = [name for name in named if name in file_of_template(file).names(named)]
         if told:
-            yield f"# {path} is {file.template} with {', '.join(f'{name} = {values[name]}' for name in told)}"
+            values_told = ", ".join(f"{name} = {values[name]}" for name in told)
+            yield comment(f"{path} is {file.template} with {values_told}")
 
 
 def file_of_template(section: FileSection) -> SettingsFile:
@@ -108,8 +109,8 @@ def _apply_lines(
     values, named = given
     wanted = [name for name in named if name in wiring.applied]
     if wanted and not wiring.by_name:
-        yield shlex.join(command_of(options.apply, values))
+        yield shell_line(command_of(options.apply, values))
         return
     for name in wanted:
         own = {"name": space[name].native or name, "value": values[name]}
-        yield shlex.join(command_of(options.apply, {**values, **own}))
+        yield shell_line(command_of(options.apply, {**values, **own}))

@@ -1,0 +1,143 @@
+"""Values as words of other programs' files and commands, one function a format.
+
+What is exported is pasted into a shell of root's or put under /etc, and a history may come from anybody. Each
+function returns text that its reader takes for exactly that value, and refuses what its format cannot say.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from ascar.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+_SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
+
+
+def shell_word(value: object) -> str:
+    """A word of sh(1).
+
+    Raises:
+        InputError: it has a character that a terminal would act on.
+    """
+    text = str(value)
+    return shlex.quote(
+        _without(text, "a shell command", lambda sign: not (sign.isprintable() or sign in "\n\t"))
+    )
+
+
+def shell_line(words: Iterable[object]) -> str:
+    """A command of sh(1), word by word.
+
+    Raises:
+        InputError: as `shell_word`.
+    """
+    return " ".join(shell_word(word) for word in words)
+
+
+def comment(text: str) -> str:
+    """A line that begins with "#" in every format.
+
+    Raises:
+        InputError: it is more than a line.
+    """
+    return f"# {_printable(text, 'a comment')}"
+
+
+def fstab_field(value: object) -> str:
+    """A field of fstab(5).
+
+    Raises:
+        InputError: it is empty, or has a character that is not printed.
+    """
+    text = str(value)
+    if not text:
+        raise InputError("'': cannot be written to fstab; leave it out")
+    _without(text, "fstab", lambda sign: not (sign.isprintable() or sign in "\t\n"))
+    return "".join(f"\\{ord(sign):03o}" if sign in " \t\n\\#" else sign for sign in text)
+
+
+def mount_option(value: object) -> str:
+    """One option of mount(8), which a comma would make two.
+
+    Raises:
+        InputError: it has a comma, or a character that is not printed.
+    """
+    text = _printable(str(value), "a mount option")
+    return _without(text, "a mount option", lambda sign: sign in ', "\\')
+
+
+def sysctl_line(key: str, value: object) -> str:
+    """A line of sysctl.d(5).
+
+    Raises:
+        InputError: the key is none, or the value is more than a line.
+    """
+    text = _printable(str(value), "sysctl.d")
+    return f"{_key(key, 'sysctl.d')} = {_trimmed(text, 'sysctl.d')}"
+
+
+def udev_assignment(attribute: str, value: object) -> str:
+    """`ATTR{attribute}="value"` of udev(7), in which neither quotes nor substitutions are left.
+
+    Raises:
+        InputError: the attribute is none, or the value has a quote or a backslash.
+    """
+    text = _printable(str(value), "a udev rule")
+    text = _without(text, "a udev rule", lambda sign: sign in '"\\')
+    text = text.replace("$", "$$").replace("%", "%%")
+    return f'ATTR{{{_key(attribute, "a udev rule")}}}="{text}"'
+
+
+def tuned_line(key: str, value: object) -> str:
+    """A line of a TuneD profile, whose `${...}` would run a function.
+
+    Raises:
+        InputError: the key is none, or the value is more than a plain word or several.
+    """
+    text = _printable(str(value), "a TuneD profile")
+    text = _without(text, "a TuneD profile", lambda sign: sign in "$\\#;%=[]\"'")
+    return f"{_key(key.removeprefix('/'), 'a TuneD profile', key)}={_trimmed(text, 'a TuneD profile')}"
+
+
+def sql_word(value: object) -> str:
+    """A number or a name of SQL that needs no quotes.
+
+    Raises:
+        InputError: it would need them.
+    """
+    if not _SQL_WORD.fullmatch(str(value)):
+        raise _refused(str(value), "a pragma", "letters, digits and '_'")
+    return str(value)
+
+
+def _without(text: str, where: str, is_bad: Callable[[str], bool]) -> str:
+    for sign in text:
+        if is_bad(sign):
+            raise _refused(text, where, f"no {sign!r}")
+    return text
+
+
+def _printable(text: str, where: str) -> str:
+    return _without(text, where, lambda sign: not sign.isprintable())
+
+
+def _trimmed(text: str, where: str) -> str:
+    if not text or text != text.strip():
+        raise _refused(text, where, "no space at its ends")
+    return text
+
+
+def _key(key: str, where: str, whole: str | None = None) -> str:
+    if not _KEY.fullmatch(key):
+        raise _refused(key, where, "letters, digits, '_', '.', '/' and '-'")
+    return whole or key
+
+
+def _refused(text: str, where: str, allowed: str) -> InputError:
+    return InputError(f"{text[:80]!a}: cannot be written to {where}, which allows {allowed}; set it by hand")
