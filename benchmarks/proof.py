@@ -39,7 +39,7 @@ CASES = 50_000
 EXAMPLES = 5_000
 """Of `tests/conftest.py`, for its profile `proof`."""
 CUTS = 5
-"""Of the power, for each kind of system."""
+"""Of the power, or kills in a guest, for each kind of system."""
 PATIENCE_S = 3600.0
 
 
@@ -116,6 +116,7 @@ PROOFS = (
         6,
         ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
     ),
+    Proof("kill a guest's processes", 25, 20, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),
     Proof("cut the power", 10, 20, (f"{POWER}test_power_cuts_lose_no_completed_trial_and_leave_nothing",)),
     Proof("cut it without fsync", 10, 20, (f"{POWER}test_without_fsync_the_same_cuts_lose_something",)),
     Proof("read frames", 100, CASES, crate=("ascar-wire", "byte")),

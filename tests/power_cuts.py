@@ -1,4 +1,4 @@
-"""A study or a session in a guest whose power is cut in the middle of it, again and again."""
+"""A study or a session in a guest, in the middle of which the power is cut, or processes are killed."""
 
 from __future__ import annotations
 
@@ -123,6 +123,18 @@ LOAD = "while true; do echo $(($$ % 97 + 1)) runs/s; sleep 0.02; done\n"
 SETUP = "mount /dev/vda /mnt && mount --bind /mnt/lib /var/lib && cd /mnt/work"
 # What the boot of a machine does.
 RESTORE = (f"{BIN}/ascard keeper --restore", f"{BIN}/ascard keeper --user --restore")
+# The program itself, and not the shell that has started it.
+PROGRAM = "pkill -KILL -f 'python [^ ]*/ascar (tune|capes)'"
+KEEPERS = "pkill -KILL -x ascard"
+KILLS = {
+    "study": (PROGRAM, KEEPERS, f"{PROGRAM}; {KEEPERS}", f"{KEEPERS}; {PROGRAM}"),
+    "session": (
+        PROGRAM,
+        f"{PROGRAM}; {KEEPERS}",
+        f"{KEEPERS}; {PROGRAM}",
+        f"{PROGRAM}; pkill -KILL nats-server",
+    ),
+}
 TUNE = f"{BIN}/ascar tune /mnt/work/study.toml"
 COMPLETE = re.compile(
     r"^trial (\d+) \((?:default|search)\), (?!failed|interrupted|quarantined)", re.MULTILINE
@@ -161,6 +173,32 @@ class Machine:
             found.append(self._boot(goes_on=len(found) + 1 < count))
         return found
 
+    def kills(self, count: int) -> list[list[str]]:
+        """Kill the study or session, its keeper, or both so many times; what is not as before each time.
+
+        What a living keeper puts back is waited for.
+        """
+        found: list[list[str]] = []
+        with (
+            VolatileDisk(self._image) as disk,
+            DiskServer(disk) as server,
+            Guest([server], VARIABLES) as guest,
+        ):
+            self._begin(guest)
+            while len(found) < count:
+                self._work(guest)
+                guest.run(self._rng.choice(KILLS["session" if self.kind == "session" else "study"]))
+                self._said |= {int(number) for number in self._told.findall(guest.console)}
+                end_s = time.monotonic() + LIMIT_S
+                while (problems := self._compare(guest)) and time.monotonic() < end_s:
+                    time.sleep(1.0)
+                found.append(problems)
+        return found
+
+    @property
+    def _told(self) -> re.Pattern[str]:
+        return PUBLISHED if self.kind == "session" else COMPLETE
+
     def _boot(self, *, goes_on: bool) -> list[str]:
         """Boot, compare, and cut the power in the middle of what goes on; what the cut before has lost."""
         problems: list[str] = []
@@ -169,10 +207,11 @@ class Machine:
             DiskServer(disk) as server,
             Guest([server], VARIABLES) as guest,
         ):
-            if self._before is not None:
-                problems = self._compare(guest)
+            problems = self._begin(guest)
             if goes_on and not problems:
                 self._work(guest)
+                guest.cut(self._rng)
+                self._said |= {int(number) for number in self._told.findall(guest.console)}
         if problems:
             self._image.unlink()
             self._image = self._make_disk()
@@ -180,26 +219,38 @@ class Machine:
                 self._boot(goes_on=True)
         return problems
 
+    def _begin(self, guest: Guest) -> list[str]:
+        """Mount the disk and compare, where there is something to compare with; what has been lost."""
+        mounted = guest.run(SETUP)
+        if mounted.status != 0:
+            return [f"the disk cannot be mounted: {mounted.output}"]
+        if self._before is not None:
+            return self._compare(guest)
+        self._put_back(guest)
+        self._before = self._examined(guest)["machine"]
+        return []
+
     def _work(self, guest: Guest) -> None:
-        """Go on with the study or the session, and cut the power in the middle of it."""
-        if self._before is None:
-            self._put_back(guest)
-            self._before = self._examined(guest)["machine"]
-        told = PUBLISHED if self.kind == "session" else COMPLETE
+        """Go on with the study or the session until a moment in the middle of it."""
+        before = len(guest.console)
         preload = "" if self.fsync else "export LD_PRELOAD=/mnt/no_fsync.so;"
         guest.start(f"{preload} {self._command()} 2>&1 | cat; echo '{ENDED}'")
-        if self.kind == "session":
+        if self.kind == "session":  # its message server is another one each time
+            guest.run("pkill -KILL -f /power/watch.py")
             guest.start(f"exec {BIN}/python -P {SCRIPTS}/watch.py")
-        guest.wait(lambda: told.search(guest.console) or ENDED in guest.console, "it works", LIMIT_S)
+
+        def works() -> bool:
+            said = guest.console[before:]
+            if ENDED in said:
+                raise WorkError(f"it has ended too early: {said}")
+            return self._told.search(said) is not None
+
+        guest.wait(works, "it works", LIMIT_S)
         end_s = time.monotonic() + self._rng.uniform(0.0, MOMENT_S_MAX)
-        guest.wait(lambda: time.monotonic() >= end_s, "the moment of the cut")
-        if ENDED in guest.console:
-            raise WorkError(f"it has ended before the cut: {guest.console[-1000:]}")
-        guest.cut(self._rng)
-        self._said |= {int(number) for number in told.findall(guest.console)}
+        guest.wait(lambda: works() and time.monotonic() >= end_s, "the moment comes")
 
     def _compare(self, guest: Guest) -> list[str]:
-        """What is not as before the cut, or not as it was said to be."""
+        """What is not as before, or not as it was said to be."""
         try:
             problems = self._put_back(guest)
             found = self._examined(guest)
@@ -230,14 +281,12 @@ class Machine:
         return f"{TUNE} --resume" if self._said else f"{{ {TUNE} --resume || {TUNE}; }}"
 
     def _put_back(self, guest: Guest) -> list[str]:
-        """Mount the disk, and put back what a study has left; what that could not do."""
-        mounted = guest.run(SETUP)
-        if mounted.status != 0:
-            return [f"the disk cannot be mounted: {mounted.output}"]
+        """Put back what a study has left; what that could not do."""
         problems: list[str] = []
         for command in RESTORE:
             done = guest.run(command)
-            if done.status != 0 or json.loads(done.output)["left_alone"]:
+            told = re.search(r'^\{"restored".*\}$', done.output, re.MULTILINE)
+            if done.status != 0 or told is None or json.loads(told[0])["left_alone"]:
                 problems.append(f"{command}: {done.output}")
         return problems
 
@@ -262,10 +311,14 @@ class Machine:
         library = content / "no_fsync.so"
         if not self.fsync and not library.exists():
             subprocess.run(["cc", "-shared", "-fPIC", "-o", library, SCRIPTS / "no_fsync.c"], check=True)
-        image = self._folder / f"disk-{self._made}.img"
-        with image.open("wb") as file:
-            file.truncate(DISK_BYTES)
-        mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin:/usr/bin")
-        assert mkfs is not None, "guests need it as well"
-        subprocess.run([mkfs, "-q", "-F", "-d", content, image], check=True)
-        return image
+        return new_disk(self._folder / f"disk-{self._made}.img", content)
+
+
+def new_disk(image: Path, content: Path) -> Path:
+    """An image with a file system that holds a copy of a folder."""
+    with image.open("wb") as file:
+        file.truncate(DISK_BYTES)
+    mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin:/usr/bin")
+    assert mkfs is not None, "guests need it as well"
+    subprocess.run([mkfs, "-q", "-F", "-d", content, image], check=True)
+    return image

@@ -49,7 +49,7 @@ def machine() -> dict[str, object]:
 
 
 def trials() -> list[list[object]]:
-    """Run, number, and state of each trial, read as ascar reads them; a complete one has its readings."""
+    """Run, number, and state of each trial, read as ascar reads them; a complete one has its score."""
     file = DISK / "history" / "history.sqlite"
     if not file.exists():
         return []
@@ -58,10 +58,9 @@ def trials() -> list[list[object]]:
         with History(file) as history:
             for listed in history.runs():
                 for trial in history.run(listed.id).trials():
-                    whole = trial.state != "complete" or any(len(one.values) for one in trial.series.values())
-                    found.append(
-                        [listed.id, trial.number, trial.state.value if whole else "without readings"]
-                    )
+                    whole = trial.state != "complete" or trial.score is not None
+                    state = trial.state.value if whole else "without a score"
+                    found.append([listed.id, trial.number, state])
         check(file)
     except (AscarError, sqlite3.Error) as error:
         return [[0, 0, f"damaged: {error}"]]

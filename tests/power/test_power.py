@@ -30,6 +30,12 @@ def cuts(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_any_moment_all_is_as_before(kind: str, tmp_path: Path, seed: int, cuts: int) -> None:
+    machine = Machine(kind, tmp_path, random.Random(f"kill {kind} {seed}"))
+    assert machine.kills(cuts) == [[]] * cuts
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_power_cuts_lose_no_completed_trial_and_leave_nothing(
     kind: str, tmp_path: Path, seed: int, cuts: int
 ) -> None:

@@ -244,7 +244,9 @@ fn put_back(
     }
     match old {
         Some(old) => write(target, old, mode, present.as_ref().map(|it| &it.metadata))?,
-        None => std::fs::remove_file(target).doing(format!("remove {}", target.display()))?,
+        None => std::fs::remove_file(target)
+            .and_then(|()| File::open(target.parent().unwrap_or(Path::new("/")))?.sync_all())
+            .doing(format!("remove {}", target.display()))?,
     }
     report.restored.push(format!("file {}", target.display()));
     Ok(())

@@ -162,7 +162,7 @@ class Guest:
     def start(self, command: str) -> None:
         """Start a line of shell in the background; the console shows its output."""
         # What a shell starts in the background would be deaf to SIGINT.
-        self._send(f"env --default-signal=INT,QUIT sh -c {shlex.quote(command)} </dev/null &")
+        self.run(f"env --default-signal=INT,QUIT sh -c {shlex.quote(command)} </dev/null &")
 
     def wait(self, condition: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
         """Wait until a condition holds.
