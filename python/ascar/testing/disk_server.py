@@ -18,7 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ascar.testing.virtio_block import FEATURES, BlockDevice, Memory
+from ascar.testing.virtio_block import FEATURES, BlockDevice, GuestMemory
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +35,7 @@ _REPLY = 0x5
 _DESCRIPTORS_MAX = 8
 
 
-class Message(IntEnum):
+class FrontEndMessage(IntEnum):
     """What the front end asks for; others need no answer."""
 
     GET_FEATURES = 1
@@ -113,7 +113,7 @@ class _Boot:
     def serve(self, ends: socket.socket) -> None:
         """Serve it until it goes, or the server ends."""
         while True:
-            kicks = [self._kept[Message.SET_KICK]] if Message.SET_KICK in self._kept else []
+            kicks = [self._kept[FrontEndMessage.SET_KICK]] if FrontEndMessage.SET_KICK in self._kept else []
             ready = _ready(ends, self._peer, *kicks)
             if ends in ready:
                 return
@@ -144,36 +144,39 @@ class _Boot:
         """Do what a message says; return what it wants to know."""
         queue = self._device.queue
         match request:
-            case Message.GET_FEATURES:
+            case FrontEndMessage.GET_FEATURES:
                 return struct.pack("<Q", FEATURES | _PROTOCOL_FEATURES)
-            case Message.GET_PROTOCOL_FEATURES:
+            case FrontEndMessage.GET_PROTOCOL_FEATURES:
                 return struct.pack("<Q", _CONFIGURATION | _REQUESTS)
-            case Message.GET_CONFIGURATION:
+            case FrontEndMessage.GET_CONFIGURATION:
                 offset, size, _ = _HEADER.unpack_from(payload)
                 whole = self._device.configuration().ljust(offset + size, b"\0")
                 return payload[: _HEADER.size] + whole[offset : offset + size]
-            case Message.SET_MEMORY:
+            case FrontEndMessage.SET_MEMORY:
                 for index, descriptor in enumerate(descriptors):
                     address, size, _, offset = _REGION.unpack_from(payload, 8 + _REGION.size * index)
                     mapping = mmap.mmap(descriptor, offset + size)
-                    self._device.memory.append(Memory(address, size, mapping, offset))
-            case Message.SET_QUEUE_SIZE:
+                    self._device.memory.append(GuestMemory(address, size, mapping, offset))
+            case FrontEndMessage.SET_QUEUE_SIZE:
                 _, queue.size = struct.unpack_from("<II", payload)
-            case Message.SET_QUEUE_BASE:
+            case FrontEndMessage.SET_QUEUE_BASE:
                 _, queue.next = struct.unpack_from("<II", payload)
-            case Message.SET_QUEUE_ADDRESSES:
+            case FrontEndMessage.SET_QUEUE_ADDRESSES:
                 queue.descriptors, queue.used, queue.available = struct.unpack_from("<QQQ", payload, 8)
             case _:
                 pass
         self._keep(request, descriptors)
-        if request == Message.SET_CALL:
+        if request == FrontEndMessage.SET_CALL:
             self._device.call = self._kept[request]
         return None
 
     def _keep(self, request: int, descriptors: list[int]) -> None:
         """Keep the descriptor of a message of one; close all others."""
         useless = descriptors
-        if request in (Message.SET_KICK, Message.SET_CALL, Message.SET_REQUESTS) and descriptors:
+        if (
+            request in (FrontEndMessage.SET_KICK, FrontEndMessage.SET_CALL, FrontEndMessage.SET_REQUESTS)
+            and descriptors
+        ):
             useless = [self._kept[request]] if request in self._kept else []
             self._kept[request] = descriptors[0]
         for descriptor in useless:

@@ -23,7 +23,7 @@ _NEXT, _WRITABLE = 1, 2
 _DONE, _FAILED, _UNSUPPORTED = b"\0", b"\1", b"\2"
 
 
-class Request(IntEnum):
+class DiskRequest(IntEnum):
     """What the guest asks the disk for."""
 
     READ = 0
@@ -33,7 +33,7 @@ class Request(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class GuestMemory:
     """A part of the guest's memory.
 
     Attributes:
@@ -50,7 +50,7 @@ class Memory:
 
 
 @dataclass(slots=True)
-class Queue:
+class VirtQueue:
     """The one virtqueue.
 
     Attributes:
@@ -80,8 +80,8 @@ class BlockDevice:
     """
 
     disk: VolatileDisk
-    memory: list[Memory] = field(default_factory=list[Memory])
-    queue: Queue = field(default_factory=Queue)
+    memory: list[GuestMemory] = field(default_factory=list[GuestMemory])
+    queue: VirtQueue = field(default_factory=VirtQueue)
     call: int = -1
 
     def close(self) -> None:
@@ -135,13 +135,13 @@ class BlockDevice:
 
     def _done(self, kind: int, offset: int, content: bytes, wanted: int) -> tuple[bytes, bytes]:
         match kind:
-            case Request.READ:
+            case DiskRequest.READ:
                 return self.disk.read(offset, wanted), _DONE
-            case Request.WRITE:
+            case DiskRequest.WRITE:
                 self.disk.write(offset, content)
-            case Request.FLUSH:
+            case DiskRequest.FLUSH:
                 self.disk.flush()
-            case Request.IDENTIFY:
+            case DiskRequest.IDENTIFY:
                 return b"volatile", _DONE
             case _:
                 return b"", _UNSUPPORTED
