@@ -1,4 +1,4 @@
-"""A disk whose cut loses what was not flushed, sector by sector."""
+"""A disk whose cut loses what was not flushed, block by block."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SECTOR = 512
+BLOCK = 4096
 COUNT = 200
 
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     path = tmp_path / "disk"
-    path.write_bytes(bytes(SECTOR * COUNT))
+    path.write_bytes(bytes(BLOCK * COUNT))
     return path
 
 
@@ -30,36 +30,36 @@ def disk(image: Path) -> Iterator[VolatileDisk]:
         yield disk
 
 
-def sectors(disk: VolatileDisk) -> list[int]:
+def blocks(disk: VolatileDisk) -> list[int]:
     content = disk.read(0, disk.size_bytes)
-    parts = [content[at : at + SECTOR] for at in range(0, len(content), SECTOR)]
-    assert all(part == part[:1] * SECTOR for part in parts), "a sector is written as a whole"
+    parts = [content[at : at + BLOCK] for at in range(0, len(content), BLOCK)]
+    assert all(part == part[:1] * BLOCK for part in parts), "a block is written as a whole"
     return [part[0] for part in parts]
 
 
-def test_what_was_flushed_survives_and_the_rest_is_drawn_sector_by_sector(disk: VolatileDisk) -> None:
+def test_what_was_flushed_survives_and_the_rest_is_drawn_block_by_block(disk: VolatileDisk) -> None:
     disk.write(0, b"\1" * disk.size_bytes)
     disk.flush()
     disk.write(0, b"\2" * disk.size_bytes)
     disk.write(0, b"\3" * disk.size_bytes)
-    assert sectors(disk) == [3] * COUNT
+    assert blocks(disk) == [3] * COUNT
     assert disk.unflushed == COUNT
     lost = disk.cut(random.Random(1))
-    found = sectors(disk)
+    found = blocks(disk)
     assert set(found) == {1, 2, 3}
     assert lost == COUNT - found.count(3)
     assert disk.unflushed == 0
-    assert disk.cut(random.Random(2)) == 0 and sectors(disk) == found
+    assert disk.cut(random.Random(2)) == 0 and blocks(disk) == found
 
 
 def test_the_same_seed_loses_the_same(image: Path) -> None:
     found: list[list[int]] = []
     for _ in range(2):
-        image.write_bytes(bytes(SECTOR * COUNT))
+        image.write_bytes(bytes(BLOCK * COUNT))
         with VolatileDisk(image) as disk:
-            disk.write(SECTOR, b"\1" * SECTOR * 100)
+            disk.write(BLOCK, b"\1" * BLOCK * 100)
             disk.cut(random.Random(7))
-            found.append(sectors(disk))
+            found.append(blocks(disk))
     assert found[0] == found[1] and 0 < sum(found[0]) < 100
 
 
@@ -67,24 +67,22 @@ def test_a_proper_end_loses_nothing_and_a_disk_that_ignores_flushes_does(image: 
     with VolatileDisk(image, flushes=False) as disk:
         disk.write(0, b"\1" * disk.size_bytes)
     with VolatileDisk(image, flushes=False) as disk:
-        assert sectors(disk) == [1] * COUNT
+        assert blocks(disk) == [1] * COUNT
         disk.write(0, b"\2" * disk.size_bytes)
         disk.flush()
         assert disk.cut(random.Random(1)) > 0
-        assert set(sectors(disk)) == {1, 2}
+        assert set(blocks(disk)) == {1, 2}
 
 
-@pytest.mark.parametrize(
-    ("offset", "length"), [(1, SECTOR), (0, 1), (-SECTOR, SECTOR), (COUNT * SECTOR, SECTOR)]
-)
+@pytest.mark.parametrize(("offset", "length"), [(1, BLOCK), (0, 1), (-BLOCK, BLOCK), (COUNT * BLOCK, BLOCK)])
 def test_what_is_not_on_the_disk_is_refused(disk: VolatileDisk, offset: int, length: int) -> None:
-    with pytest.raises(ValueError, match="are not whole sectors of a disk"):
+    with pytest.raises(ValueError, match="are not whole blocks of a disk"):
         disk.write(offset, bytes(length))
-    with pytest.raises(ValueError, match="are not whole sectors of a disk"):
+    with pytest.raises(ValueError, match="are not whole blocks of a disk"):
         disk.read(offset, length)
 
 
-def test_an_image_of_no_whole_sectors_is_refused(image: Path) -> None:
-    image.write_bytes(bytes(SECTOR + 1))
-    with pytest.raises(ValueError, match="has 513 bytes"):
+def test_an_image_of_no_whole_blocks_is_refused(image: Path) -> None:
+    image.write_bytes(bytes(BLOCK + 1))
+    with pytest.raises(ValueError, match="has 4097 bytes"):
         VolatileDisk(image)

@@ -181,7 +181,7 @@ class Guest:
             time.sleep(_LOOK_S)
 
     def cut(self, rng: random.Random) -> int:
-        """Cut the power of the guest and its disks; return the number of sectors that lost a write."""
+        """Cut the power of the guest and its disks; return the number of blocks that lost a write."""
         self._kill()
         return sum(server.disk.cut(rng) for server in self._disks)
 

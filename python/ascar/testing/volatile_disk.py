@@ -12,32 +12,33 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-SECTOR_BYTES = 512
-"""What a disk writes as a whole."""
+BLOCK_BYTES = 4096
+"""What a disk writes as a whole. Smaller ones would tear commit blocks of ext4's journal, which Linux 6.1
+takes for damage: it does not mount the file system."""
 
 
 class VolatileDisk:
     """A disk image whose writes are durable only after a flush.
 
-    Each sector keeps every content that it had since the last flush. A cut chooses one of them for each
-    sector: writes are lost, reordered, and torn between sectors, as by a drive with a write cache.
+    Each block keeps every content that it had since the last flush. A cut chooses one of them for each
+    block: writes are lost, reordered, and torn between blocks, as by a drive with a write cache.
 
     Args:
-        path: the image, a regular file of whole sectors; it holds the durable content after a cut.
+        path: the image, a regular file of whole blocks; it holds the durable content after a cut.
         flushes: whether flushes are obeyed; a drive that ignores them loses what was written at any time.
     """
 
     def __init__(self, path: Path, *, flushes: bool = True) -> None:
         size = path.stat().st_size
-        if size == 0 or size % SECTOR_BYTES:
+        if size == 0 or size % BLOCK_BYTES:
             raise ValueError(
-                f"image {str(path)!r}: has {size} bytes; allowed are whole sectors of {SECTOR_BYTES}"
+                f"image {str(path)!r}: has {size} bytes; allowed are whole blocks of {BLOCK_BYTES}"
             )
         self.path = path
         self.flushes = flushes
         self.size_bytes = size
         self._lock = Lock()
-        # By the number of a sector: what is durable, then each later content but the present one.
+        # By the number of a block: what is durable, then each later content but the present one.
         self._earlier: dict[int, list[bytes]] = {}
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
@@ -59,7 +60,7 @@ class VolatileDisk:
 
     @property
     def unflushed(self) -> int:
-        """The number of sectors that a cut may lose."""
+        """The number of blocks that a cut may lose."""
         with self._lock:
             return len(self._earlier)
 
@@ -74,17 +75,17 @@ class VolatileDisk:
             return self._image[offset : offset + length]
 
     def write(self, offset: int, content: bytes) -> None:
-        """Write whole sectors into the cache.
+        """Write whole blocks into the cache.
 
         Raises:
             ValueError: they are not on the disk.
         """
         self._check(offset, len(content))
         with self._lock:
-            for begin in range(0, len(content), SECTOR_BYTES):
+            for begin in range(0, len(content), BLOCK_BYTES):
                 here = offset + begin
-                was = self._image[here : here + SECTOR_BYTES]
-                self._earlier.setdefault(here // SECTOR_BYTES, []).append(was)
+                was = self._image[here : here + BLOCK_BYTES]
+                self._earlier.setdefault(here // BLOCK_BYTES, []).append(was)
             self._image[offset : offset + len(content)] = content
 
     def flush(self) -> None:
@@ -94,25 +95,25 @@ class VolatileDisk:
                 self._earlier.clear()
 
     def cut(self, rng: random.Random) -> int:
-        """Cut the power: each unflushed sector becomes one of its contents since the last flush.
+        """Cut the power: each unflushed block becomes one of its contents since the last flush.
 
         Returns:
-            The number of sectors that lost a write.
+            The number of blocks that lost a write.
         """
         lost = 0
         with self._lock:
             for number, earlier in sorted(self._earlier.items()):
                 choice = rng.randrange(len(earlier) + 1)
                 if choice < len(earlier):
-                    begin = number * SECTOR_BYTES
-                    self._image[begin : begin + SECTOR_BYTES] = earlier[choice]
+                    begin = number * BLOCK_BYTES
+                    self._image[begin : begin + BLOCK_BYTES] = earlier[choice]
                     lost += 1
             self._earlier.clear()
         return lost
 
     def _check(self, offset: int, length: int) -> None:
-        whole = offset % SECTOR_BYTES == 0 and length % SECTOR_BYTES == 0
+        whole = offset % BLOCK_BYTES == 0 and length % BLOCK_BYTES == 0
         if not whole or offset < 0 or length < 0 or offset + length > self.size_bytes:
             raise ValueError(
-                f"{length} bytes at {offset}: are not whole sectors of a disk of {self.size_bytes}"
+                f"{length} bytes at {offset}: are not whole blocks of a disk of {self.size_bytes}"
             )
