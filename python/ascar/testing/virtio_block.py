@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from ascar.testing.volatile_disk import BLOCK_BYTES
+from ascar.testing.volatile_disk import SECTOR_BYTES
 
 if TYPE_CHECKING:
     import mmap
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from ascar.testing.volatile_disk import VolatileDisk
 
-FEATURES = 1 << 6 | 1 << 9 | 1 << 32
-"""The device tells the size of its blocks, has a write cache (VIRTIO_BLK_F_FLUSH), and is of version 1."""
-SECTOR_BYTES = 512
-"""Virtio's unit of places and of the capacity, whatever a disk's blocks are."""
+FEATURES = 1 << 9 | 1 << 32
+"""The device has a write cache (VIRTIO_BLK_F_FLUSH), and is of version 1."""
 _DESCRIPTOR = struct.Struct("<QIHH")
 _NEXT, _WRITABLE = 1, 2
 _DONE, _FAILED, _UNSUPPORTED = b"\0", b"\1", b"\2"
@@ -92,8 +90,8 @@ class BlockDevice:
             part.mapping.close()
 
     def configuration(self) -> bytes:
-        """The configuration space: its capacity in sectors, and the size of its blocks."""
-        return struct.pack("<Q12xI", self.disk.size_bytes // SECTOR_BYTES, BLOCK_BYTES)
+        """The configuration space: its capacity in sectors."""
+        return struct.pack("<Q", self.disk.size_bytes // SECTOR_BYTES)
 
     def serve(self) -> None:
         """Serve the requests that the guest has made available, and interrupt it."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+SECTOR_BYTES = 512
+"""The unit of places on a disk."""
 BLOCK_BYTES = 4096
 """What a disk writes as a whole. Smaller ones would tear commit blocks of ext4's journal, which Linux 6.1
 takes for damage: it does not mount the file system."""
@@ -75,17 +77,17 @@ class VolatileDisk:
             return self._image[offset : offset + length]
 
     def write(self, offset: int, content: bytes) -> None:
-        """Write whole blocks into the cache.
+        """Write whole sectors into the cache.
 
         Raises:
             ValueError: they are not on the disk.
         """
         self._check(offset, len(content))
         with self._lock:
-            for begin in range(0, len(content), BLOCK_BYTES):
-                here = offset + begin
+            for number in range(offset // BLOCK_BYTES, -(-(offset + len(content)) // BLOCK_BYTES)):
+                here = number * BLOCK_BYTES
                 was = self._image[here : here + BLOCK_BYTES]
-                self._earlier.setdefault(here // BLOCK_BYTES, []).append(was)
+                self._earlier.setdefault(number, []).append(was)
             self._image[offset : offset + len(content)] = content
 
     def flush(self) -> None:
@@ -112,8 +114,8 @@ class VolatileDisk:
         return lost
 
     def _check(self, offset: int, length: int) -> None:
-        whole = offset % BLOCK_BYTES == 0 and length % BLOCK_BYTES == 0
+        whole = offset % SECTOR_BYTES == 0 and length % SECTOR_BYTES == 0
         if not whole or offset < 0 or length < 0 or offset + length > self.size_bytes:
             raise ValueError(
-                f"{length} bytes at {offset}: are not whole blocks of a disk of {self.size_bytes}"
+                f"{length} bytes at {offset}: are not whole sectors of a disk of {self.size_bytes}"
             )
