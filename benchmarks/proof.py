@@ -1,4 +1,4 @@
-"""What takes hours: killing at random moments, a thousand times; ten million inputs for every parser.
+"""What takes hours: kills at a thousand random moments, power cuts, ten million inputs for every parser.
 
     make proof                 all of it, as far as the budget reaches; run again, it goes on
     make proof SHARE=0.01      a hundredth of it, always the same: what CI runs
@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -37,6 +38,8 @@ CRATES = ROOT / "crates"
 CASES = 50_000
 EXAMPLES = 5_000
 """Of `tests/conftest.py`, for its profile `proof`."""
+CUTS = 5
+"""Of the power, or kills in a guest, for each kind of system."""
 PATIENCE_S = 3600.0
 
 
@@ -47,7 +50,8 @@ class Proof:
     Attributes:
         name: of the proof, and of its rows.
         seeds: so many.
-        each: what one seed comes to: kills, or inputs for each test (at most, where there are no more).
+        each: what one seed comes to: kills, cuts of the power, or inputs for each test (at most, where
+            there are no more).
         tests: of pytest, as it names them.
         crate: of Rust's tests instead, and a part of their names.
     """
@@ -58,6 +62,11 @@ class Proof:
     tests: tuple[str, ...] = ()
     crate: tuple[str, str] = ("", "")
 
+    @property
+    def what(self) -> str:
+        """What `each` counts."""
+        return {"kill": "kills", "cut": "cuts"}.get(self.name.partition(" ")[0], "inputs")
+
     def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
         """What runs it with a seed, and what it wants in its environment."""
         if self.crate[0]:
@@ -65,12 +74,13 @@ class Proof:
             words = ["cargo", "test", "--quiet", "--release", "--locked", "--package", package, part]
             return words, {"PROPTEST_CASES": str(self.each), "PROPTEST_RNG_SEED": str(seed)}
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", str(PATIENCE_S)]
-        if self.name.startswith("kill"):
-            return [*words, f"--seed={seed}", *self.tests], {}
+        if self.what != "inputs":
+            return [*words, f"--seed={seed}", f"--cuts={CUTS}", *self.tests], {}
         drawn = ["-m", "hypothesis", "--hypothesis-profile=proof", f"--hypothesis-seed={seed}"]
         return [*words, *drawn, *self.tests], {}
 
 
+POWER = "tests/power/test_power.py::"
 KEEPER = "tests/keeper/test_keeper_crashes.py::"
 PROOFS = (
     Proof("kill a client", 60, 24, (f"{KEEPER}test_a_client_killed_at_any_moment_leaves_nothing",)),
@@ -106,6 +116,9 @@ PROOFS = (
         6,
         ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
     ),
+    Proof("kill a guest's processes", 25, 20, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),
+    Proof("cut the power", 10, 20, (f"{POWER}test_power_cuts_lose_no_completed_trial_and_leave_nothing",)),
+    Proof("cut it without fsync", 10, 20, (f"{POWER}test_without_fsync_the_same_cuts_lose_something",)),
     Proof("read frames", 100, CASES, crate=("ascar-wire", "byte")),
     Proof("read rules", 100, CASES, crate=("ascar-congestion", "read_or_refused")),
     Proof("read formulas", 100, CASES, crate=("ascar-expression", "formula_or_an_error")),
@@ -160,6 +173,7 @@ class Runner:
                 "seed": seed,
                 "tests": _count(done.stdout),
                 "elapsed_s": round(elapsed_s, 2),
+                "figures": _figures(done.stdout),
             }
         said = f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
         if skipped:
@@ -173,6 +187,12 @@ def _count(text: str) -> int:
     """How many tests passed, by what pytest or cargo prints."""
     words = text.replace(",", " ").replace(";", " ").split()
     return sum(int(number) for number, what in pairwise(words) if what == "passed" and number.isdigit())
+
+
+def _figures(text: str) -> dict[str, int]:
+    """What the tests have counted themselves."""
+    told = re.search(r"^figures (\{.*\})$", text, re.MULTILINE)
+    return json.loads(told[1]) if told else {}
 
 
 def pieces(share: float, runner: Runner) -> Iterator[Piece]:
@@ -189,21 +209,21 @@ def pieces(share: float, runner: Runner) -> Iterator[Piece]:
 def show(found: dict[str, dict[str, Any]], share: float) -> None:
     """A row for each proof."""
     seeds, elapsed_s = defaultdict[str, int](int), defaultdict[str, float](float)
-    inputs = defaultdict[str, int](int)
+    inputs, figures = defaultdict[str, int](int), defaultdict[str, Counter[str]](Counter)
     for one in found.values():
         seeds[one["proof"]] += 1
         elapsed_s[one["proof"]] += one["elapsed_s"]
         inputs[one["proof"]] += one["tests"]
-    rows = []
+        figures[one["proof"]].update(one.get("figures", {}))
+    rows: list[tuple[str, ...]] = []
     for proof in PROOFS:
         name, wanted = proof.name, math.ceil(proof.seeds * share)
-        kills = proof.name.startswith("kill")
-        count = seeds[name] * proof.each if kills else inputs[name] * proof.each
+        count = (inputs if proof.what == "inputs" else seeds)[name] * proof.each
         rows.append(
             (
                 name,
                 f"{seeds[name]} of {wanted}",
-                f"{count} {'kills' if kills else 'inputs'}",
+                ", ".join((f"{count} {proof.what}", *(f"{n} {what}" for what, n in figures[name].items()))),
                 f"{elapsed_s[name]:.0f} s",
             )
         )

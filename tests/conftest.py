@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import json
 import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,7 @@ MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 2 << 30
 BYTECODE = ROOT / "build" / "bytecode"
 MACHINE_LOCK = Path("/run/ascar-tests.lock")
+FIGURES = pytest.StashKey[Counter[str]]()
 
 # The same examples everywhere, however slow the machine: a test that fails, fails for everybody. To look for
 # new ones: pytest --hypothesis-profile=search.
@@ -52,8 +55,9 @@ settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--seed`, for `make proof`."""
+    """`--seed` and `--cuts`, for `make proof`."""
     parser.addoption("--seed", type=int, default=0, help="seed of the moments at which tests kill")
+    parser.addoption("--cuts", type=int, default=1, help="power cuts a kind of system")
 
 
 def pytest_configure() -> None:
@@ -144,6 +148,18 @@ def machine(request: pytest.FixtureRequest) -> Iterator[None]:
 def seed(request: pytest.FixtureRequest) -> int:
     """Of what a test draws itself, such as the moments at which it kills: another one, other moments."""
     return request.config.getoption("--seed")
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Counter[str]:
+    """What tests have counted; the last line shows it, and `make proof` keeps it."""
+    return request.config.stash.setdefault(FIGURES, Counter())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Show what tests have counted."""
+    if FIGURES in config.stash:
+        terminalreporter.write_line(f"figures {json.dumps(config.stash[FIGURES])}")
 
 
 @pytest.fixture(scope="session")

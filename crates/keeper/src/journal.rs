@@ -384,7 +384,10 @@ impl Journal {
 
     fn remove(&mut self) -> Result<()> {
         if let Some((path, _lock)) = self.file.take() {
-            std::fs::remove_file(&path).doing(format!("remove {}", path.display()))?;
+            // One that is back after a crash of the machine would undo what was changed since.
+            std::fs::remove_file(&path)
+                .and_then(|()| File::open(&self.directory)?.sync_all())
+                .doing(format!("remove {}", path.display()))?;
         }
         Ok(())
     }

@@ -183,10 +183,12 @@ impl Place {
         self.directory.sync_all()
     }
 
-    /// Removes the file of this name.
+    /// Removes the file of this name, durably.
     pub fn remove(&self) -> Result<()> {
         let how = UnlinkatFlags::NoRemoveDir;
         unlinkat(&self.directory, self.name.as_os_str(), how)
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.directory.sync_all())
             .doing(format!("remove {}", self.path.display()))
     }
 

@@ -34,7 +34,7 @@ _DAMAGES: Final = (
 
 
 def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a header and arrays; the file is replaced atomically.
+    """Write a header and arrays; the file is replaced atomically, and on disk afterwards.
 
     Raises:
         WorkError: it cannot be written.
@@ -47,11 +47,25 @@ def write_archive(path: Path, header: msgspec.Struct, arrays: Mapping[str, NDArr
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+        sync_directory(path.parent)
     except OSError as problem:
         beside.unlink(missing_ok=True)
         raise WorkError(
             f"checkpoint {str(path)!r}: {problem.strerror}; free space or name another"
         ) from problem
+
+
+def sync_directory(path: Path) -> None:
+    """Bring to the disk which files a directory has: else a crash of the machine undoes a renaming.
+
+    Raises:
+        OSError: the disk does not take it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_archive(path: Path, form: str, version_max: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
