@@ -10,7 +10,11 @@ use ascar_keeper::{catalogue, format, mount_options, mounts};
 /// A folder in memory for what can be read from a file alone.
 pub fn folder(name: &str) -> PathBuf {
     let memory = Path::new("/dev/shm");
-    let under = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let under = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
     under.join(format!("ascar-fuzz-{}-{name}", std::process::id()))
 }
 

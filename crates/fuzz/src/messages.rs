@@ -20,16 +20,24 @@ pub fn frames(bytes: &[u8]) {
         if let Ok(frame) = decoder.decode(frame) {
             let mut again = Vec::new();
             Encoder::new(1).encode(&frame, &mut again);
-            let read = Decoder::new().decode(&again).expect("what was written is read");
+            let read = Decoder::new()
+                .decode(&again)
+                .expect("what was written is read");
             assert_same(&read, &frame);
         }
     }
 }
 
 fn assert_same(one: &Frame, other: &Frame) {
-    assert_eq!((one.tick, one.layout, one.values.len()), (other.tick, other.layout, other.values.len()));
+    assert_eq!(
+        (one.tick, one.layout, one.values.len()),
+        (other.tick, other.layout, other.values.len())
+    );
     for (left, right) in one.values.iter().zip(&other.values) {
-        assert!(left == right || left.is_nan() && right.is_nan(), "{left} {right}");
+        assert!(
+            left == right || left.is_nan() && right.is_nan(),
+            "{left} {right}"
+        );
     }
 }
 
@@ -52,7 +60,10 @@ pub fn nats(bytes: &[u8]) {
         }
         (events, None)
     };
-    let (pieces, whole) = (events(usize::from(*piece).max(1)), events(stream.len().max(1)));
+    let (pieces, whole) = (
+        events(usize::from(*piece).max(1)),
+        events(stream.len().max(1)),
+    );
     assert_eq!(pieces, whole, "pieces make the same events");
     for event in whole.0 {
         if let Event::Info(text) = event {
@@ -89,7 +100,11 @@ pub fn interface_messages(bytes: &[u8]) {
 
 /// A page of a Prometheus endpoint.
 pub fn prometheus(bytes: &[u8]) {
-    prometheus::take(&String::from_utf8_lossy(bytes), &["*".to_owned()], &Latest::default());
+    prometheus::take(
+        &String::from_utf8_lossy(bytes),
+        &["*".to_owned()],
+        &Latest::default(),
+    );
 }
 
 /// Lines of a program that a collector follows.

@@ -28,12 +28,18 @@ static PLACE: LazyLock<Mutex<Place>> = LazyLock::new(|| {
 /// Reads it in all ways, merges it with itself, and opens it to go on.
 pub fn database(bytes: &[u8]) {
     let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (path, into) = (place.folder.join("replay.sqlite"), place.folder.join("merged.sqlite"));
+    let (path, into) = (
+        place.folder.join("replay.sqlite"),
+        place.folder.join("merged.sqlite"),
+    );
     remove(&path);
     std::fs::write(&path, bytes).expect("a file can be written in memory");
     let read = |text| serde_json::from_str::<Request>(text).expect("a request is well formed");
     for request in [Request::audit(10), read(EXTENT), read(RANGE)] {
-        place.reader.ask(&path, "reply", request, true).expect("nothing else waits");
+        place
+            .reader
+            .ask(&path, "reply", request, true)
+            .expect("nothing else waits");
         // A plain reply comes last, and alone is JSON as a whole.
         let is_last = |payload: &[u8]| serde_json::from_slice::<Value>(payload).is_ok();
         while !is_last(&place.reader.parts.recv().expect("the reader lives").payload) {}

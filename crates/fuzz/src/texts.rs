@@ -84,6 +84,9 @@ pub fn scenario(bytes: &[u8]) {
 pub fn wml(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Err(error) = ascar_load::wml::parse(&text) {
-        assert!(error.line >= 1 && error.line <= text.lines().count().max(1), "{error}");
+        assert!(
+            error.line >= 1 && error.line <= text.lines().count().max(1),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use ascar_fuzz::PARSERS;
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let read = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let read =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = read.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     paths
@@ -16,7 +17,12 @@ fn each_parser_reads_its_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let names: Vec<String> = entries(&corpus)
         .iter()
-        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .map(|path| {
+            path.file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     assert_eq!(names, PARSERS.iter().map(|it| it.0).collect::<Vec<_>>());
     for (name, feed) in PARSERS {
