@@ -264,6 +264,18 @@ def rule_messages(content: bytes) -> None:
     decode(rest, kinds[kind])
 
 
+@parser("history-database", "ascar.history")
+def history_database(content: bytes) -> None:
+    """A history as a damaged disk leaves it, opened."""
+    from ascar.history import History
+
+    path = file("history.sqlite", content)
+    for end in ("-wal", "-shm", "-journal"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    with History(path):
+        pass
+
+
 @parser("history-file", "ascar.history")
 def history_file(content: bytes) -> None:
     """An export of a history: JSON, CSV or Parquet."""
