@@ -61,6 +61,7 @@ def test_what_passes_says_how_much(proof):
 
 
 def test_a_parser_is_fed_and_a_failure_is_told(proof, monkeypatch, tmp_path):
+    pytest.importorskip("atheris", reason="there is no Atheris for this machine")
     feeding = importlib.import_module("benchmarks.feeding")
     monkeypatch.setattr(feeding, "GROWN", tmp_path)
     one = next(one for one in proof.FEEDS if one.name == "feed Python units")

@@ -43,5 +43,5 @@ fn the_corpora_are_small() {
         .flat_map(|folder| entries(folder))
         .map(|path| path.metadata().expect("an input").len())
         .sum();
-    assert!(bytes < 60_000, "{bytes} bytes");
+    assert!(bytes < 40_000, "{bytes} bytes");
 }
