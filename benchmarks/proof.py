@@ -17,6 +17,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 CRATES = ROOT / "crates"
 PATIENCE_S = 3600.0
+MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +124,18 @@ class Runner:
         begun_s = time.monotonic()
         # What somebody wants of other runs of pytest would change what this one says.
         environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-        done = subprocess.run(
-            words,
-            cwd=ROOT,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
+            if isinstance(proof, Feed):  # a fuzzer ends without cleaning up
+                more["TMPDIR"] = scratch
+            done = subprocess.run(
+                words,
+                cwd=ROOT,
+                env={**environment, **more},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
         elapsed_s = time.monotonic() - begun_s
         skipped = " skipped" in done.stdout and " passed" not in done.stdout
         passed = proof.passed(done.stdout + done.stderr)

@@ -80,15 +80,14 @@ def first(content: bytes, of: tuple[str, ...] | list[str]) -> tuple[str, bytes]:
 
 
 @functools.cache
-def folder() -> Path:
-    """Of this process, in memory where there is such a place."""
-    memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="ascar-fuzz-", dir=memory if memory.is_dir() else None))
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """This process's folder."""
+    return tempfile.TemporaryDirectory(prefix="ascar-fuzz-")
 
 
 def file(name: str, content: bytes) -> Path:
     """A file with this content, readable by this user alone."""
-    path = folder() / name
+    path = Path(scratch().name) / name
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
         opened.write(content)
     return path
@@ -369,4 +368,4 @@ def lab_files(content: bytes) -> None:
     elif kind == "sweep":
         Sweep.parse(word(rest))
     else:
-        Benchmark.read(file("benchmark.toml", rest), folder())
+        Benchmark.read(file("benchmark.toml", rest), Path(scratch().name))

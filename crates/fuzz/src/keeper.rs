@@ -3,20 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use crate::scratch;
 use ascar_keeper::journal::{Alone, stale};
 use ascar_keeper::protocol::{Lines, Operation, Request};
 use ascar_keeper::{catalogue, format, mount_options, mounts};
-
-/// A folder in memory for what can be read from a file alone.
-pub fn folder(name: &str) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let under = if memory.is_dir() {
-        memory.to_owned()
-    } else {
-        std::env::temp_dir()
-    };
-    under.join(format!("ascar-fuzz-{}-{name}", std::process::id()))
-}
 
 /// A stream of requests, and as much of each as is checked before the machine is touched.
 pub fn requests(bytes: &[u8]) {
@@ -45,7 +35,7 @@ pub fn requests(bytes: &[u8]) {
 /// A journal as a keeper that died may have left it.
 pub fn journal(bytes: &[u8]) {
     static FOLDER: LazyLock<(PathBuf, Alone)> = LazyLock::new(|| {
-        let folder = folder("journal");
+        let folder = scratch().join("journal");
         let alone = Alone::wait(&folder).expect("a folder can be made in memory");
         (folder, alone)
     });

@@ -9,6 +9,8 @@ mod messages;
 mod replay;
 mod texts;
 
+use std::path::PathBuf;
+
 /// Feeds a parser with bytes.
 pub type Feed = fn(&[u8]);
 
@@ -38,4 +40,12 @@ pub const PARSERS: &[(&str, Feed)] = &[
 #[must_use]
 pub fn find(name: &str) -> Option<Feed> {
     PARSERS.iter().find(|it| it.0 == name).map(|it| it.1)
+}
+
+/// The folder of this process, for what is read from files alone. Whoever starts the process removes it.
+#[must_use]
+pub fn scratch() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ascar-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    folder
 }

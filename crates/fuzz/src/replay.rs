@@ -8,7 +8,7 @@ use ascar_interface::merge::merge;
 use ascar_interface::schema;
 use serde_json::Value;
 
-use crate::keeper::folder;
+use crate::scratch;
 
 const RANGE: &str = r#"{"version": 1, "from_tick": 0, "to_tick": 100}"#;
 const EXTENT: &str = r#"{"version": 1, "extent": true}"#;
@@ -19,7 +19,7 @@ struct Place {
 }
 
 static PLACE: LazyLock<Mutex<Place>> = LazyLock::new(|| {
-    let folder = folder("replay");
+    let folder = scratch().join("replay");
     std::fs::create_dir_all(&folder).expect("a folder can be made in memory");
     let reader = Reader::start().expect("a thread can be started");
     Mutex::new(Place { folder, reader })

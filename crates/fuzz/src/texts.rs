@@ -10,7 +10,7 @@ use ascar_messaging::Options;
 use ascar_messaging::file::ConfigFile;
 use ascar_simulation::Scenario;
 
-use crate::keeper::folder;
+use crate::scratch;
 
 /// The file of `ascard agent`.
 pub fn agent_file(bytes: &[u8]) {
@@ -30,7 +30,7 @@ fn config<C: ConfigFile>(bytes: &[u8]) {
 
 /// The file that says where the message server is.
 pub fn connection_file(bytes: &[u8]) {
-    let path = folder("connection.toml");
+    let path = scratch().join("connection.toml");
     std::fs::write(&path, bytes).expect("a file can be written in memory");
     if let Ok(options) = Options::read(&path) {
         let _ = options.address();

@@ -33,6 +33,7 @@ fn each_parser_reads_its_corpus() {
         }
         feed(b"");
     }
+    std::fs::remove_dir_all(ascar_fuzz::scratch()).expect("the folder was made");
 }
 
 #[test]
