@@ -3,9 +3,10 @@
     make proof                 all of it, as far as the budget reaches; run again, it goes on
     make proof SHARE=0.01      a hundredth of it, always the same: what CI runs
 
-A proof is tests of the suite, run again and again with other seeds: of the moments at which they kill, and of
-the examples that they draw. What has passed is one line of the results file. What fails is shown with the
-command that repeats it, is not recorded, and makes the exit status 1.
+A proof is a test of the suite, run again and again with other seeds of the moments at which it kills, or a
+parser, fed with other inputs by a fuzzer (`benchmarks/feeding.py`). What has passed is one line of the
+results file. What fails is shown with the command that repeats it, is not recorded, and makes the exit
+status 1.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.feeding import FEEDS, Feed, fuzzer
 from benchmarks.harness import Benchmark, Piece, build, table
 
 from ascar import _core
@@ -35,49 +38,36 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 CRATES = ROOT / "crates"
-CASES = 50_000
-EXAMPLES = 5_000
-"""Of `tests/conftest.py`, for its profile `proof`."""
-CUTS = 5
-"""Of the power, or kills in a guest, for each kind of system."""
 PATIENCE_S = 3600.0
+MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Some tests, to be passed with many seeds.
+    """Tests that kill, to be passed with many seeds.
 
     Attributes:
         name: of the proof, and of its rows.
         seeds: so many.
-        each: what one seed comes to: kills, cuts of the power, or inputs for each test (at most, where
-            there are no more).
+        each: what one seed comes to.
         tests: of pytest, as it names them.
-        crate: of Rust's tests instead, and a part of their names.
+        unit: what `each` counts.
     """
 
     name: str
     seeds: int
     each: int
-    tests: tuple[str, ...] = ()
-    crate: tuple[str, str] = ("", "")
-
-    @property
-    def what(self) -> str:
-        """What `each` counts."""
-        return {"kill": "kills", "cut": "cuts"}.get(self.name.partition(" ")[0], "inputs")
+    tests: tuple[str, ...]
+    unit: str = "kills"
 
     def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
         """What runs it with a seed, and what it wants in its environment."""
-        if self.crate[0]:
-            package, part = self.crate
-            words = ["cargo", "test", "--quiet", "--release", "--locked", "--package", package, part]
-            return words, {"PROPTEST_CASES": str(self.each), "PROPTEST_RNG_SEED": str(seed)}
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", str(PATIENCE_S)]
-        if self.what != "inputs":
-            return [*words, f"--seed={seed}", f"--cuts={CUTS}", *self.tests], {}
-        drawn = ["-m", "hypothesis", "--hypothesis-profile=proof", f"--hypothesis-seed={seed}"]
-        return [*words, *drawn, *self.tests], {}
+        return [*words, f"--seed={seed}", *self.tests], {}
+
+    def passed(self, output: str) -> int:
+        """How much passed, by what pytest prints."""
+        return self.each if _count(output) and " failed" not in output else 0
 
 
 POWER = "tests/power/test_power.py::"
@@ -116,33 +106,23 @@ PROOFS = (
         6,
         ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
     ),
-    Proof("kill a guest's processes", 25, 20, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),
-    Proof("cut the power", 10, 20, (f"{POWER}test_power_cuts_lose_no_completed_trial_and_leave_nothing",)),
-    Proof("cut it without fsync", 10, 20, (f"{POWER}test_without_fsync_the_same_cuts_lose_something",)),
-    Proof("read frames", 100, CASES, crate=("ascar-wire", "byte")),
-    Proof("read rules", 100, CASES, crate=("ascar-congestion", "read_or_refused")),
-    Proof("read formulas", 100, CASES, crate=("ascar-expression", "formula_or_an_error")),
-    Proof("read Filebench's language", 100, CASES, crate=("ascar-load", "refused_or_read")),
-    Proof("read the keeper's requests", 100, CASES, crate=("ascar-keeper", "panic")),
-    Proof("read the agent's file", 100, CASES, crate=("ascar-agent", "read_or_refused")),
-    Proof("read the interface's file", 100, CASES, crate=("ascar-interface", "read_or_refused")),
+    *FEEDS,
+    # Minutes each: last, so that a small budget comes to all others.
+    Proof("kill a guest's processes", 125, 4, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),
     Proof(
-        "read traces",
-        100,
-        EXAMPLES,
-        ("tests/features/test_trace_formats.py", "tests/features/test_trace_forms.py"),
+        "cut the power",
+        50,
+        4,
+        (f"{POWER}test_power_cuts_lose_no_completed_trial_and_leave_nothing",),
+        "cuts",
     ),
     Proof(
-        "read fio's reports",
-        100,
-        EXAMPLES,
-        ("tests/workloads/test_fio_report.py", "tests/workloads/test_fio_job.py"),
+        "cut it without fsync",
+        50,
+        4,
+        (f"{POWER}test_without_fsync_the_same_cuts_lose_something",),
+        "cuts",
     ),
-    Proof("read durations and sizes", 100, EXAMPLES, ("tests/test_units.py",)),
-    Proof("read formulas in Python", 100, EXAMPLES, ("tests/test_expression.py",)),
-    Proof("read programs' numbers", 100, EXAMPLES, ("tests/program/test_extraction.py",)),
-    Proof("read scenarios", 100, EXAMPLES, ("tests/simulation/test_scenario.py",)),
-    Proof("write markup", 100, EXAMPLES, ("tests/analysis/test_markup.py",)),
 )
 
 
@@ -152,7 +132,7 @@ class Runner:
     def __init__(self) -> None:
         self.failed: list[str] = []
 
-    def run(self, proof: Proof, seed: int) -> dict[str, Any]:
+    def run(self, proof: Proof | Feed, seed: int) -> dict[str, Any]:
         """One seed of a proof.
 
         Raises:
@@ -162,16 +142,26 @@ class Runner:
         begun_s = time.monotonic()
         # What somebody wants of other runs of pytest would change what this one says.
         environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-        done = subprocess.run(
-            words, cwd=ROOT, env={**environment, **more}, capture_output=True, text=True, check=False
-        )
+        with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
+            if isinstance(proof, Feed):  # a fuzzer ends without cleaning up
+                more["TMPDIR"] = scratch
+            done = subprocess.run(
+                words,
+                cwd=ROOT,
+                env={**environment, **more},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
         elapsed_s = time.monotonic() - begun_s
         skipped = " skipped" in done.stdout and " passed" not in done.stdout
-        if done.returncode == 0 and not skipped and _count(done.stdout):
+        passed = proof.passed(done.stdout + done.stderr)
+        if done.returncode == 0 and not skipped and passed:
             return {
                 "proof": proof.name,
                 "seed": seed,
-                "tests": _count(done.stdout),
+                "passed": passed,
                 "elapsed_s": round(elapsed_s, 2),
                 "figures": _figures(done.stdout),
             }
@@ -198,32 +188,34 @@ def _figures(text: str) -> dict[str, int]:
 def pieces(share: float, runner: Runner) -> Iterator[Piece]:
     """All of it in an order in which each proof comes to something soon, or a share of each, one at least."""
     of_rust = build(*sorted(CRATES.rglob("*.rs")))
-    of_python = build(Path(_core.__file__), find_ascard(), *sorted((ROOT / "python").rglob("*.py")))
+    feeding = [*sorted((ROOT / "tests" / "fuzz").glob("*.py"))]
+    of_python = build(Path(_core.__file__), find_ascard(), *feeding, *sorted((ROOT / "python").rglob("*.py")))
     for seed in range(max(proof.seeds for proof in PROOFS)):
         for proof in PROOFS:
             if seed < math.ceil(proof.seeds * share):
-                of_what = of_rust if proof.crate[0] else of_python
+                of_what = of_rust if isinstance(proof, Feed) and proof.language == "Rust" else of_python
                 yield Piece(f"{proof.name} {seed}", partial(runner.run, proof, seed), of_what)
 
 
 def show(found: dict[str, dict[str, Any]], share: float) -> None:
     """A row for each proof."""
     seeds, elapsed_s = defaultdict[str, int](int), defaultdict[str, float](float)
-    inputs, figures = defaultdict[str, int](int), defaultdict[str, Counter[str]](Counter)
+    passed, figures = defaultdict[str, int](int), defaultdict[str, Counter[str]](Counter)
     for one in found.values():
         seeds[one["proof"]] += 1
         elapsed_s[one["proof"]] += one["elapsed_s"]
-        inputs[one["proof"]] += one["tests"]
+        passed[one["proof"]] += one["passed"]
         figures[one["proof"]].update(one.get("figures", {}))
     rows: list[tuple[str, ...]] = []
     for proof in PROOFS:
         name, wanted = proof.name, math.ceil(proof.seeds * share)
-        count = (inputs if proof.what == "inputs" else seeds)[name] * proof.each
         rows.append(
             (
                 name,
                 f"{seeds[name]} of {wanted}",
-                ", ".join((f"{count} {proof.what}", *(f"{n} {what}" for what, n in figures[name].items()))),
+                ", ".join(
+                    (f"{passed[name]} {proof.unit}", *(f"{n} {what}" for what, n in figures[name].items()))
+                ),
                 f"{elapsed_s[name]:.0f} s",
             )
         )
@@ -238,6 +230,7 @@ def main() -> int:
     if not 0 < given.share <= 1:
         parser.error(f"--share {given.share}: must be above 0 and at most 1")
     benchmark, runner = Benchmark.of(given), Runner()
+    fuzzer()  # minutes the first time, which are no part of the budget
     found = benchmark.run(list(pieces(given.share, runner)))
     show(found, given.share)
     for failed in runner.failed:

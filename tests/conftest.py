@@ -42,15 +42,6 @@ settings.register_profile(
     "same", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Other examples for each --hypothesis-seed, and many of them: `make proof`.
-settings.register_profile(
-    "proof",
-    deadline=None,
-    derandomize=False,
-    database=None,
-    max_examples=5_000,
-    suppress_health_check=[HealthCheck.too_slow],
-)
 settings.load_profile("same")
 
 

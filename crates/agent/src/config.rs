@@ -195,22 +195,4 @@ mod tests {
             assert!(fault.0.contains(word), "{from}: {fault}");
         }
     }
-
-    proptest::proptest! {
-        /// A good file with a piece cut out, doubled or replaced: read or refused in words, never a panic.
-        #[test]
-        fn damaged_files_are_read_or_refused(from in 0_usize..600, length in 0_usize..60, junk in "[ -~\\n]{0,12}") {
-            let mut text = GOOD.to_owned();
-            let from = from.min(text.len());
-            text.replace_range(from..(from + length).min(GOOD.len()), &junk);
-            if let Err(fault) = Config::parse(&text) {
-                assert!(!fault.to_string().is_empty());
-            }
-        }
-
-        #[test]
-        fn any_text_is_read_or_refused(text in "\\PC*") {
-            let _ = Config::parse(&text);
-        }
-    }
 }

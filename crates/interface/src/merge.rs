@@ -187,7 +187,10 @@ fn copy(
     ) else {
         return Ok((0, 0, None));
     };
-    let later_by = end.map_or(0, |end| (end.saturating_add(GAP_TICKS) - first).max(0));
+    let later_by = end.map_or(0, |end| {
+        let behind = end.saturating_add(GAP_TICKS);
+        behind.saturating_sub(first).max(0)
+    });
     for sql in [
         "INSERT OR IGNORE INTO main.nodes(name) SELECT name FROM source.nodes ORDER BY id",
         "INSERT OR IGNORE INTO main.layouts(names) SELECT names FROM source.layouts ORDER BY id",

@@ -145,7 +145,8 @@ class Database:
             raise HistoryError(
                 f"history {self.name}: cannot hold a name or number of this run: {error}"
             ) from error
-        except (SQLAlchemyError, OSError) as error:
+        # Of damage SQLite says words with bytes of the file that are no text, or that memory is short.
+        except (SQLAlchemyError, UnicodeDecodeError, MemoryError, OSError) as error:
             raise HistoryError(f"history {self.name}: {_cause(error)}") from error
 
 
@@ -154,7 +155,7 @@ def _cause(error: Exception) -> str:
     for fragment, meaning in _CAUSES:
         if fragment in said.lower():
             return f"{meaning} ({said})"
-    return f"cannot be used: {said}"
+    return f"cannot be used: {said or 'is damaged; put back a copy'}"
 
 
 def _url(text: str) -> sa.URL:
@@ -209,7 +210,7 @@ def _version(connection: sa.Connection) -> int:
     if not sa.inspect(connection).has_table(schema_version.name):
         return 0
     versions = connection.execute(sa.select(schema_version.c.version)).scalars().all()
-    if len(versions) != 1 or versions[0] < 1:
+    if len(versions) != 1 or not isinstance(versions[0], int) or versions[0] < 1:
         raise HistoryError(
             "history: its table schema_version must hold one version; put back a copy of the file"
         )

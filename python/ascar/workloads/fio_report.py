@@ -68,7 +68,7 @@ def _decode(text: bytes) -> dict[str, Any] | None:
     for attempt in (text, _NOT_A_NUMBER.sub(rb": 0", text)):
         try:
             document = msgspec.json.decode(attempt)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # also bytes that are no text
             continue
         return cast("dict[str, Any]", document) if isinstance(document, dict) else None
     return None

@@ -134,6 +134,8 @@ def test_a_folder_has_one_session_at_a_time(tmp_path):
         assert not folder.asked_to_keep()
         Folder(tmp_path / "s").ask_to_stop(keep=True)
         assert folder.asked_to_keep()
+        (tmp_path / "s" / "stop.json").write_bytes(b'{"keep": "\xff"}')
+        assert not folder.asked_to_keep()
     assert folder.running() is None
     with pytest.raises(EnvironmentLacks, match="no session runs"):
         find_folder(None, tmp_path)

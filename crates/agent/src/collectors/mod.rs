@@ -10,8 +10,8 @@ mod lustre;
 mod memory;
 mod network;
 mod pressure;
-mod program;
-mod prometheus;
+pub mod program;
+pub mod prometheus;
 mod text;
 mod vm;
 
@@ -23,6 +23,7 @@ use serde::Deserialize;
 
 use crate::sample::Sample;
 
+pub use self::heard::Latest;
 pub use self::lustre::short as short_of_lustre;
 
 /// Something that is read once a tick.

@@ -68,7 +68,7 @@ fn follow(
 }
 
 /// Takes a line in; what is not an object of numbers is passed over.
-fn take(line: &[u8], states: &BTreeMap<String, Vec<String>>, latest: &Latest, now: Instant) {
+pub fn take(line: &[u8], states: &BTreeMap<String, Vec<String>>, latest: &Latest, now: Instant) {
     let Ok(Value::Object(fields)) = serde_json::from_slice(line) else {
         return;
     };

@@ -112,7 +112,7 @@ pub fn start(name: String, address: Address, metrics: Vec<String>, stale_s: f64)
 
 /// Takes a page in: `name{labels} value [timestamp]` a line. Counters get `_total` behind their name where they have it
 /// not, which makes rates of them.
-fn take(page: &str, metrics: &[String], latest: &Latest) {
+pub fn take(page: &str, metrics: &[String], latest: &Latest) {
     let mut counters = HashSet::new();
     let said = page.lines().filter_map(|line| {
         if let Some(rest) = line.strip_prefix("# TYPE ") {

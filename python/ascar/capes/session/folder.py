@@ -119,7 +119,7 @@ class Folder:
         except OSError:
             try:
                 return typed.decode(content, Running)
-            except msgspec.DecodeError:
+            except ValueError:  # also bytes that are no text
                 return None
         else:
             return None  # nobody holds it: it was killed
@@ -150,7 +150,7 @@ class Folder:
         """Whether who asked it to end wants the setting kept."""
         try:
             found: Any = msgspec.json.decode((self.path / "stop.json").read_bytes())
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError):
             return False
         return isinstance(found, dict) and cast("dict[str, Any]", found).get("keep") is True
 

@@ -1,0 +1,116 @@
+//! What comes over the network and from programs beside the agent.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ascar_agent::collectors::{Latest, program, prometheus};
+use ascar_interface::history::Request;
+use ascar_interface::key::Key;
+use ascar_interface::nodes::{Hello, Nodes};
+use ascar_interface::relay::Action;
+use ascar_messaging::protocol::{Event, Parser};
+use ascar_wire::{Decoder, Encoder, Frame};
+
+/// Frames, each behind its length; what could be read is written and read again.
+pub fn frames(bytes: &[u8]) {
+    let (mut decoder, mut rest) = (Decoder::new(), bytes);
+    while let Some((length, after)) = rest.split_first() {
+        let (frame, after) = after.split_at(usize::from(*length).min(after.len()));
+        rest = after;
+        if let Ok(frame) = decoder.decode(frame) {
+            let mut again = Vec::new();
+            Encoder::new(1).encode(&frame, &mut again);
+            let read = Decoder::new()
+                .decode(&again)
+                .expect("what was written is read");
+            assert_same(&read, &frame);
+        }
+    }
+}
+
+fn assert_same(one: &Frame, other: &Frame) {
+    assert_eq!(
+        (one.tick, one.layout, one.values.len()),
+        (other.tick, other.layout, other.values.len())
+    );
+    for (left, right) in one.values.iter().zip(&other.values) {
+        assert!(
+            left == right || left.is_nan() && right.is_nan(),
+            "{left} {right}"
+        );
+    }
+}
+
+/// What the message server says; the first byte is the length of the pieces in which it comes.
+pub fn nats(bytes: &[u8]) {
+    let Some((piece, stream)) = bytes.split_first() else {
+        return;
+    };
+    let events = |length: usize| {
+        let (mut parser, mut events) = (Parser::default(), Vec::new());
+        for piece in stream.chunks(length) {
+            parser.feed(piece);
+            loop {
+                match parser.event() {
+                    Ok(Some(event)) => events.push(event),
+                    Ok(None) => break,
+                    Err(fault) => return (events, Some(fault)),
+                }
+            }
+        }
+        (events, None)
+    };
+    let (pieces, whole) = (
+        events(usize::from(*piece).max(1)),
+        events(stream.len().max(1)),
+    );
+    assert_eq!(pieces, whole, "pieces make the same events");
+    for event in whole.0 {
+        if let Event::Info(text) = event {
+            let _ = serde_json::from_str::<serde_json::Value>(&text);
+        }
+    }
+}
+
+/// What agents, the learner and clients tell the interface: the first byte says which.
+pub fn interface_messages(bytes: &[u8]) {
+    let Some((kind, payload)) = bytes.split_first() else {
+        return;
+    };
+    match kind % 4 {
+        0 => {
+            if let Ok(hello) = serde_json::from_slice::<Hello>(payload) {
+                let mut nodes = Nodes::new(1);
+                let place = nodes.place("a").expect("there is room for one");
+                let _ = nodes.hello(place, hello);
+            }
+        }
+        1 => {
+            if let Ok(action) = serde_json::from_slice::<Action>(payload) {
+                let _ = action.check();
+            }
+        }
+        2 => drop(serde_json::from_slice::<Request>(payload)),
+        _ => {
+            let key = Key::parse(&String::from_utf8_lossy(payload));
+            let _ = (key.scope(), key.local());
+        }
+    }
+}
+
+/// A page of a Prometheus endpoint.
+pub fn prometheus(bytes: &[u8]) {
+    prometheus::take(
+        &String::from_utf8_lossy(bytes),
+        &["*".to_owned()],
+        &Latest::default(),
+    );
+}
+
+/// Lines of a program that a collector follows.
+pub fn program_lines(bytes: &[u8]) {
+    let states = BTreeMap::from([("state".to_owned(), vec!["idle".to_owned()])]);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        program::take(line, &states, &Latest::default(), Instant::now());
+    }
+}
