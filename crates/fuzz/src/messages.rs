@@ -82,7 +82,7 @@ pub fn interface_messages(bytes: &[u8]) {
             if let Ok(hello) = serde_json::from_slice::<Hello>(payload) {
                 let mut nodes = Nodes::new(1);
                 let place = nodes.place("a").expect("there is room for one");
-                let _ = nodes.hello(place, hello);
+                let _ = nodes.hello(place, hello, 0);
             }
         }
         1 => {
