@@ -16,6 +16,7 @@ from ascar.quoting import (
     mount_option,
     shell_line,
     shell_word,
+    sql_literal,
     sql_word,
     sysctl_line,
     tuned_line,
@@ -60,7 +61,7 @@ def test_a_shell_reads_each_word_as_it_was(values):
 def test_every_format_says_one_value_or_refuses(value):
     lines = {
         make: line
-        for make in (shell_word, comment, fstab_field, mount_option, sql_word)
+        for make in (shell_word, comment, fstab_field, mount_option, sql_word, sql_literal)
         if (line := said(make, value)) is not None
     }
     lines |= {
@@ -74,6 +75,11 @@ def test_every_format_says_one_value_or_refuses(value):
         field = lines[fstab_field]
         assert not set(field) & set(" \t\n#")
         assert re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) == value
+    if sql_literal in lines:
+        inside = lines[sql_literal][1:-1]
+        assert "\\" not in inside
+        assert "'" not in inside.replace("''", "")
+        assert inside.replace("''", "'") == value
     if mount_option in lines:
         assert "," not in lines[mount_option]
     if sysctl_line in lines:

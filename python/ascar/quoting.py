@@ -116,6 +116,16 @@ def sql_word(value: object) -> str:
     return str(value)
 
 
+def sql_literal(value: object) -> str:
+    """A value between quotes, as postgresql.conf and SQL read it alike.
+
+    Raises:
+        InputError: it has a backslash, which they read differently, or a character that is not printed.
+    """
+    text = _without(_printable(str(value), "SQL"), "SQL", lambda sign: sign == "\\")
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _without(text: str, where: str, is_bad: Callable[[str], bool]) -> str:
     for sign in text:
         if is_bad(sign):

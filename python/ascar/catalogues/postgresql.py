@@ -5,11 +5,14 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
+
+if TYPE_CHECKING:
+    from ascar.space.parameter import Traits
 
 BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """The server's units of memory (manual, section 20.1.1)."""
@@ -57,7 +60,7 @@ class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     def parameter(self) -> Parameter:
         """The setting as a parameter of a space."""
-        traits = {
+        traits: Traits = {
             "default": self.default,
             "cost": self.cost,
             "weaker": self.weaker,

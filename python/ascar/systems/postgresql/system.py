@@ -29,6 +29,7 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
+from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
@@ -290,6 +291,11 @@ class PostgreSQL(Target):
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The lines of postgresql.conf, the statements, and the commands that give these."""
         return forms_of(configuration, chosen)
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+        """Every setting of the list, whether the installed version has it or not."""
+        return catalogue_of(one.parameter() for one in postgresql().values())
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
