@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ascar.history import History
+from ascar.history.checksum import readings_checksum, trial_checksum
 from ascar.history.codec import metric_rows, reading_rows, trial_row
 from ascar.history.schema import metric, reading, trial
 
@@ -17,8 +18,14 @@ def large(path, clock, study, space, configuration, make):
     with History(path, clock.moment()) as history:
         with history.begin(study, space, {}) as run, history._database.write() as connection:
             made = [make.complete(number, configuration, 50.0 + number % 997) for number in range(1, 10_001)]
+            rows_of_trials = []
+            for one in made:
+                row = {"run_id": run.id, **trial_row(one, "boot-1")}
+                row["checksum"] = trial_checksum(row, metric_rows(one))
+                row["readings_checksum"] = readings_checksum(reading_rows(one))
+                rows_of_trials.append(row)
             for table, rows in (
-                (trial, [trial_row(one, "boot-1") for one in made]),
+                (trial, rows_of_trials),
                 (metric, [row for one in made for row in metric_rows(one)]),
                 (reading, [row for one in made for row in reading_rows(one)]),
             ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from ascar import typed
 from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
 
 if TYPE_CHECKING:
@@ -106,4 +107,4 @@ class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def postgresql() -> dict[str, PostgresSetting]:
     """The settings by name, those of the expert's space first."""
     text = Path(__file__).with_name("postgresql.toml").read_text("utf-8")
-    return {one.name: one for one in msgspec.convert(tomllib.loads(text), _List).setting}
+    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}

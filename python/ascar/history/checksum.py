@@ -71,7 +71,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else float(value) + 0.0  # SQLite keeps no negative zero
 
 
 def _hex(blob: bytes) -> str:

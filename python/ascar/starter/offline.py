@@ -56,6 +56,7 @@ _EXAMPLES = {
     "start.configurations": "[{ depth = 32 }]",
     "start.study": '"webserver"',
     "start.preferred": "{ depth = [16, 32, 64] }",
+    "recommend.margin": "0.03",
     "stop.trials": "100",
     "stop.trials_without_gain": "25",
     "stop.time": '"5 min"',
