@@ -177,7 +177,12 @@ fn spawn(words: &Words, held: Option<(BorrowedFd, u64)>) -> io::Result<(Running,
             let mut holder = Command::new("/proc/self/exe");
             holder
                 .arg0("ascard")
-                .args(["agent", "lease", "--memory", &memory.as_raw_fd().to_string()])
+                .args([
+                    "agent",
+                    "lease",
+                    "--memory",
+                    &memory.as_raw_fd().to_string(),
+                ])
                 .args(["--series", &series.to_string(), "--", &words.command[0]]);
             holder
         }

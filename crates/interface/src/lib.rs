@@ -11,7 +11,6 @@
 // A line that cannot be written must not end a daemon.
 #![deny(clippy::print_stderr)]
 
-
 pub mod checker;
 pub mod cli;
 pub mod clock;
