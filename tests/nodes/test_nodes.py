@@ -123,6 +123,9 @@ name = "far"
 objective = "maximize score"
 budget = "1 min"
 
+[recommend]
+margin = 0
+
 [[node]]
 name = "far"
 host = "127.0.0.1"

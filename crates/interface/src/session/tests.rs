@@ -118,7 +118,7 @@ fn a_name_of_a_megabyte_is_cut_off_and_named_and_goes_nowhere() {
     assert!(status(&session, 1 << 20)["nodes"][1]["cut_off"].is_string());
     session.remember();
     session.writer.stop();
-    let state = std::fs::read(folder.0.join("replay.sqlite.state")).unwrap();
+    let state = std::fs::read(folder.0.join("replay.sqlite.state.0")).unwrap();
     assert!(state.len() < 1000, "{}", state.len());
 }
 
