@@ -147,7 +147,7 @@ def test_a_wrong_key_is_one_line(options: dict[str, Any], words: str) -> None:
 
 
 def test_a_version_that_is_not_installed_is_one_line() -> None:
-    with pytest.raises(EnvironmentLacks, match=r"target\.version = 99: PostgreSQL 99 is not installed"):
+    with pytest.raises(EnvironmentLacks, match=r"target\.version = 99: must be one of the versions"):
         PostgreSQL({"version": 99})
 
 

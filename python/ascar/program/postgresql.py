@@ -41,12 +41,14 @@ class Programs:
         """
         found = sorted((known for known in map(_known, _folders()) if known), key=lambda one: one.major)
         fitting = [one for one in found if version in (None, one.major)]
-        if not fitting:
-            wanted = "PostgreSQL" if version is None else f"target.version = {version}: PostgreSQL {version}"
-            have = ", ".join(str(one.major) for one in found) or "none"
+        if not found:
             raise EnvironmentLacks(
-                f"{wanted} is not installed (found: {have}); install the package postgresql "
-                "(Fedora: postgresql-server)"
+                "PostgreSQL is not installed; install the package postgresql (Fedora: postgresql-server)"
+            )
+        if not fitting:
+            have = ", ".join(str(one.major) for one in found)
+            raise EnvironmentLacks(
+                f"target.version = {version}: must be one of the versions that are installed: {have}"
             )
         return fitting[-1]
 
