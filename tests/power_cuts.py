@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import random
 
 SCRIPTS = Path(__file__).parent / "power"
+ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 DISK_BYTES = 1 << 30
 LIMIT_S = 120.0
@@ -182,7 +183,7 @@ class Machine:
         with (
             VolatileDisk(self._image) as disk,
             DiskServer(disk) as server,
-            Guest([server], VARIABLES) as guest,
+            Guest([server], VARIABLES, visible=(ROOT,)) as guest,
         ):
             self._begin(guest)
             while len(found) < count:
@@ -205,7 +206,7 @@ class Machine:
         with (
             VolatileDisk(self._image) as disk,
             DiskServer(disk) as server,
-            Guest([server], VARIABLES) as guest,
+            Guest([server], VARIABLES, visible=(ROOT,)) as guest,
         ):
             problems = self._begin(guest)
             if goes_on and not problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.testing import DiskServer, Guest, VolatileDisk
-from power_cuts import BIN, LIMIT_S, SETUP, VARIABLES, new_disk
+from power_cuts import BIN, LIMIT_S, ROOT, SETUP, VARIABLES, new_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_what_is_said_to_be_done_survives_a_power_cut(script: str, tmp_path: Pat
     (content / "work" / "script.py").write_text(script)
     run = f"{BIN}/python -P /mnt/work/script.py"
     with VolatileDisk(new_disk(tmp_path / "disk.img", content)) as disk, DiskServer(disk) as server:
-        with Guest([server], VARIABLES) as guest:
+        with Guest([server], VARIABLES, visible=(ROOT,)) as guest:
             assert guest.run(SETUP).status == 0
             guest.start(f"{run} do || echo 'script ends'")
             guest.wait(
@@ -71,7 +71,7 @@ def test_what_is_said_to_be_done_survives_a_power_cut(script: str, tmp_path: Pat
             )
             guest.cut(random.Random(1))
             assert "script ends" not in guest.console, guest.console
-        with Guest([server], VARIABLES) as guest:
+        with Guest([server], VARIABLES, visible=(ROOT,)) as guest:
             assert guest.run(SETUP).status == 0
             done = guest.run(f"{run} check", LIMIT_S)
             assert done.status == 0, done.output

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _KERNEL = "linux.uml"
 _MODULES = Path("/usr/lib/uml/modules")
 _BLOCK_DEVICE = 2
+_OWN = ("/run", "/tmp", "/mnt", "/var/tmp")
 _LOOK_S = 0.02
 _BOOT_S = 300.0
 _READY = "## the guest is ready"
@@ -39,7 +40,10 @@ main() {{
     mount -t sysfs sysfs /sys
     mkdir -p /dev/pts /dev/shm
     mount -t devpts devpts /dev/pts
-    for place in /run /tmp /mnt /var/tmp /dev/shm; do mount -t tmpfs tmpfs $place; done
+    mount -t tmpfs tmpfs /dev/shm
+    for place in {visible}; do mkdir -p "/dev/shm$place"; mount --bind "$place" "/dev/shm$place"; done
+    for place in /run /tmp /mnt /var/tmp; do mount -t tmpfs tmpfs $place; done
+    for place in {visible}; do mkdir -p "$place"; mount --move "/dev/shm$place" "$place"; done
     mount -t cgroup2 cgroup2 /sys/fs/cgroup
     stty -echo -onlcr
     ip link set lo up
@@ -80,6 +84,7 @@ class Guest:
     Args:
         disks: what serves its disks.
         environment: variables of its commands.
+        visible: directories of the host that it sees although they lie below one of its own.
         memory_mib: its memory. The host's `vm.max_map_count` limits what one of its processes can map.
 
     Raises:
@@ -92,8 +97,12 @@ class Guest:
         disks: Sequence[DiskServer] = (),
         environment: Mapping[str, str] | None = None,
         memory_mib: int = 512,
+        visible: Sequence[Path] = (),
     ) -> None:
         self._disks = disks
+        self._visible = [
+            place for place in map(Path.resolve, visible) if any(place.is_relative_to(own) for own in _OWN)
+        ]
         self._environment = dict(environment or {})
         self._memory_mib = memory_mib
         self._number = 0
@@ -190,6 +199,7 @@ class Guest:
         init.write_text(
             _INIT.format(
                 modules=_MODULES,
+                visible=shlex.join(map(str, self._visible)),
                 ready=_READY,
                 environment="\n    ".join(
                     f"export {name}={shlex.quote(value)}" for name, value in self._environment.items()
