@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _KERNEL = "linux.uml"
 _MODULES = Path("/usr/lib/uml/modules")
 _BLOCK_DEVICE = 2
-_OWN = ("/run", "/tmp", "/mnt", "/var/tmp")
+_OWN = ("/run", "/tmp", "/mnt", "/var/tmp")  # noqa: S108 - of the guest
 _LOOK_S = 0.02
 _BOOT_S = 300.0
 _READY = "## the guest is ready"
