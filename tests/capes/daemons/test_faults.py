@@ -8,19 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from knob_setting import has_node, set_knob
+
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 AGENT = "[[collector]]\nkind = 'cpu'\n[[knob]]\nname = 'vm.page-cluster'\n"
-
-
-def has_node(message, node="node1"):
-    return node in message["nodes"]
-
-
-def set_knob(bus, value, number=1):
-    verdict = bus.ask("actions", {"id": f"a-{number}", "set": {"vm.page-cluster": value}})
-    assert verdict["verdict"] == "accepted", verdict
-    ends = ("applied", "failed")
-    return bus.json("outcomes", lambda it: it["id"] == f"a-{number}" and it["verdict"] in ends)
 
 
 def keeper_of(agent):

@@ -94,7 +94,7 @@ class PostgresServer:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def configure(self, lines: Sequence[str]) -> None:
-        """Write the settings that the next start or reload reads."""
+        """Write the settings that the next start reads."""
         path = self.data / _SETTINGS
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         if self.account.name is not None:
@@ -140,10 +140,6 @@ class PostgresServer:
         if self._process is None:
             raise StageFailed("program", "the PostgreSQL server is not running")
         self._process.check_alive()
-
-    def reload(self) -> None:
-        """Make the server read its settings again."""
-        self.ask("SELECT pg_reload_conf()")
 
     def stop(self) -> None:
         """End the server, in its fast mode where it can: it writes what is not written."""
