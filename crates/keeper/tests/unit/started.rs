@@ -51,7 +51,9 @@ fn a_program_ends_with_its_children_and_with_those_that_left_its_session() {
 #[test]
 fn one_that_ignores_the_request_is_killed() {
     let mark = "f123456789abcdef0123456789abcdef";
-    let (mut child, started) = start("trap '' TERM; while :; do sleep 0.01; done", mark);
+    let (mut child, started) = start("trap '' TERM; sleep 1000 & wait", mark);
+    // The sleep begins after the trap: a request before it would end the shell.
+    until(|| started.processes().len() == 2);
     let reaper = std::thread::spawn(move || child.wait());
     let begun = Instant::now();
     started.end(Duration::from_millis(200)).unwrap();
