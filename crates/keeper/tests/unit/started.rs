@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use ascar_keeper::started::{Started, VARIABLE};
 
-const MARK: &str = "0123456789abcdef0123456789abcdef";
+/// A mark of this process: other runs of these tests, at the same time, have others.
+fn mark(number: u8) -> String {
+    format!("{:024x}{number:08x}", std::process::id())
+}
 
 /// A shell script as the leader of a session of its own, and what `--end` calls it.
 fn start(script: &str, mark: &str) -> (Child, Started) {
@@ -40,7 +43,7 @@ fn until(condition: impl Fn() -> bool) {
 
 #[test]
 fn a_program_ends_with_its_children_and_with_those_that_left_its_session() {
-    let (mut child, started) = start("setsid sleep 1000 & env -i sleep 1000 & wait", MARK);
+    let (mut child, started) = start("setsid sleep 1000 & env -i sleep 1000 & wait", &mark(1));
     until(|| started.processes().len() == 3);
     let reaper = std::thread::spawn(move || child.wait());
     started.end(Duration::from_secs(30)).unwrap();
@@ -50,8 +53,7 @@ fn a_program_ends_with_its_children_and_with_those_that_left_its_session() {
 
 #[test]
 fn one_that_ignores_the_request_is_killed() {
-    let mark = "f123456789abcdef0123456789abcdef";
-    let (mut child, started) = start("trap '' TERM; sleep 1000 & wait", mark);
+    let (mut child, started) = start("trap '' TERM; sleep 1000 & wait", &mark(2));
     // The sleep begins after the trap: a request before it would end the shell.
     until(|| started.processes().len() == 2);
     let reaper = std::thread::spawn(move || child.wait());
@@ -64,8 +66,8 @@ fn one_that_ignores_the_request_is_killed() {
 
 #[test]
 fn another_process_of_the_same_number_is_left_alone() {
-    let (mut child, _) = start("sleep 1000", "a123456789abcdef0123456789abcdef");
-    let other = Started::parse(&format!("{}:1:{}", child.id(), MARK.replace('0', "1"))).unwrap();
+    let (mut child, _) = start("exec sleep 1000", &mark(3));
+    let other = Started::parse(&format!("{}:1:{}", child.id(), mark(4))).unwrap();
     assert!(other.processes().is_empty());
     other.end(Duration::ZERO).unwrap();
     assert!(child.try_wait().unwrap().is_none());
