@@ -52,6 +52,7 @@ class Proof:
         each: what one seed comes to.
         tests: of pytest, as it names them.
         unit: what `each` counts.
+        options: more of pytest's.
     """
 
     name: str
@@ -59,11 +60,12 @@ class Proof:
     each: int
     tests: tuple[str, ...]
     unit: str = "kills"
+    options: tuple[str, ...] = ()
 
     def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
         """What runs it with a seed, and what it wants in its environment."""
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", str(PATIENCE_S)]
-        return [*words, f"--seed={seed}", *self.tests], {}
+        return [*words, f"--seed={seed}", *self.options, *self.tests], {}
 
     def passed(self, output: str) -> int:
         """How much passed, by what pytest prints."""
@@ -118,10 +120,11 @@ PROOFS = (
     ),
     Proof(
         "cut it without fsync",
-        50,
-        4,
+        25,
+        8,
         (f"{POWER}test_without_fsync_the_same_cuts_lose_something",),
         "cuts",
+        ("--cuts=2",),  # of each kind; a single one is of a program's study alone
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,10 @@ def restored(state: Path, *words: str) -> Any:
         check=False,
     )
     return json.loads(done.stdout)
+
+
+def drafts(file: Path) -> list[str]:
+    return [path.name for path in file.parent.iterdir() if path.name.startswith(f".{file.name}")]
 
 
 def journals(state: Path) -> list[Path]:
@@ -190,9 +195,25 @@ def test_whoever_is_killed_whenever_the_file_is_whole_and_comes_back(
             assert restored(state)["failed"] == []
         assert file.read_text() == FIRST
         assert log.read_text() == FIRST, "the command ran after the file was back, and once"
-        assert not [path for path in file.parent.iterdir() if path.name.endswith(f"ascar-{keeper}")] or (
-            whom != "client"
-        )
+        assert drafts(file) == []
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_a_killed_writer_left_beside_the_file_goes(file: Path, state: Path) -> None:
+    killing = ["strace", "-f", "-q", "-o", "/dev/null", "-e", "inject=renameat:signal=SIGKILL"]
+    words = [*killing, *command(None, "--user", "--state-dir", str(state))]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as keeper:
+        assert keeper.stdin is not None
+        asked = [
+            {"id": 1, "op": "hello", "version": 1, "owner": "to be killed"},
+            {"id": 2, "op": "file_replace", "path": str(file), "content": "second\n"},
+        ]
+        keeper.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in asked))
+        keeper.stdin.flush()
+        keeper.wait(60)
+    assert len(drafts(file)) == 1
+    assert restored(state)["failed"] == []
+    assert (file.read_text(), drafts(file)) == (FIRST, [])
 
 
 def test_a_command_that_fails_or_hangs_is_told_and_tried_again(

@@ -4,6 +4,7 @@
 
 use std::fs::Metadata;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -189,7 +190,7 @@ fn present(place: &Place) -> Result<Option<Present>> {
 
 /// Writes a file beside it and renames that, with the owner and the mode that it had.
 fn write(place: &Place, content: &Content, mode: u32, before: Option<&Metadata>) -> Result<()> {
-    let draft = place.beside(".", &format!(".ascar-{}", std::process::id()))?;
+    let draft = draft_of(place)?;
     let _ = draft.remove();
     let made = (|| {
         let mut file = draft.make()?;
@@ -209,6 +210,13 @@ fn write(place: &Place, content: &Content, mode: u32, before: Option<&Metadata>)
     made.doing(format!("write {}", place.path().display()))
 }
 
+/// What is to get the file's name once it is whole. Its own name is the same for every process, so that whoever puts
+/// the file back also finds what a killed writer left; the lock of the file keeps other writers away.
+fn draft_of(place: &Place) -> Result<Place> {
+    let path = hash(place.path().as_os_str().as_bytes());
+    place.beside(".", &format!(".ascar-{path:016x}"))
+}
+
 fn put_back(
     target: &Path,
     old: Option<&Content>,
@@ -222,6 +230,10 @@ fn put_back(
         Err(_) if old.is_none() && !target.exists() => return Ok(()),
         Err(fault) => return Err(fault),
     };
+    let draft = draft_of(&place)?;
+    if draft.present().is_some() {
+        draft.remove()?;
+    }
     let present = present(&place)?;
     if present.as_ref().map(|it| &it.content) == old {
         return Ok(());
