@@ -62,8 +62,9 @@ lint: setup-dev ## Check style, types, layers, and the licences and sources of c
 audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
 	@scripts/audit
 
-proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: a hundredth; BUDGET=24h)
-	$(BIN)/python -m benchmarks.proof --share $(SHARE) --budget $(BUDGET) $(if $(PROOFS),--results $(PROOFS))
+proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: a hundredth; BUDGET=24h; ONLY=feed)
+	$(BIN)/python -m benchmarks.proof --share $(SHARE) --budget $(BUDGET) $(if $(ONLY),--only '$(ONLY)') \
+	    $(if $(PROOFS),--results $(PROOFS))
 
 bench: setup-dev ## List the benchmarks; each is one command
 	@$(BIN)/python -m benchmarks
